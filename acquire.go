@@ -1,0 +1,99 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Request says what to lock and how. The zero value of every field but Key is the ordinary exclusive lock that waits its turn.
+type Request struct {
+	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
+	Key string
+
+	// Try asks for an answer now: never queue, and return a *HeldError if somebody holds the lock or waits for it.
+	Try bool
+}
+
+// Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held, or an error and then the caller
+// holds nothing, now or later. ctx bounds the wait: when it ends, Acquire returns at once, with an error that wraps the context's and
+// says what the call waited for. If the lock can be granted without waiting, an already ended ctx still fails.
+func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
+	if err := n.admit(ctx); err != nil {
+		return nil, err
+	}
+	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
+	if err != nil {
+		return nil, n.explain("lock", r.Key, err)
+	}
+	return &Lock{node: n, hold: hold}, nil
+}
+
+// admit refuses a call that cannot succeed.
+func (n *Node) admit(ctx context.Context) error {
+	if err := n.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-n.leaving:
+		return ErrLeaving
+	default:
+		return nil
+	}
+}
+
+// Lock waits its turn and returns the lock, held. Waiters are served in the order in which the group received their requests.
+func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key})
+}
+
+// TryLock returns the lock if it is free, and never queues: a *HeldError (which is ErrHeld) says who holds it; ErrNotReady means that
+// the group cannot tell, because there has been no leader for 2 s or its grace is not over. A TryLock that fails says nothing about a
+// moment later; Lock with a short context is usually what is wanted.
+func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key, Try: true})
+}
+
+// Do locks key, runs fn and unlocks, also if fn panics. The context given to fn ends when the lock is lost, with the reason as its
+// cause; token fences the resource. Do returns the error of locking, of fn, or of unlocking: a nil error means that fn succeeded and
+// the lock was held until it returned.
+func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) (err error) {
+	lock, err := n.Lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
+	return fn(lock.Context(ctx), lock.Token())
+}
+
+// explain turns an error of the session room into one of this package, and says what a wait that was broken off waited for.
+func (n *Node) explain(doing, key string, err error) error {
+	if key != "" {
+		doing = fmt.Sprintf("%s %q", doing, key)
+	}
+	var held *session.HeldError
+	switch {
+	case errors.As(err, &held):
+		return &HeldError{
+			Key: held.Key, Holder: holderName(held.Record, held.Session), Token: Token(held.Token), Since: time.UnixMilli(held.SinceUnixMS), Waiters: held.Waiters,
+		}
+	case n.Err() != nil:
+		return n.Err()
+	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
+		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("mortise: %s: %w%s", doing, err, n.because())
+	}
+	return fmt.Errorf("mortise: %s: %w", doing, err)
+}
+
+// because says what the node waits for, if it waits for anything, as the end of an error's text.
+func (n *Node) because() string {
+	if waiting := n.Status().Waiting; waiting != "" {
+		return " (" + waiting + ")"
+	}
+	return ""
+}

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// aliases lets memberlist, which knows only IP addresses, gossip among instances that are reached by name. A name stands for an
+// address in 100::/64, the prefix that routers discard (RFC 6666), so that a forgotten translation can never reach a stranger.
+type aliases struct {
+	mu   sync.Mutex
+	real map[string]string // ip:port → host:port, for names only
+}
+
+const aliasesMax = 4096
+
+// ip returns the IP address and port by which memberlist is to know addr, and remembers the way back.
+func (a *aliases) ip(addr string) (net.IP, int, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, 0, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return ip, int(n), nil
+	}
+	h := fnv.New64a()
+	h.Write([]byte(host))
+	ip := make(net.IP, net.IPv6len)
+	ip[0] = 1
+	binary.BigEndian.PutUint64(ip[8:], h.Sum64())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.real == nil {
+		a.real = make(map[string]string)
+	}
+	if key := net.JoinHostPort(ip.String(), port); a.real[key] == "" && len(a.real) < aliasesMax {
+		a.real[key] = addr
+	}
+	return ip, int(n), nil
+}
+
+// addr returns the address behind one that memberlist uses.
+func (a *aliases) addr(ipPort string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if real, ok := a.real[ipPort]; ok {
+		return real
+	}
+	return ipPort
+}

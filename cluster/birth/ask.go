@@ -1,0 +1,196 @@
+package birth
+
+import (
+	"slices"
+	"time"
+)
+
+// ask collects the questions that are due and returns when the next thing is.
+func (c *Core) ask(random Random) time.Duration {
+	next := c.deadline()
+	for i, p := range c.places {
+		if p.pending == 0 && p.next <= c.now && c.curious() {
+			p.pending = c.question(p.addr, 0, appendQuestion(nil, c.introduction()))
+			p.next = c.now + c.pace(random.Spread+uint64(i))
+		}
+		if p.pending == 0 && c.curious() {
+			next = min(next, p.next)
+		}
+	}
+	for i := range c.offers {
+		o := &c.offers[i]
+		if c.charter.List[i].Instance == c.instance || o.accepted || o.pending != 0 {
+			continue
+		}
+		if o.next <= c.now {
+			l := c.charter.List[i]
+			o.pending = c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
+			o.next = c.now + c.pace(random.Spread-uint64(i)-1)
+			continue
+		}
+		next = min(next, o.next)
+	}
+	return max(next, c.now+time.Millisecond)
+}
+
+// curious reports whether it matters who the others are: to everybody but a member whose group has a leader, and a closed group.
+func (c *Core) curious() bool {
+	return !c.settings.Solo && (c.phase != Member || !c.leader)
+}
+
+// question puts one question on the way out.
+func (c *Core) question(addr string, to uint64, body []byte) uint64 {
+	c.asked++
+	c.asks = append(c.asks, Question{ID: c.asked, Addr: addr, To: to, Body: body})
+	return c.asked
+}
+
+// introduction is what every question says about the asker.
+func (c *Core) introduction() question {
+	return question{Instance: c.instance, Addr: c.addr, Group: c.group, Bound: c.phase != Newborn}
+}
+
+// pace returns how long to wait until the same place is asked again. It grows with the number of places, because everybody asks
+// everybody, and stays below freshFor by more than a question may take.
+func (c *Core) pace(salt uint64) time.Duration {
+	every := askEvery
+	if c.phase == Member {
+		every = askEverySlow
+	} else {
+		every += askEvery * time.Duration(min(len(c.places), 128)) / 32
+	}
+	return every + time.Duration(mix(salt)%uint64(every))
+}
+
+// mix scatters a number over all 64 bits (the finaliser of splitmix64), for times that should not coincide.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
+	return x ^ (x >> 31)
+}
+
+// deadline returns when the present phase has to be looked at again even if nothing happens.
+func (c *Core) deadline() time.Duration {
+	if c.phase == Bound && c.until > c.now {
+		return c.until
+	}
+	return c.now + askEverySlow
+}
+
+// Result takes how a question ended. asked is when it was sent and answer what came back; both count only for outcome Answered and
+// what it proves. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
+func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, answer []byte) {
+	c.now = now
+	for i := range c.offers {
+		if c.offers[i].pending == id {
+			c.offers[i].pending = 0
+			c.answered(i, outcome, answer)
+			return
+		}
+	}
+	at := slices.IndexFunc(c.places, func(p *place) bool { return p.pending == id })
+	if at < 0 || id == 0 {
+		return
+	}
+	p := c.places[at]
+	p.pending = 0
+	if outcome == Silent || outcome == Other || asked < p.last.asked {
+		return
+	}
+	s := sighting{outcome: outcome, asked: asked, got: now}
+	if outcome == Answered {
+		who, err := decodeWho(answer)
+		if err != nil {
+			// It carries our label and speaks another language: it may well be one of us in a newer version, so it blocks like silence.
+			return
+		}
+		s.who = who
+		c.knocked(who.Addr) // a charter lists only who is reached where it says it lives
+		c.met(&s.who)
+	}
+	p.last = s
+}
+
+// answered takes the verdict of the i-th on the list about our charter. Only that life's own word counts.
+func (c *Core) answered(i int, outcome Outcome, answer []byte) {
+	l := c.charter.List[i]
+	if outcome != Answered {
+		return
+	}
+	v, err := decodeVerdict(answer)
+	if err != nil || v.Instance != l.Instance || v.Group != c.charter.Group {
+		return
+	}
+	if v.Refusal == Accepted {
+		c.offers[i].accepted = true
+		c.bound[i] = true
+		return
+	}
+	c.doomed = "the charter was refused: " + nameOf(l.Name, l.Addr) + " " + v.Refusal.String()
+	if v.Detail != "" {
+		c.doomed += ": " + v.Detail
+	}
+}
+
+// met takes in what an instance says about itself, as far as it concerns the charter that we are bound to or our group.
+func (c *Core) met(who *Who) {
+	switch c.phase {
+	case Bound:
+		at := c.charter.listed(who.Instance)
+		if at < 0 {
+			return
+		}
+		switch {
+		case who.RefusedYou:
+			c.doomed = "the charter was refused by " + nameOf(who.Name, who.Addr)
+		case who.Group == c.group && who.Phase != Newborn:
+			c.bound[at] = true
+			c.born = c.born || who.Phase == Member
+		}
+	case Member:
+		if who.Phase == Member && who.Group == c.group && len(who.Voters) > 0 {
+			c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: slices.Clone(who.Voters)})
+		}
+	}
+}
+
+// Ask answers the question of another instance, or returns nil if it is no question of ours. The answer is given at once, and binds.
+func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	if p, err := decodeProposal(body); err == nil {
+		if p.To != c.instance || c.doomed != "" {
+			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
+			return nil
+		}
+		v := verdict{Instance: c.instance, Group: p.Charter.Group}
+		v.Refusal, v.Detail = c.consider(&p.Charter)
+		return appendVerdict(nil, v)
+	}
+	q, err := decodeQuestion(body)
+	if err != nil || c.doomed != "" {
+		return nil
+	}
+	c.knocked(q.Addr)
+	if q.Bound && c.phase == Bound && q.Group == c.group {
+		if at := c.charter.listed(q.Instance); at >= 0 {
+			c.bound[at] = true
+		}
+	}
+	return appendWho(nil, c.self(q))
+}
+
+// self is what this instance says about itself.
+func (c *Core) self(q question) Who {
+	who := Who{
+		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
+		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
+		RefusedYou: slices.Contains(c.refused, q.Group),
+	}
+	if c.phase == Newborn {
+		_, who.Obstacle = c.obstacle(nil)
+	} else {
+		who.Settings = c.rulesOf
+	}
+	return who
+}

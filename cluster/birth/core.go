@@ -1,0 +1,150 @@
+package birth
+
+import (
+	"slices"
+	"time"
+)
+
+// Config is one instance as its user and its random source made it.
+type Config struct {
+	Instance uint64 // of the first life: random, not zero
+	Name     string
+	Addr     string // host:port under which others reach it
+	Settings Settings
+	Rules    uint32 // newest version of the lock rules that it knows
+}
+
+// Random is what a Tick may need of chance. The core has no source of its own; every word is fresh and random, and none is zero.
+type Random struct {
+	Instance uint64    // of a new life
+	Group    uint64    // of a new charter
+	Raft     [7]uint64 // raft IDs of a new charter
+	Spread   uint64    // for times that should not coincide; need not be a secret
+}
+
+// Core is one instance's part in birth: a state machine that is fed with inputs and answers with outputs. It is not safe for
+// concurrent use and keeps none of the slices it is given unless it says so.
+type Core struct {
+	name     string
+	addr     string
+	settings Settings
+	rules    uint32
+
+	now  time.Duration // of the last input that carried it
+	wall int64
+
+	// What the world looks like from here.
+	join   []Entry
+	gossip []string
+	knocks []knock
+	places []*place // by address
+	stale  bool     // places no longer match what they are made from
+	asked  uint64   // the last question's ID; counts on over lives, so that an answer to an earlier life is recognised
+
+	// This life. Everything below is lost in a restart in place.
+	instance uint64
+	phase    Phase
+	charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
+	group    uint64   // of the charter, or of the group that was joined
+	voters   []Voter  // of the group, once it is a member
+	rulesOf  Settings // the group's settings, where phase is not Newborn
+	leader   bool
+	born     bool          // Born is known, and phase is Member at the next Tick
+	refused  []uint64      // charters refused in this life, oldest first
+	bound    []bool        // who on the list is known to be bound
+	all      bool          // AllBound was reported
+	offers   []offer       // to whom on the list we propose; nil unless the charter is our own
+	until    time.Duration // bound: when to give up; 0: to be drawn
+	since    time.Duration // member: without a leader since
+	doomed   string        // why this life must end at the next Tick
+	events   []Event       // not yet handed out
+	asks     []Question    // not yet handed out
+}
+
+// offer is the proposal of our charter to one instance on its list.
+type offer struct {
+	pending  uint64 // the question in flight
+	next     time.Duration
+	accepted bool
+}
+
+// New returns the core of an instance that was just born.
+func New(cfg Config) *Core {
+	return &Core{
+		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
+		stale: true, instance: cfg.Instance,
+	}
+}
+
+// Instance returns the ID of the present life.
+func (c *Core) Instance() uint64 { return c.instance }
+
+// Phase returns how far the present life has come.
+func (c *Core) Phase() Phase { return c.phase }
+
+// Group returns the group that this life is bound to or belongs to, or 0.
+func (c *Core) Group() uint64 { return c.group }
+
+// Leader takes whether this instance knows a leader of its group. A newborn has none, whatever it is told.
+func (c *Core) Leader(now time.Duration, known bool) {
+	c.now = now
+	known = known && c.phase != Newborn
+	if c.leader && !known {
+		c.since = now
+	}
+	c.leader = known
+}
+
+// Born takes that Born of the group was applied here. It does nothing if this life is bound to another.
+func (c *Core) Born(now time.Duration, group uint64) {
+	c.now = now
+	if c.phase == Bound && c.group == group {
+		c.born = true
+	}
+}
+
+// Voters takes the group's voters with their newest addresses, to be told to others.
+func (c *Core) Voters(group uint64, voters []Voter) {
+	if c.phase == Member && c.group == group {
+		c.voters, c.stale = slices.Clone(voters), true
+	}
+}
+
+// Tick lets time pass and returns everything that is to be done about what has happened since the last call. It must be called after
+// every batch of other inputs, and at the latest at the time that the last one named.
+func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
+	c.now, c.wall = now, wallUnixMS
+	c.arrange()
+	if c.doomed == "" {
+		switch c.phase {
+		case Newborn:
+			c.newborn(random)
+		case Bound:
+			c.tentative(random)
+		case Member:
+			c.member()
+		}
+	}
+	if c.doomed != "" {
+		c.restart(random)
+		c.arrange()
+	}
+	next := c.ask(random)
+	out := Output{Questions: c.asks, Events: c.events, Next: next}
+	c.asks, c.events = nil, nil
+	return out
+}
+
+// restart is the restart in place: the one way back. It is as safe as being killed and started again, because it forgets as much.
+func (c *Core) restart(random Random) {
+	reason := c.doomed
+	*c = Core{
+		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, now: c.now, wall: c.wall,
+		join: c.join, gossip: c.gossip, knocks: c.knocks, stale: true, asked: c.asked, events: c.events,
+		instance: random.Instance,
+	}
+	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})
+}
+
+// HasLeader reports whether this life knows a leader of its group.
+func (c *Core) HasLeader() bool { return c.leader }

@@ -1,0 +1,2 @@
+// Package birth founds a group once.
+package birth

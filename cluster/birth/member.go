@@ -1,0 +1,85 @@
+package birth
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// belong makes this instance a member of a group that is born.
+func (c *Core) belong(group uint64, voters []Voter, warning string) {
+	c.phase, c.group, c.voters = Member, group, slices.Clone(voters)
+	c.since, c.offers, c.stale = c.now, nil, true
+	c.events = append(c.events, Event{Kind: Joined, Group: group, Voters: slices.Clone(voters), Text: warning})
+}
+
+// adopt makes a newborn that reaches a group with a leader a plain member of it. It does nothing if it reaches two: which of them to
+// give up is not for a machine to decide.
+func (c *Core) adopt() bool {
+	var with *Who
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if !ok || who.Phase != Member || !who.Leader || who.Settings.Solo || len(who.Voters) == 0 {
+			continue
+		}
+		if with != nil && with.Group != who.Group {
+			return false
+		}
+		with = who
+	}
+	if with == nil {
+		return false
+	}
+	warning := ""
+	if which := c.settings.difference(with.Settings); which != "" {
+		warning = which + " differs from the group's, which holds: make it equal on all instances"
+	}
+	c.rulesOf, c.leader = with.Settings, false
+	c.belong(with.Group, with.Voters, warning)
+	return true
+}
+
+// member is rules 6 and 7. A member whose group has a leader does nothing here.
+func (c *Core) member() {
+	if c.leader || c.settings.Solo {
+		return
+	}
+	over := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
+	if c.now <= over {
+		return // its locks may still be believed in
+	}
+	// What was learned before that proves nothing: it may date from before the group was lost, or before this instance was cut off.
+	if c.unreached(over) != "" {
+		return
+	}
+	for _, p := range c.places {
+		// Only a leader of our own group is a reason to stay. Where everybody is in reach and another group has a leader, ours has lost
+		// its voters, and staying would mean staying for ever.
+		if who, ok := p.seenSince(over, c.now); ok && who.Leader && who.Group == c.group {
+			return
+		}
+	}
+	c.doomed = "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String() +
+		", and everybody is in reach, so a new group can be founded"
+}
+
+// unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".
+func (c *Core) unreached(after time.Duration) string {
+	reached := []uint64{c.instance}
+	names := []string{c.name}
+	for _, p := range c.places {
+		who, ok := p.seenSince(after, c.now)
+		if ok && !slices.Contains(reached, who.Instance) {
+			reached, names = append(reached, who.Instance), append(names, who.Name)
+		}
+	}
+	for _, f := range c.settings.Founders {
+		if !slices.Contains(names, f) {
+			return "founder " + strconv.Quote(f) + " is missing"
+		}
+	}
+	if len(c.settings.Founders) == 0 && len(reached) < c.settings.Replicas {
+		return "now " + count(len(reached), c.settings.Replicas) + " can be reached"
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package birth
+
+import "time"
+
+// Output is what a Tick wants done. Questions may be asked in any order and side by side; events must be carried out in order.
+type Output struct {
+	Questions []Question
+	Events    []Event
+	Next      time.Duration // when to call Tick again at the latest; an absolute time on the scale of now
+}
+
+// Question is to be put to whoever is at Addr, or, if To is not zero, to that instance only. Its outcome goes to Result.
+type Question struct {
+	ID   uint64
+	Addr string
+	To   uint64
+	Body []byte
+}
+
+// EventKind says what an event means.
+type EventKind uint8
+
+// The events, with the fields of Event that each fills in.
+const (
+	BoundTo   EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0: no vote): start raft
+	AllBound                       // everybody on the list of Group is bound: its leader may propose Born
+	Joined                         // member of Group with Voters, by birth or later; Text: a warning, or empty
+	Restarted                      // a new life Instance began; Text says why the old one had to end
+	Heard                          // a member of Group names Voters
+)
+
+// Event is a decision.
+type Event struct {
+	Kind     EventKind
+	Charter  Charter
+	Raft     uint64
+	Group    uint64
+	Instance uint64
+	Voters   []Voter
+	Text     string
+}

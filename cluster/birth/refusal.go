@@ -1,0 +1,47 @@
+package birth
+
+import "strconv"
+
+// Refusal is why a charter was refused. The values go over the wire and never change.
+type Refusal uint8
+
+// The reasons of rule 3, each with its own name. A charter that meets none of them is accepted.
+const (
+	Accepted          Refusal = iota
+	RefusedMalformed          // no honest proposer can have written it
+	RefusedSolo               // this instance runs alone, without Join
+	RefusedPhase              // this instance is bound to another charter or belongs to a group
+	RefusedRepeated           // this instance has answered this charter before in this life
+	RefusedUnlisted           // this instance is not on the list under this ID, name and address
+	RefusedIncomplete         // the list is not complete by this instance's own settings
+	RefusedSettings           // the settings differ
+	RefusedRules              // it needs a version of the lock rules that this instance does not know
+	RefusedClock              // the founding time is too far from this instance's clock
+	RefusedSilence            // an address that Join names has not answered
+	RefusedStranger           // an address that Join names answers as somebody who is not on the list
+	RefusedGroup              // somebody reachable belongs to a group that has a leader
+	refusals                  // how many there are
+)
+
+// String returns the reason in a few words that follow the name of the instance.
+func (r Refusal) String() string {
+	texts := [refusals]string{
+		Accepted:          "accepted",
+		RefusedMalformed:  "the charter is malformed",
+		RefusedSolo:       "runs alone: set Join on all instances",
+		RefusedPhase:      "belongs to another charter or group",
+		RefusedRepeated:   "has answered this charter before",
+		RefusedUnlisted:   "is not on the list",
+		RefusedIncomplete: "the list is not complete",
+		RefusedSettings:   "its settings differ",
+		RefusedRules:      "does not know this version of the lock rules",
+		RefusedClock:      "its clock differs too much",
+		RefusedSilence:    "an address in its Join has not answered",
+		RefusedStranger:   "an address in its Join answers as somebody who is not on the list",
+		RefusedGroup:      "it reaches a group that has a leader",
+	}
+	if r < refusals {
+		return texts[r]
+	}
+	return "refusal " + strconv.Itoa(int(r))
+}

@@ -1,0 +1,164 @@
+package birth
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Waiting says in one sentence what this instance waits for and what its user can do about it. It is empty if nothing is awaited.
+func (c *Core) Waiting() string {
+	switch {
+	case c.settings.Solo:
+		return ""
+	case c.phase == Newborn:
+		return c.waitingNewborn()
+	case c.phase == Bound:
+		return c.waitingBound()
+	case !c.leader:
+		return c.waitingMember()
+	}
+	return ""
+}
+
+func (c *Core) waitingNewborn() string {
+	if two := c.groups(); len(two) > 1 {
+		return "two groups with leaders can be reached, " + strings.Join(two, " and ") + ": stop one of them, they never merge"
+	}
+	list, missing := c.candidates()
+	_, obstacle := c.obstacle(nil)
+	switch {
+	case obstacle != "" && c.settings.founds(c.name):
+		return "birth waits: " + obstacle
+	case missing != "":
+		return "birth waits: " + missing
+	case list[0].instance != c.instance:
+		return "birth waits for the charter of " + nameOf(list[0].name, list[0].addr)
+	}
+	ch := c.charterFor(list, Random{Group: 1, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+	if refusal, detail := c.judge(&ch); refusal != Accepted {
+		return "birth waits: this instance " + refusal.String() + orEmpty(": ", detail)
+	}
+	return ""
+}
+
+// groups names the groups with a leader that are within reach.
+func (c *Core) groups() []string {
+	var names []string
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if !ok || who.Phase != Member || !who.Leader || who.Settings.Solo {
+			continue
+		}
+		if name := groupName(who.Group); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (c *Core) waitingBound() string {
+	var open []string
+	for i, l := range c.charter.List {
+		if !c.bound[i] {
+			open = append(open, nameOf(l.Name, l.Addr))
+		}
+	}
+	if len(open) > 0 {
+		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet"
+	}
+	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet"
+}
+
+func (c *Core) waitingMember() string {
+	text := "group " + groupName(c.group) + " has no leader"
+	var gone []string
+	for _, v := range c.voters {
+		if v.Instance == c.instance {
+			continue
+		}
+		at, known := find(c.places, v.Addr)
+		if known {
+			if who, ok := c.places[at].seen(c.now, reachedFor); ok && who.Instance == v.Instance {
+				continue
+			}
+		}
+		gone = append(gone, v.Addr)
+	}
+	if len(gone) > 0 {
+		text += "; of its voters, " + some(gone) + " cannot be reached"
+	}
+	if missing := c.unreached(c.since); missing != "" && len(gone) > 0 {
+		text += "; a new group is founded once all instances are in reach, and " + missing
+	}
+	return text
+}
+
+// silence says that an address has not answered, and the way out if it never will.
+func (c *Core) silence(p *place) string {
+	text := "no answer from " + p.label() + ", which Join names. If that machine is gone, take it out of Join"
+	if len(c.settings.Founders) > 0 {
+		return text + " and, if it is a founder, out of Founders"
+	}
+	if c.settings.Replicas > 1 {
+		return text + ", or start with Replicas: " + strconv.Itoa(c.settings.Replicas-1)
+	}
+	return text
+}
+
+// replicaMissing says that instances are missing, and which are here.
+func (c *Core) replicaMissing(list []candidate) string {
+	return count(len(list), c.settings.Replicas) + " can be reached (" + some(names(list)) + ")"
+}
+
+// founderMissing says which founders are missing, or that one name is used twice.
+func (c *Core) founderMissing(list []candidate) string {
+	here := names(list)
+	var missing []string
+	for _, f := range c.settings.Founders {
+		n := 0
+		for _, name := range here {
+			if name == f {
+				n++
+			}
+		}
+		switch {
+		case n == 0:
+			missing = append(missing, strconv.Quote(f))
+		case n > 1:
+			return strconv.Itoa(n) + " instances are called " + strconv.Quote(f) + ": a founder's name must be its own"
+		}
+	}
+	if len(missing) > 0 {
+		return "of the Founders, " + some(missing) + " is not here as a newborn"
+	}
+	if !c.settings.founds(c.name) {
+		return "the Founders are all here and found the group; this instance joins it then"
+	}
+	return ""
+}
+
+// names returns the names of the list.
+func names(list []candidate) []string {
+	out := make([]string, 0, len(list))
+	for _, l := range list {
+		out = append(out, l.name)
+	}
+	return out
+}
+
+// some joins the first few of many.
+func some(all []string) string {
+	if len(all) > 4 {
+		return strings.Join(all[:4], ", ") + " and " + strconv.Itoa(len(all)-4) + " more"
+	}
+	return strings.Join(all, ", ")
+}
+
+// count says how many of how many.
+func count(have, want int) string {
+	return strconv.Itoa(have) + " of " + strconv.Itoa(want) + " instances (Replicas: " + strconv.Itoa(want) + ")"
+}
+
+// groupName writes a group ID as people read it in logs.
+func groupName(group uint64) string { return strconv.FormatUint(group, 16) }

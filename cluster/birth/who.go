@@ -1,0 +1,64 @@
+package birth
+
+// Phase is how far an instance has come in one life. The values go over the wire and never change.
+type Phase uint8
+
+// The phases of a life, in order. There is no way back but a new life.
+const (
+	Newborn Phase = iota // belongs to nothing
+	Bound                // has accepted a charter that is not yet known to be born
+	Member               // belongs to a group that is born
+)
+
+// String returns the phase as one word.
+func (p Phase) String() string {
+	switch p {
+	case Newborn:
+		return "newborn"
+	case Bound:
+		return "bound"
+	case Member:
+		return "member"
+	}
+	return "unknown"
+}
+
+// Who is what an instance says about itself when it is asked who it is. The questions "are you bound to this charter?" and "is it
+// born?" need no words of their own: Phase and Group answer them, and since a life never leaves its charter, such an answer stays true
+// for as long as the instance lives.
+type Who struct {
+	Instance   uint64
+	Name       string
+	Addr       string // host:port under which it wants to be reached
+	Phase      Phase
+	Leader     bool   // Group has a leader, as it sees it
+	RefusedYou bool   // it has refused the charter that the asker is bound to
+	Group      uint64 // 0 for a newborn
+	Settings   Settings
+	Rules      uint32  // newest version of the lock rules that it knows
+	WallUnixMS int64   // its wall clock
+	Voters     []Voter // of Group, if it knows them
+	Obstacle   string  // of a newborn: what keeps it from accepting any charter; empty if nothing does
+}
+
+// question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
+type question struct {
+	Instance uint64 // of the asker
+	Addr     string
+	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
+	Bound    bool   // the asker is bound to Group or a member of it
+}
+
+// proposal asks one instance to accept a charter.
+type proposal struct {
+	To      uint64 // the only life that may answer
+	Charter Charter
+}
+
+// verdict is the answer to a proposal.
+type verdict struct {
+	Instance uint64 // who answers
+	Group    uint64 // of the charter that was asked about
+	Refusal  Refusal
+	Detail   string // for people
+}

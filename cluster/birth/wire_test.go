@@ -1,0 +1,95 @@
+package birth
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func samples() [][]byte {
+	s := Settings{Founders: []string{"a", "b"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
+	_, ch := pair()
+	return [][]byte{
+		appendQuestion(nil, question{Instance: 5, Addr: "a:1", Group: 7, Bound: true}),
+		appendWho(nil, Who{
+			Instance: 5, Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true, Group: 9, Settings: s, Rules: 1,
+			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: 2, Addr: "b:1", Life: 3}}, Obstacle: "none",
+		}),
+		appendProposal(nil, proposal{To: 5, Charter: ch}),
+		appendVerdict(nil, verdict{Instance: 5, Group: 6, Refusal: RefusedClock, Detail: "2 s"}),
+	}
+}
+
+// again decodes b as whatever it is and encodes it anew; nil if it is nothing.
+func again(b []byte) []byte {
+	if q, err := decodeQuestion(b); err == nil {
+		return appendQuestion(nil, q)
+	}
+	if w, err := decodeWho(b); err == nil {
+		return appendWho(nil, w)
+	}
+	if p, err := decodeProposal(b); err == nil {
+		return appendProposal(nil, p)
+	}
+	if v, err := decodeVerdict(b); err == nil {
+		return appendVerdict(nil, v)
+	}
+	return nil
+}
+
+func TestMessagesReturn(t *testing.T) {
+	for _, b := range samples() {
+		if !bytes.Equal(again(b), b) {
+			t.Errorf("% x came back as % x", b, again(b))
+		}
+		for n := range b {
+			if again(b[:n]) != nil {
+				t.Errorf("the first %d bytes of % x were accepted", n, b)
+			}
+		}
+		if again(append(bytes.Clone(b), 0)) != nil {
+			t.Errorf("% x was accepted with a byte behind it", b)
+		}
+		other := bytes.Clone(b)
+		other[0]++
+		if again(other) != nil {
+			t.Errorf("% x was accepted in another version", b)
+		}
+	}
+	long := Who{Instance: 1, Obstacle: strings.Repeat("ä", textBytesMax)}
+	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > textBytesMax || !strings.HasPrefix(long.Obstacle, w.Obstacle) {
+		t.Errorf("a long text came back with %d bytes, %v", len(w.Obstacle), err)
+	}
+}
+
+// FuzzWire feeds any bytes to every decoder and to a core.
+func FuzzWire(f *testing.F) {
+	for _, b := range samples() {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if out := again(b); out != nil {
+			if third := again(out); !bytes.Equal(out, third) {
+				t.Fatalf("% x, then % x", out, third)
+			}
+		}
+		c, _ := pair()
+		c.Ask(c.now, c.wall, b)
+		c.arrange()
+		for _, p := range c.places {
+			p.pending = 1 << 40
+		}
+		c.Result(c.now, 1<<40, c.now, Answered, b)
+		c.Tick(c.now+1, c.wall, Random{Instance: 1, Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		_ = c.Waiting()
+	})
+}
+
+func TestWireValuesAreFixed(t *testing.T) {
+	got := []int{int(Newborn), int(Bound), int(Member), int(Accepted), int(RefusedMalformed), int(RefusedGroup), int(refusals),
+		kindQuestion, kindWho, kindProposal, kindVerdict, wireVersion}
+	if want := []int{0, 1, 2, 0, 1, 12, 13, 1, 2, 3, 4, 1}; !reflect.DeepEqual(got, want) {
+		t.Errorf("values on the wire are %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,325 @@
+package birth
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, machines that crash and move, and a stand-in
+// for raft that elects leaders among reachable voters and commits Born. One seed is one run.
+type world struct {
+	rng    *rand.Rand
+	now    time.Duration
+	seq    int
+	queue  events
+	slots  []*slot
+	cut    map[[2]int]bool // directed; tests may range over nothing here
+	loss   float64
+	delay  time.Duration // largest one-way delay
+	groups map[uint64]*group
+	order  []*group // births, in order
+	faults []string // broken invariants
+	log    []string // what happened, for a failing seed
+	trace  bool
+
+	extraJoin []string // further Join entries of everybody
+	silent    map[string]bool
+	wallBase  int64
+	plant     string // a bug planted in the stand-in for raft
+}
+
+// slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
+type slot struct {
+	w        *world
+	id       int
+	name     string
+	addr     string
+	dns      string // what its name resolves to, which lags behind addr
+	settings Settings
+	skew     time.Duration // of its wall clock
+	life     int           // counts starts; callbacks of an earlier one do nothing
+	core     *Core         // nil: down
+	ticking  int
+	raft     uint64
+	charter  *Charter
+	joined   uint64
+	allBound uint64
+	leader   bool
+	near     bool // Join resolves only to who is not cut off, as a headless service does
+}
+
+// group is what the stand-in for raft knows.
+type group struct {
+	charter  Charter
+	accepted map[uint64]bool
+	born     bool
+	bornAt   time.Duration
+	leader   uint64 // instance
+	applied  map[uint64]bool
+}
+
+type timed struct {
+	at  time.Duration
+	seq int
+	fn  func()
+}
+
+type events []timed
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].seq < e[j].seq)
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(timed)) }
+func (e *events) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return last
+}
+
+func newWorld(seed uint64, settings ...Settings) *world {
+	w := &world{
+		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
+		silent: map[string]bool{}, wallBase: 1_700_000_000_000,
+	}
+	for i, s := range settings {
+		addr := fmt.Sprintf("10.0.0.%d:1", i)
+		w.slots = append(w.slots, &slot{w: w, id: i, name: fmt.Sprintf("n%d", i), addr: addr, dns: addr, settings: s})
+	}
+	w.after(20*time.Millisecond, w.raft)
+	return w
+}
+
+func (w *world) after(d time.Duration, fn func()) {
+	w.seq++
+	heap.Push(&w.queue, timed{at: w.now + d, seq: w.seq, fn: fn})
+}
+
+// run lets time pass until the condition holds or the limit is over.
+func (w *world) run(limit time.Duration, until func() bool) bool {
+	end := w.now + limit
+	for len(w.queue) > 0 && w.queue[0].at <= end && len(w.faults) == 0 {
+		e := heap.Pop(&w.queue).(timed)
+		w.now = e.at
+		e.fn()
+		if until != nil && until() {
+			return true
+		}
+	}
+	w.now = max(w.now, min(end, w.now+limit))
+	if until == nil || len(w.faults) > 0 {
+		w.now = end
+	}
+	return false
+}
+
+func (w *world) note(format string, args ...any) {
+	if w.trace {
+		w.log = append(w.log, fmt.Sprintf("%8.3f ", w.now.Seconds())+fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *world) fault(format string, args ...any) {
+	w.faults = append(w.faults, fmt.Sprintf(format, args...))
+}
+
+func (w *world) random() Random {
+	r := Random{Instance: w.id(), Group: w.id(), Spread: w.rng.Uint64()}
+	for i := range r.Raft {
+		r.Raft[i] = w.id()
+	}
+	return r
+}
+
+func (w *world) id() uint64 { return w.rng.Uint64()>>16 | 1 }
+
+func (s *slot) wall() int64 { return s.w.wallBase + (s.w.now + s.skew).Milliseconds() }
+
+func (s *slot) start() {
+	s.life++
+	s.forget()
+	s.core = New(Config{Instance: s.w.id(), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1})
+	s.w.note("%s starts as %x at %s", s.name, s.core.Instance(), s.addr)
+	s.resolve()
+	s.tick()
+}
+
+func (s *slot) crash() {
+	s.w.note("%s crashes", s.name)
+	s.life++
+	s.core = nil
+	s.forget()
+}
+
+func (s *slot) forget() { s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false }
+
+// resolve feeds what Join resolves to, and everybody that gossip would know.
+func (s *slot) resolve() {
+	life := s.life
+	var join []Entry
+	var gossip []string
+	for _, other := range s.w.slots {
+		if s.near && !s.w.linked(s, other) {
+			continue
+		}
+		if len(other.settings.Founders) == 0 || other.settings.founds(other.name) {
+			join = append(join, Entry{Name: other.name + ":1", Addrs: []string{other.dns}, Resolved: s.w.now})
+		}
+		if other.core != nil && !s.w.cut[[2]int{s.id, other.id}] && !s.w.cut[[2]int{other.id, s.id}] {
+			gossip = append(gossip, other.addr)
+		}
+	}
+	for _, addr := range s.w.extraJoin {
+		join = append(join, Entry{Name: addr, Addrs: []string{addr}, Resolved: s.w.now})
+	}
+	if s.settings.Solo {
+		join, gossip = nil, nil
+	}
+	s.core.Places(join, gossip)
+	s.w.after(500*time.Millisecond+time.Duration(s.w.rng.Int64N(int64(time.Second))), func() {
+		if s.life == life {
+			s.resolve()
+		}
+	})
+}
+
+// tick is one turn of the shell: Tick, then carry out what it wants.
+func (s *slot) tick() {
+	s.ticking++
+	turn, life := s.ticking, s.life
+	out := s.core.Tick(s.w.now, s.wall(), s.w.random())
+	for _, e := range out.Events {
+		s.carryOut(e)
+	}
+	for _, q := range out.Questions {
+		s.put(q)
+	}
+	s.w.after(out.Next-s.w.now, func() {
+		if s.life == life && s.ticking == turn {
+			s.tick()
+		}
+	})
+}
+
+func (s *slot) carryOut(e Event) {
+	w := s.w
+	switch e.Kind {
+	case BoundTo:
+		w.note("%s %x bound to %x raft %x list %d", s.name, s.core.Instance(), e.Group, e.Raft, len(e.Charter.List))
+		s.charter, s.raft = &e.Charter, e.Raft
+		g := w.groups[e.Group]
+		if g == nil {
+			g = &group{charter: e.Charter, accepted: map[uint64]bool{}, applied: map[uint64]bool{}}
+			w.groups[e.Group] = g
+		}
+		if g.accepted[s.core.Instance()] {
+			w.fault("%s accepted charter %x twice", s.name, e.Group)
+		}
+		g.accepted[s.core.Instance()] = true
+		if e.Charter.Settings.difference(s.settings.normal()) != "" && !s.settings.Solo {
+			w.fault("%s accepted other settings", s.name)
+		}
+	case AllBound:
+		s.allBound = e.Group
+	case Joined:
+		w.note("%s %x member of %x (%s)", s.name, s.core.Instance(), e.Group, e.Text)
+		if g := w.groups[e.Group]; g == nil || !g.born {
+			w.fault("%s is a member of group %x, which is not born", s.name, e.Group)
+		}
+		s.joined = e.Group
+	case Restarted:
+		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
+		s.forget()
+	}
+}
+
+// put sends one question through the network and feeds its outcome.
+func (s *slot) put(q Question) {
+	w, life, asked := s.w, s.life, s.w.now
+	answered := false
+	finish := func(after time.Duration, outcome Outcome, answer []byte) {
+		w.after(after, func() {
+			if s.life != life || answered {
+				return
+			}
+			answered = true
+			s.core.Result(w.now, q.ID, asked, outcome, answer)
+			s.tick()
+		})
+	}
+	finish(time.Second, Silent, nil)
+	w.after(w.hop(), func() {
+		if w.silent[q.Addr] {
+			return
+		}
+		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.addr == q.Addr })
+		if at < 0 {
+			finish(w.hop(), Refused, nil) // the machine moved away; the address refuses
+			return
+		}
+		to := w.slots[at]
+		if w.lost(s, to) || w.lost(to, s) {
+			return
+		}
+		if to.core == nil {
+			finish(w.hop(), Refused, nil)
+			return
+		}
+		if q.To != 0 && q.To != to.core.Instance() {
+			finish(w.hop(), Other, nil)
+			return
+		}
+		answer := to.core.Ask(w.now, to.wall(), q.Body)
+		to.tick()
+		if answer != nil {
+			finish(w.hop(), Answered, answer)
+		}
+	})
+}
+
+func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.delay))) + 1 }
+
+func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
+
+func (w *world) linked(a, b *slot) bool {
+	return !w.cut[[2]int{a.id, b.id}] && !w.cut[[2]int{b.id, a.id}]
+}
+
+// at returns the slot where that life of an instance runs, bound to or member of the group.
+func (w *world) at(instance, group uint64) *slot {
+	for _, s := range w.slots {
+		if s.core != nil && s.core.Instance() == instance && s.charter != nil && s.charter.Group == group {
+			return s
+		}
+	}
+	return nil
+}
+
+// alive counts the voters of the group whose life is not over.
+func (w *world) alive(g *group) int {
+	n := 0
+	for _, v := range g.charter.Voters {
+		if w.at(v.Instance, g.charter.Group) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) describe() string {
+	var b strings.Builder
+	for _, s := range w.slots {
+		if s.core == nil {
+			fmt.Fprintf(&b, "%s down\n", s.name)
+			continue
+		}
+		fmt.Fprintf(&b, "%s %x %v group %x leader %v: %s\n", s.name, s.core.Instance(), s.core.Phase(), s.core.Group(), s.leader, s.core.Waiting())
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// Cluster is one instance's part in the cluster. All methods are safe for concurrent use.
+type Cluster struct {
+	cfg    Config
+	in     *inbox
+	view   atomic.Pointer[view]
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	done   chan struct{}  // closed when the owner has ended
+	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
+	gossip *gossip        // nil if solo; safe for concurrent use
+	shut   sync.Once
+	left   atomic.Bool
+
+	own owner // touched by the owner goroutine only
+}
+
+// Start starts to look for the others, and to found a group with them or to join theirs. It does not wait for either.
+func Start(cfg Config) (*Cluster, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	c := &Cluster{cfg: cfg, in: newInbox(), done: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.own = newOwner(&c.cfg)
+	if !cfg.Settings.Solo {
+		g, err := startGossip(&c.cfg, c.meta(), c.news)
+		if err != nil {
+			c.cancel()
+			return nil, err
+		}
+		c.gossip = g
+	}
+	c.publish()
+	go c.loop()
+	return c, nil
+}
+
+// answerWithin is how long a question may wait for the owner, who may be busy ending an old life. The asker has given up by then.
+const answerWithin = time.Second
+
+// Answer answers the question of another instance, or returns nil where silence is the answer. It is what the transport's Ask calls.
+func (c *Cluster) Answer(from string, question []byte) []byte {
+	reply := make(chan []byte, 1)
+	if !c.in.post(func() { reply <- c.answer(from, question) }) {
+		return nil
+	}
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	select {
+	case b := <-reply:
+		return b
+	case <-timer.C:
+	case <-c.done:
+	}
+	return nil
+}
+
+// HasLeader takes whether this instance knows a leader of its group. What is said about an old life does not count for a new one.
+func (c *Cluster) HasLeader(known bool) {
+	c.in.postOfLife(func() { c.own.core.Leader(c.now(), known) })
+}
+
+// BornApplied takes that Born of the group was applied by this instance's log.
+func (c *Cluster) BornApplied(group uint64) {
+	c.in.postOfLife(func() { c.own.core.Born(c.now(), group) })
+}
+
+// Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it may be called for every message.
+func (c *Cluster) Voter(raft uint64) (Voter, bool) {
+	v, ok := c.view.Load().byRaft[raft]
+	return v, ok
+}
+
+// Leave says goodbye by gossip, so that the others need not find out. It returns when that was sent, when ctx ends, or after two
+// seconds. It leaves the group as it is, and Close has still to be called.
+func (c *Cluster) Leave(ctx context.Context) {
+	if c.gossip == nil || c.left.Swap(true) {
+		return
+	}
+	said := make(chan struct{})
+	if !c.help(func() { defer close(said); c.gossip.leave() }) {
+		return
+	}
+	select {
+	case <-said:
+	case <-ctx.Done():
+	case <-c.done:
+	}
+}
+
+// Close stops everything and returns when all goroutines have ended. It waits for a call to Host that is under way, and up to two
+// seconds for a goodbye. It tells nobody. It may be called more than once, and must not be called by Host.
+func (c *Cluster) Close() error {
+	c.shut.Do(func() {
+		c.in.close()
+		c.cancel()
+	})
+	<-c.done
+	return nil
+}
+
+// help runs f beside the owner, unless the cluster is closing. Close waits for it.
+func (c *Cluster) help(f func()) bool {
+	c.in.mu.Lock() // orders this before or after close, so that nothing is added to helper while it is waited for
+	defer c.in.mu.Unlock()
+	if c.in.closed {
+		return false
+	}
+	c.helper.Go(f)
+	return true
+}
+
+// now is the time on the scale that birth works with.
+func (c *Cluster) now() time.Duration { return time.Duration(c.cfg.Clock.Now()) }
+
+// wall is the wall clock in Unix milliseconds.
+func (c *Cluster) wall() int64 { return c.cfg.Wall().UnixMilli() }
+
+// random fills what a turn of birth may need of chance.
+func (c *Cluster) random() birth.Random {
+	var r birth.Random
+	words := []*uint64{&r.Instance, &r.Group, &r.Spread}
+	for i := range r.Raft {
+		words = append(words, &r.Raft[i])
+	}
+	for _, w := range words {
+		for *w == 0 {
+			*w = c.word()
+		}
+	}
+	return r
+}
+
+// word returns eight random bytes.
+func (c *Cluster) word() uint64 {
+	var b [8]byte
+	c.cfg.Random(b[:])
+	n := uint64(0)
+	for _, x := range b {
+		n = n<<8 | uint64(x)
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// Config says who this instance is and where to look for the others. It is copied by Start.
+type Config struct {
+	Name      string   // 1 to 128 bytes
+	Label     string   // of the cluster, 1 to 255 bytes: who has another is not one of us
+	Zone      string   // at most 128 bytes; may be empty
+	Advertise string   // host:port at which the others reach this instance
+	Instance  uint64   // ID of the first life: random, not zero
+	Join      []string // host:port each, this instance's own among them or not; empty exactly if Settings.Solo
+	Settings  birth.Settings
+	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
+
+	Net     Net // may be nil if Settings.Solo
+	Host    Host
+	Clock   clock.Clock
+	Wall    func() time.Time                                         // the wall clock; nil: time.Now
+	Resolve func(ctx context.Context, host string) ([]string, error) // all addresses behind a name, without port; a name that does not exist has none. nil: the system's resolver
+	Random  func([]byte)                                             // fills with unpredictable bytes; nil: crypto/rand
+	Logger  *slog.Logger                                             // nil: slog.Default()
+}
+
+// withDefaults returns a copy in which every nil that has a meaning is replaced by it.
+func (cfg Config) withDefaults() Config {
+	if cfg.Wall == nil {
+		cfg.Wall = time.Now
+	}
+	if cfg.Resolve == nil {
+		cfg.Resolve = net.DefaultResolver.LookupHost
+	}
+	if cfg.Random == nil {
+		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends if the system has no randomness
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	cfg.Rules = max(cfg.Rules, 1)
+	cfg.Join = append([]string(nil), cfg.Join...)
+	return cfg
+}
+
+// check reports everything that is wrong with cfg, by field.
+func (cfg *Config) check() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
+	if n := len(cfg.Name); n < 1 || n > nameBytesMax {
+		wrong("Name has %d bytes, want 1 to %d", n, nameBytesMax)
+	}
+	if n := len(cfg.Label); n < 1 || n > 255 {
+		wrong("Label has %d bytes, want 1 to 255", n)
+	}
+	if n := len(cfg.Zone); n > zoneBytesMax {
+		wrong("Zone has %d bytes, want at most %d", n, zoneBytesMax)
+	}
+	if err := checkAddr(cfg.Advertise); err != nil {
+		wrong("Advertise: %v", err)
+	}
+	if cfg.Instance == 0 {
+		wrong("Instance is zero, want a random ID")
+	}
+	for _, j := range cfg.Join {
+		if err := checkAddr(j); err != nil {
+			wrong("Join: %v", err)
+		}
+	}
+	s := cfg.Settings
+	if s.Solo != (len(cfg.Join) == 0) {
+		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join", s.Solo, len(cfg.Join))
+	}
+	if !s.Solo && (s.Replicas > 0) == (len(s.Founders) > 0) {
+		wrong("Settings need exactly one of Replicas and Founders")
+	}
+	if s.Voters < 1 || s.Voters > 7 || s.Voters%2 == 0 {
+		wrong("Settings.Voters is %d, want an odd number from 1 to 7", s.Voters)
+	}
+	if s.SessionTTL <= 0 || s.Grace < 0 {
+		wrong("Settings need a SessionTTL above zero and a Grace that is not negative")
+	}
+	if (cfg.Net == nil && !s.Solo) || cfg.Host == nil || cfg.Clock == nil {
+		wrong("Net, Host and Clock must be set")
+	}
+	return errors.Join(errs...)
+}
+
+// checkAddr says what is wrong with a host:port.
+func checkAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", addr)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > addrBytesMax {
+		return fmt.Errorf("%q is not host:port with a host and a port from 1 to 65535", addr)
+	}
+	return nil
+}

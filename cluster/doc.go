@@ -1,0 +1,2 @@
+// Package cluster says who is here and founds the group.
+package cluster

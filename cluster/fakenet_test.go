@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// fakeNet is a network in memory for bubbles: questions take a millisecond each way, gossip packets may be dropped, streams are pipes,
+// and pairs of addresses can be cut, which makes everything between them silent.
+type fakeNet struct {
+	mu    sync.Mutex // guards the rest
+	ports map[string]*fakePort
+	cuts  map[[2]string]bool
+	mute  map[string]bool // addresses that swallow everything
+	alien map[string]bool // addresses where a stranger listens
+	conns map[net.Conn][2]string
+	dials map[string]int // attempts to open a stream, by address
+}
+
+var errCut = errors.New("i/o timeout")
+
+func newFakeNet() *fakeNet {
+	return &fakeNet{
+		ports: map[string]*fakePort{}, cuts: map[[2]string]bool{}, mute: map[string]bool{}, alien: map[string]bool{},
+		conns: map[net.Conn][2]string{}, dials: map[string]int{},
+	}
+}
+
+// fakePort is one address. It implements Net.
+type fakePort struct {
+	net     *fakeNet
+	addr    string
+	packets chan fakePacket
+	streams chan net.Conn
+
+	mu       sync.Mutex // guards the rest
+	answer   func(from string, question []byte) []byte
+	instance uint64
+}
+
+type fakePacket struct {
+	data []byte
+	from string
+	at   time.Time
+}
+
+func (n *fakeNet) listen(addr string) *fakePort {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := &fakePort{net: n, addr: addr, packets: make(chan fakePacket, 256), streams: make(chan net.Conn, 16)}
+	n.ports[addr] = p
+	return p
+}
+
+func (n *fakeNet) unlisten(p *fakePort) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ports[p.addr] == p {
+		delete(n.ports, p.addr)
+	}
+}
+
+// cut makes everything between the two addresses silent, both ways, and breaks the streams between them.
+func (n *fakeNet) cut(a, b string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cuts[[2]string{a, b}], n.cuts[[2]string{b, a}] = true, true
+	for c, ends := range n.conns {
+		if ends == [2]string{a, b} || ends == [2]string{b, a} {
+			c.Close()
+			delete(n.conns, c)
+		}
+	}
+}
+
+func (n *fakeNet) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.cuts)
+}
+
+// reach returns who listens at an address, or how an attempt to find out ends.
+func (n *fakeNet) reach(ctx context.Context, from, to string) (*fakePort, error) {
+	select {
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	n.mu.Lock()
+	p, silent, alien := n.ports[to], n.mute[to] || n.cuts[[2]string{from, to}], n.alien[to]
+	n.mu.Unlock()
+	switch {
+	case silent:
+		<-ctx.Done()
+		return nil, errCut
+	case alien:
+		return nil, ErrForeign
+	case p == nil:
+		return nil, ErrRefused
+	}
+	return p, nil
+}
+
+func (p *fakePort) serve(instance uint64, answer func(string, []byte) []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answer != nil {
+		p.answer = answer
+	}
+	p.instance = instance
+}
+
+func (p *fakePort) Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error) {
+	other, err := p.net.reach(ctx, p.addr, addr)
+	if err != nil {
+		return nil, err
+	}
+	other.mu.Lock()
+	answer, instance := other.answer, other.instance
+	other.mu.Unlock()
+	if to != 0 && to != instance {
+		return nil, ErrOther
+	}
+	if answer == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	b := answer(p.addr, question)
+	if b == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return b, nil
+}
+
+func (p *fakePort) WriteTo(b []byte, addr string) error {
+	p.net.mu.Lock()
+	to := p.net.ports[addr]
+	lost := to == nil || p.net.mute[addr] || p.net.cuts[[2]string{p.addr, addr}]
+	p.net.mu.Unlock()
+	if lost {
+		return nil
+	}
+	select {
+	case to.packets <- fakePacket{data: append([]byte(nil), b...), from: p.addr, at: time.Now()}:
+	default:
+	}
+	return nil
+}
+
+func (p *fakePort) ReadPacket(ctx context.Context) ([]byte, string, time.Time, error) {
+	select {
+	case k := <-p.packets:
+		return k.data, k.from, k.at, nil
+	case <-ctx.Done():
+		return nil, "", time.Time{}, ctx.Err()
+	}
+}
+
+func (p *fakePort) DialStream(ctx context.Context, addr string) (net.Conn, error) {
+	p.net.mu.Lock()
+	p.net.dials[addr]++
+	p.net.mu.Unlock()
+	to, err := p.net.reach(ctx, p.addr, addr)
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	select {
+	case to.streams <- far:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p.net.mu.Lock()
+	p.net.conns[near] = [2]string{p.addr, addr}
+	p.net.mu.Unlock()
+	return near, nil
+}
+
+func (p *fakePort) AcceptStream(ctx context.Context) (net.Conn, error) {
+	select {
+	case c := <-p.streams:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// Times and bounds of finding lost peers again.
+const (
+	rejoinEvery = 5 * time.Second // plus up to the same again at random
+	rejoinPause = time.Second     // between two attempts at one address
+	rejoinMany  = 4               // attempts in one round
+	addrsMax    = 256             // addresses of former members that are remembered
+)
+
+// finder decides whom to gossip with beside those whom gossip sees. memberlist forgets a member half a minute after it was declared
+// dead, and two halves that have forgotten each other never meet again by themselves; so everybody who was ever seen, every voter and
+// every address behind Join is tried for ever, a few at a time. The owner goroutine owns it.
+type finder struct {
+	self  string
+	next  time.Duration
+	turn  uint64
+	known []string                 // addresses once seen, oldest first
+	tried map[string]time.Duration // last attempts; never iterated but to forget old ones
+	now   []string                 // answered a question, and so can be joined at once
+	busy  map[string]bool          // attempts under way
+}
+
+func newFinder(self string) finder {
+	return finder{self: self, tried: make(map[string]time.Duration), busy: make(map[string]bool)}
+}
+
+// met notes that somebody of us has just answered at the address.
+func (f *finder) met(addr string, now time.Duration) {
+	if last, tried := f.tried[addr]; (!tried || now-last > rejoinPause) && !slices.Contains(f.now, addr) {
+		f.now = append(f.now, addr)
+	}
+}
+
+// remember keeps an address that gossip has seen.
+func (f *finder) remember(addr string) {
+	if addr == "" || addr == f.self || slices.Contains(f.known, addr) {
+		return
+	}
+	if len(f.known) >= addrsMax {
+		f.known = slices.Delete(f.known, 0, 1)
+	}
+	f.known = append(f.known, addr)
+}
+
+// due returns whom to join now: those just met, and in every round some of those who are missing, each in its turn. here are the
+// addresses that gossip sees.
+func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
+	var out []string
+	pick := func(addr string) bool {
+		if addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
+			return false
+		}
+		out = append(out, addr)
+		f.busy[addr], f.tried[addr] = true, now
+		return true
+	}
+	for _, addr := range f.now {
+		pick(addr)
+	}
+	f.now = f.now[:0]
+	if f.next > now {
+		return out
+	}
+	f.next = now + rejoinEvery + time.Duration(random%uint64(rejoinEvery))
+	for addr, last := range f.tried {
+		if now-last > time.Hour {
+			delete(f.tried, addr)
+		}
+	}
+	all := slices.Concat(wanted, f.known)
+	for n, many := 0, 0; n < len(all) && many < rejoinMany; n++ {
+		f.turn++
+		if pick(all[f.turn%uint64(len(all))]) {
+			many++
+		}
+	}
+	return out
+}
+
+// rejoin starts the attempts that are due and returns when the next round is.
+func (c *Cluster) rejoin(now time.Duration) time.Duration {
+	o := &c.own
+	if c.left.Load() {
+		return now + time.Hour
+	}
+	if len(o.find.now) == 0 && o.find.next > now {
+		return o.find.next
+	}
+	var wanted, here []string
+	for _, r := range o.join {
+		wanted = append(wanted, r.entry.Addrs...)
+	}
+	for _, v := range o.book.entries {
+		wanted = append(wanted, v.Addr)
+	}
+	for _, m := range o.peers {
+		here = append(here, m.meta.Addr)
+	}
+	for _, addr := range o.find.due(now, wanted, here, c.word()) {
+		c.help(func() {
+			err := c.gossip.join(addr)
+			c.in.post(func() { c.joined(addr, err) })
+		})
+	}
+	return o.find.next
+}
+
+func (c *Cluster) joined(addr string, err error) {
+	delete(c.own.find.busy, addr)
+	if err != nil && c.own.core.Phase() == birth.Member {
+		c.cfg.Logger.Debug("gossip with an absent peer failed", "addr", addr, "err", err)
+	}
+}

@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// fleet is several instances on one fakeNet, with a stand-in for raft.
+type fleet struct {
+	t     *testing.T
+	net   *fakeNet
+	clock clock.Clock
+	next  uint64
+	nodes []*node
+	dns   map[string][]string
+	slow  map[string]bool // names whose lookup never ends
+
+	mu     sync.Mutex // guards the rest
+	births map[uint64]bool
+	logs   []string
+}
+
+// node is one instance and its host.
+type node struct {
+	*Cluster
+	f    *fleet
+	port *fakePort
+	cfg  Config
+
+	mu       sync.Mutex // guards the rest
+	told     []string   // calls of the host, in order
+	group    uint64
+	charter  birth.Charter
+	raft     uint64
+	voters   []Voter
+	instance uint64
+	mute     bool // the stand-in for raft leaves it alone
+}
+
+func newFleet(t *testing.T) *fleet {
+	return &fleet{
+		t: t, net: newFakeNet(), clock: clock.Monotonic(), next: 1000, births: map[uint64]bool{}, dns: map[string][]string{}, slow: map[string]bool{},
+	}
+}
+
+func addrOf(i int) string { return fmt.Sprintf("10.0.0.%d:7947", i+1) }
+
+// joinOf are the addresses of the first n.
+func joinOf(n int) []string {
+	var join []string
+	for i := range n {
+		join = append(join, addrOf(i))
+	}
+	return join
+}
+
+func (f *fleet) config(i, n int) Config {
+	return Config{
+		Name: fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
+		Settings: birth.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
+		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve,
+	}
+}
+
+func (f *fleet) resolve(ctx context.Context, host string) ([]string, error) {
+	f.mu.Lock()
+	slow, hosts := f.slow[host], f.dns[host]
+	f.mu.Unlock()
+	if slow {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if hosts == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return hosts, nil
+}
+
+// Write collects log lines.
+func (f *fleet) Write(b []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logs = append(f.logs, string(b))
+	return len(b), nil
+}
+
+func (f *fleet) logged(what string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, line := range f.logs {
+		if strings.Contains(line, what) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fleet) start(cfg Config) *node {
+	f.t.Helper()
+	f.next++
+	n := &node{f: f, cfg: cfg, instance: f.next}
+	n.cfg.Host, n.cfg.Instance = n, f.next
+	n.port = f.net.listen(cfg.Advertise)
+	n.cfg.Net = n.port
+	if cfg.Settings.Solo {
+		n.cfg.Net = nil
+	}
+	started := make(chan struct{})
+	n.port.serve(n.instance, func(from string, q []byte) []byte { <-started; return n.Answer(from, q) })
+	c, err := Start(n.cfg)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n.Cluster = c
+	close(started)
+	f.nodes = append(f.nodes, n)
+	return n
+}
+
+// stop closes the node and its port, as if its process had been killed.
+func (n *node) stop() {
+	n.f.net.unlisten(n.port)
+	n.Close()
+	for i, o := range n.f.nodes {
+		if o == n {
+			n.f.nodes = append(n.f.nodes[:i], n.f.nodes[i+1:]...)
+			return
+		}
+	}
+}
+
+func (f *fleet) stop() {
+	for len(f.nodes) > 0 {
+		f.nodes[0].stop()
+	}
+}
+
+func (n *node) note(format string, args ...any) {
+	n.told = append(n.told, fmt.Sprintf(format, args...))
+}
+
+func (n *node) Bound(c birth.Charter, raft uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("bound")
+	n.charter, n.raft, n.group = c, raft, c.Group
+}
+
+func (n *node) AllBound(group uint64) {
+	n.mu.Lock()
+	n.note("all bound")
+	n.mu.Unlock()
+	if n.raft == 0 {
+		return
+	}
+	n.f.mu.Lock() // whoever hears it first is the leader
+	n.f.births[group] = true
+	n.f.mu.Unlock()
+}
+
+func (n *node) Member(group uint64, voters []Voter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("member")
+	n.group, n.voters = group, voters
+}
+
+func (n *node) Voters(voters []Voter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("voters")
+	n.voters = voters
+}
+
+func (n *node) Restart(instance uint64, reason error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("restart")
+	n.group, n.raft, n.charter = 0, 0, birth.Charter{}
+	n.instance = instance
+	n.port.serve(instance, nil)
+}
+
+func (n *node) calls() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.told, ", ")
+}
+
+// raft is the stand-in for raft: every 50 ms for the given time, groups with a majority of live voters get a leader, Born is applied,
+// and every instance of such a group is told that it has a leader.
+func (f *fleet) raft(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for _, n := range f.nodes {
+			n.mu.Lock()
+			group, raft, mute := n.group, n.raft, n.mute
+			n.mu.Unlock()
+			f.mu.Lock()
+			born := f.births[group]
+			f.mu.Unlock()
+			if mute || group == 0 {
+				continue
+			}
+			leads := f.leads(n, group)
+			n.HasLeader(leads)
+			if leads && born && raft != 0 {
+				n.BornApplied(group)
+			}
+		}
+	}
+}
+
+// leads reports whether the group has a leader that n reaches.
+func (f *fleet) leads(n *node, group uint64) bool {
+	var charter birth.Charter
+	near := 0
+	for _, o := range f.nodes {
+		o.mu.Lock()
+		if o.group == group && o.raft != 0 {
+			charter = o.charter
+			if o == n || !f.net.isCut(n.port.addr, o.port.addr) {
+				near++
+			}
+		}
+		o.mu.Unlock()
+	}
+	return near*2 > len(charter.Voters) && len(charter.Voters) > 0
+}
+
+func (n *fakeNet) isCut(a, b string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cuts[[2]string{a, b}]
+}
+
+// oneGroup fails unless all nodes are members of one group.
+func (f *fleet) oneGroup() uint64 {
+	f.t.Helper()
+	group := f.nodes[0].Status().Group
+	for _, n := range f.nodes {
+		if s := n.Status(); s.Phase != PhaseMember || s.Group != group || group == 0 {
+			f.t.Fatalf("%s is %v of group %x, want a member of %x; it waits for: %s", n.cfg.Name, s.Phase, s.Group, group, s.Waiting)
+		}
+	}
+	return group
+}
+
+// allSeeAll reports whether gossip shows everybody to everybody.
+func (f *fleet) allSeeAll() bool {
+	for _, n := range f.nodes {
+		if len(n.Members()) != len(f.nodes) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,251 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// HAZARDS 56: memberlist alone never heals this.
+func TestALongCutHeals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(5)
+		time.Sleep(5 * time.Second)
+		if !f.allSeeAll() {
+			t.Fatal("before the cut not all see all")
+		}
+		for a := range 2 {
+			for b := 2; b < 5; b++ {
+				f.net.cut(addrOf(a), addrOf(b))
+			}
+		}
+		f.raft(5 * time.Minute)
+		if n := len(f.nodes[0].Members()); n != 2 {
+			t.Fatalf("after five minutes of the cut gossip shows %d, want the 2 on this side", n)
+		}
+		f.net.heal()
+		f.raft(time.Minute)
+		if !f.allSeeAll() {
+			t.Error("a minute after a cut of five minutes not all see all")
+		}
+		f.oneGroup()
+	})
+}
+
+// Some Join addresses may name nobody any more; then voters and former members are what is left to meet again by.
+func TestACutHealsWithoutHelpFromJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		for i := range 3 {
+			cfg := f.config(i, 3)
+			cfg.Join = []string{"seed.example:7947"}
+			f.start(cfg)
+		}
+		f.mu.Lock()
+		f.dns["seed.example"] = []string{"10.0.0.1"}
+		f.mu.Unlock()
+		f.raft(4 * time.Second)
+		f.oneGroup()
+		f.mu.Lock()
+		f.dns["seed.example"] = nil
+		f.mu.Unlock()
+		f.net.cut(addrOf(0), addrOf(2))
+		f.net.cut(addrOf(1), addrOf(2))
+		f.raft(5 * time.Minute)
+		f.net.heal()
+		f.raft(time.Minute)
+		if !f.allSeeAll() {
+			t.Error("a minute after the cut not all see all")
+		}
+	})
+}
+
+// HAZARDS 57 and B8: the same name at a new address must not wait for anything.
+func TestSameNameAtANewAddressIsSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		f.nodes[0].stop()
+		cfg := f.config(0, 3)
+		cfg.Advertise = addrOf(42)
+		f.start(cfg)
+		f.raft(2 * time.Second)
+		f.oneGroup()
+		seen := 0
+		for _, m := range f.nodes[0].Members() {
+			if m.Name == "n0" && m.Addr == addrOf(42) {
+				seen++
+			}
+		}
+		if seen != 1 {
+			t.Errorf("two seconds after its restart the instance is seen %d times at its new address", seen)
+		}
+	})
+}
+
+// B8: gossip says dead, the address book does not care.
+func TestAddressBookKeepsWhomGossipDeclaresDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		gone := f.nodes[2]
+		raft := gone.raft
+		f.net.cut(addrOf(0), addrOf(2))
+		f.net.cut(addrOf(1), addrOf(2))
+		f.raft(2 * time.Minute)
+		if n := len(f.nodes[0].Members()); n != 2 {
+			t.Fatalf("gossip still shows %d", n)
+		}
+		if v, ok := f.nodes[0].Voter(raft); !ok || v.Addr != addrOf(2) {
+			t.Errorf("the address book says %+v, %v of the voter that gossip has lost", v, ok)
+		}
+	})
+}
+
+func TestGossipAmongNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		var join []string
+		for i := range 3 {
+			join = append(join, fmt.Sprintf("pod-%d.locks:7947", i))
+			f.dns[fmt.Sprintf("pod-%d.locks", i)] = []string{fmt.Sprintf("pod-%d.locks", i)}
+		}
+		for i := range 3 {
+			cfg := f.config(i, 3)
+			cfg.Join, cfg.Advertise = join, join[i]
+			f.start(cfg)
+		}
+		f.raft(3 * time.Second)
+		f.oneGroup()
+		f.raft(20 * time.Second) // probes find everybody alive
+		if !f.allSeeAll() {
+			t.Error("not all see all")
+		}
+	})
+}
+
+func TestALabelKeepsClustersApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.start(f.config(0, 2))
+		cfg := f.config(1, 2)
+		cfg.Label = "another"
+		f.start(cfg)
+		f.raft(10 * time.Second)
+		// The fake network passes questions between labels, which the real one refuses; gossip has to keep them apart by itself.
+		for _, n := range f.nodes {
+			if got := len(n.Members()); got != 1 {
+				t.Errorf("%s (%s) sees %d members by gossip, want itself alone", n.cfg.Name, n.cfg.Label, got)
+			}
+		}
+	})
+}
+
+func TestLeaveIsHeardAndBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		f.raft(2 * time.Second)
+		began := time.Now()
+		f.nodes[2].Leave(context.Background())
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("leaving took %v", d)
+		}
+		f.nodes[2].stop()
+		time.Sleep(time.Second)
+		if n := len(f.nodes[0].Members()); n != 2 {
+			t.Errorf("a second after the goodbye %d members are seen, want 2", n)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		f.net.cut(addrOf(0), addrOf(1))
+		began = time.Now()
+		f.nodes[1].Leave(ctx)
+		f.nodes[1].Leave(ctx) // a second goodbye is no goodbye
+		if d := time.Since(began); d > 20*time.Millisecond {
+			t.Errorf("leaving with a context of 10 ms took %v", d)
+		}
+	})
+}
+
+// HAZARDS 70: Close in every state, with and without peers that answer; the bubble fails on every goroutine that is left.
+func TestCloseInEveryState(t *testing.T) {
+	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond,
+		700 * time.Millisecond, time.Second, 3 * time.Second, 7300 * time.Millisecond, time.Minute} {
+		for _, trouble := range []string{"none", "cut", "mute", "leaving"} {
+			t.Run(fmt.Sprint(after, " ", trouble), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { closeAfter(t, after, trouble) })
+			})
+		}
+	}
+}
+
+func closeAfter(t *testing.T, after time.Duration, trouble string) {
+	f := newFleet(t)
+	for i := range 3 {
+		f.start(f.config(i, 3))
+	}
+	n := f.nodes[0]
+	f.raft(after / 2)
+	switch trouble {
+	case "cut":
+		f.net.cut(addrOf(0), addrOf(1))
+		f.net.cut(addrOf(0), addrOf(2))
+	case "mute":
+		f.net.mu.Lock()
+		f.net.mute[addrOf(0)], f.net.mute[addrOf(1)] = true, true
+		f.net.mu.Unlock()
+	}
+	f.raft(after / 2)
+	if trouble == "leaving" {
+		go n.Leave(t.Context())
+	}
+	began := time.Now()
+	var twice sync.WaitGroup
+	twice.Go(func() { n.Close() })
+	twice.Go(func() { n.Close() })
+	twice.Wait()
+	if d := time.Since(began); d > 2*time.Second+time.Millisecond || (d > 0 && trouble != "leaving") {
+		t.Errorf("Close took %v", d)
+	}
+	// Whatever arrives now is dropped.
+	if n.Answer("x", []byte{1}) != nil {
+		t.Error("a closed cluster answers")
+	}
+	n.HasLeader(true)
+	n.BornApplied(1)
+	n.news("x", meta{Instance: 1}, true)
+	n.Leave(context.Background())
+	_, _ = n.Voter(1)
+	_ = n.Status()
+	f.stop()
+}
+
+func TestGarbageIsNoQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		n := f.start(f.config(0, 3))
+		for _, q := range []string{"", "\x01", "\x01\x01", "\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", strings.Repeat("x", 1<<21)} {
+			if n.Answer("stranger", []byte(q)) != nil {
+				t.Errorf("%.20q was answered", q)
+			}
+		}
+		if err := n.port.WriteTo([]byte("\xf4\x04test\x0c\xff\xff\xff"), addrOf(0)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// What Net.Ask returns instead of an answer. Every other error counts as silence.
+var (
+	// ErrRefused says that the machine is there and nobody listens at the address.
+	ErrRefused = errors.New("connection refused: nobody listens there")
+	// ErrForeign says that whoever listens at the address is not one of us: another cluster label, another protocol, garbage.
+	ErrForeign = errors.New("another cluster or another program listens there")
+	// ErrOther says that another instance than the intended one answers at the address.
+	ErrOther = errors.New("another instance answers there")
+)
+
+// Net carries questions and gossip between instances. All methods are called concurrently. An address is host:port.
+type Net interface {
+	// Ask puts a question to the instance to (0: whoever is there) and returns its answer, or one of the errors above, or any other
+	// error, which counts as silence. It returns soon after ctx ends. The question belongs to the caller.
+	Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error)
+	// WriteTo sends one gossip packet or drops it. It must not block, and keeps no reference to b.
+	WriteTo(b []byte, addr string) error
+	// ReadPacket waits for the next gossip packet; data belongs to the caller. An error means that there will be none, because ctx has
+	// ended or the network is closed.
+	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
+	// DialStream opens a gossip stream. Its reads and writes must obey deadlines, and end when it is closed.
+	DialStream(ctx context.Context, addr string) (net.Conn, error)
+	// AcceptStream waits for the next incoming gossip stream. An error means that there will be none.
+	AcceptStream(ctx context.Context) (net.Conn, error)
+}

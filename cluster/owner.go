@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// owner is everything that the owner goroutine owns.
+type owner struct {
+	core    *birth.Core
+	book    book
+	leader  bool              // as last told to the others
+	raft    uint64            // of this life
+	peers   map[string]member // by memberlist name; whom gossip sees, this instance among them
+	join    []resolving       // one per Join entry
+	moved   bool              // places must be told to the core anew
+	busy    int               // questions under way
+	backlog []birth.Question  // waiting for one to end
+	find    finder
+	said    report
+	told    meta // what gossip says about this instance
+}
+
+func newOwner(cfg *Config) owner {
+	o := owner{
+		core: birth.New(birth.Config{
+			Instance: cfg.Instance, Name: cfg.Name, Addr: cfg.Advertise, Settings: cfg.Settings, Rules: cfg.Rules,
+		}),
+		peers: make(map[string]member), moved: true, find: newFinder(cfg.Advertise),
+	}
+	for _, name := range cfg.Join {
+		o.join = append(o.join, newResolving(name))
+	}
+	return o
+}
+
+// loop is the owner goroutine. It alone touches c.own; everybody else posts to the inbox. It ends when Close cancels c.ctx, and takes
+// along whatever it has started.
+func (c *Cluster) loop() {
+	defer close(c.done)
+	defer c.helper.Wait()
+	if c.gossip != nil {
+		defer c.gossip.close()
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.in.wake:
+		case <-timer.C:
+		case <-c.ctx.Done():
+			return
+		}
+		runtime.Gosched() // let those who are about to post do so: one turn for many
+		for _, it := range c.in.take() {
+			if c.in.lives(it) {
+				it.do()
+			}
+		}
+		if c.ctx.Err() == nil {
+			timer.Reset(c.turn())
+		}
+	}
+}
+
+// turn lets the core look at what has happened, carries out what it decides, and returns how long nothing need be done.
+func (c *Cluster) turn() time.Duration {
+	now := c.now()
+	next := now + time.Hour
+	if c.gossip != nil {
+		next = min(c.resolve(now), c.rejoin(now))
+		c.places()
+	}
+	out := c.own.core.Tick(now, c.wall(), c.random())
+	for _, e := range out.Events {
+		c.carryOut(e)
+	}
+	for _, q := range out.Questions {
+		c.put(q)
+	}
+	c.announce()
+	c.publish()
+	next = min(next, out.Next, c.report(now))
+	return max(next-c.now(), time.Millisecond)
+}
+
+// carryOut carries out one decision of birth. The view is published first, so that the host finds in it what it is told.
+func (c *Cluster) carryOut(e birth.Event) {
+	o := &c.own
+	switch e.Kind {
+	case birth.BoundTo:
+		o.raft = e.Raft
+		c.configure(e.Group, e.Charter.Voters)
+		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters", len(e.Charter.Voters))
+		c.cfg.Host.Bound(e.Charter, e.Raft)
+	case birth.AllBound:
+		c.cfg.Host.AllBound(e.Group)
+	case birth.Joined:
+		c.configure(e.Group, e.Voters)
+		c.belongs(e)
+		c.cfg.Host.Member(e.Group, o.book.voters())
+	case birth.Restarted:
+		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", idText(e.Instance))
+		o.raft, o.book, o.backlog = 0, book{}, nil
+		c.publish()
+		c.cfg.Host.Restart(e.Instance, errors.New(e.Text))
+		c.in.nextLife() // what the old life has still reported means nothing any more
+	case birth.Heard:
+		changed := false
+		for _, v := range e.Voters {
+			changed = o.book.hear(v, false) || changed
+		}
+		c.readdressed(changed)
+	}
+}
+
+// configure makes the address book that of the group's voters, with what gossip knows about them.
+func (c *Cluster) configure(group uint64, voters []Voter) {
+	c.own.book.configure(voters)
+	for _, name := range sortedNames(c.own.peers) {
+		m := c.own.peers[name].meta
+		if m.Group == group && m.Raft != 0 {
+			c.own.book.hear(m.voter(), true)
+		}
+	}
+	c.own.core.Voters(group, c.own.book.voters())
+	c.publish()
+}
+
+// readdressed passes on that voters have moved.
+func (c *Cluster) readdressed(changed bool) {
+	if !changed {
+		return
+	}
+	voters := c.own.book.voters()
+	c.own.core.Voters(c.own.core.Group(), voters)
+	c.publish()
+	if c.own.core.Phase() == birth.Member {
+		c.cfg.Host.Voters(slices.Clone(voters))
+	}
+}
+
+// answer answers a question, and says once in a while that a closed group was asked.
+func (c *Cluster) answer(from string, question []byte) []byte {
+	b := c.own.core.Ask(c.now(), c.wall(), question)
+	if c.cfg.Settings.Solo && b != nil {
+		c.knocked(from)
+	}
+	return b
+}

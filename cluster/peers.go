@@ -1,0 +1,52 @@
+package cluster
+
+import "github.com/mortise-lock/mortise/cluster/birth"
+
+// member is somebody whom gossip sees.
+type member struct{ meta meta }
+
+// meta is what gossip is to say about this instance.
+func (c *Cluster) meta() meta {
+	o := &c.own
+	return meta{
+		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: 1, Leader: o.core.HasLeader(),
+		Name: c.cfg.Name, Zone: c.cfg.Zone, Addr: c.cfg.Advertise,
+	}
+}
+
+// announce lets gossip say what has changed about this instance.
+func (c *Cluster) announce() {
+	m := c.meta()
+	if c.gossip == nil || m == c.own.told {
+		return
+	}
+	c.own.told = m
+	c.gossip.tell(m)
+}
+
+// news takes what gossip says about somebody, on memberlist's goroutine and under its lock.
+func (c *Cluster) news(name string, m meta, here bool) {
+	c.in.post(func() { c.seen(name, m, here) })
+}
+
+// seen is news on the owner goroutine.
+func (c *Cluster) seen(name string, m meta, here bool) {
+	o := &c.own
+	o.moved = true
+	if !here {
+		delete(o.peers, name)
+		return // his address stays in the book, and worth trying
+	}
+	o.peers[name] = member{meta: m}
+	o.find.remember(m.Addr)
+	if m.Group == 0 || m.Addr == c.cfg.Advertise {
+		return
+	}
+	if m.Group == o.core.Group() {
+		c.readdressed(m.Raft != 0 && o.book.hear(m.voter(), true))
+		return
+	}
+	if m.Leader && o.core.HasLeader() && o.core.Phase() == birth.Member {
+		c.secondGroup(m)
+	}
+}

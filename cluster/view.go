@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// Phase is how far an instance has come in its present life.
+type Phase = birth.Phase
+
+// The phases, in order. There is no way back but a restart in place.
+const (
+	Newborn     = birth.Newborn // belongs to nothing
+	Bound       = birth.Bound   // has accepted a charter that is not yet known to be born
+	PhaseMember = birth.Member  // belongs to a group that is born
+)
+
+// Member is an instance that gossip sees. It is advice: somebody may be listed a while after he is gone, or missing though he lives.
+type Member struct {
+	Name     string
+	Instance uint64
+	Addr     string // host:port
+	Zone     string
+	Group    uint64 // 0: none
+	Raft     uint64 // 0: no voter
+	Leader   bool   // it knows a leader of its group
+	Self     bool   // it is this instance
+}
+
+// Status is a picture of the cluster for people and programs. Its slices belong to the caller.
+type Status struct {
+	Phase    Phase
+	Instance uint64   // ID of this life
+	Waiting  string   // one sentence: what is awaited, and the way out; empty if nothing is
+	Group    uint64   // 0: none
+	Voters   []Voter  // of Group, by raft ID
+	Members  []Member // by name, then instance
+}
+
+// view is what others may read: made by the owner, never changed afterwards.
+type view struct {
+	Status
+	byRaft map[uint64]Voter
+}
+
+// publish makes the present state readable.
+func (c *Cluster) publish() {
+	o := &c.own
+	v := &view{
+		Status: Status{
+			Phase: o.core.Phase(), Instance: o.core.Instance(), Waiting: o.core.Waiting(), Group: o.core.Group(),
+			Voters: o.book.voters(), Members: c.members(),
+		},
+		byRaft: make(map[uint64]Voter, len(o.book.entries)),
+	}
+	for _, voter := range v.Voters {
+		v.byRaft[voter.Raft] = voter
+	}
+	c.view.Store(v)
+}
+
+// members lists whom gossip sees, and this instance whether gossip sees it or not.
+func (c *Cluster) members() []Member {
+	self := c.meta()
+	out := []Member{self.member(true)}
+	for _, p := range c.own.peers {
+		if p.meta.Instance != self.Instance && p.meta.Addr != self.Addr {
+			out = append(out, p.meta.member(false))
+		}
+	}
+	slices.SortFunc(out, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Instance, b.Instance))
+	})
+	return out
+}
+
+func (m meta) member(self bool) Member {
+	return Member{
+		Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Raft: m.Raft, Leader: m.Leader, Self: self,
+	}
+}
+
+func (m meta) voter() Voter {
+	return Voter{Raft: m.Raft, Instance: m.Instance, Addr: m.Addr, Life: m.Life}
+}
+
+// Members returns whom gossip sees, this instance among them, by name and instance. The slice belongs to the caller.
+func (c *Cluster) Members() []Member { return slices.Clone(c.view.Load().Members) }
+
+// Status returns the present picture.
+func (c *Cluster) Status() Status {
+	s := c.view.Load().Status
+	s.Voters, s.Members = slices.Clone(s.Voters), slices.Clone(s.Members)
+	return s
+}
+
+func sortedNames(peers map[string]member) []string { return slices.Sorted(maps.Keys(peers)) }
+
+// idText writes an ID as people read it in logs.
+func idText(id uint64) string { return strconv.FormatUint(id, 16) }

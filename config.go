@@ -1,0 +1,235 @@
+package mortise
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Config says how one instance takes part. It is passed by value and copied: neither side changes it afterwards. The zero value is a
+// node on its own, for a laptop or a test; with Join it is one of several. Every field's zero value means the documented default.
+type Config struct {
+	// Name is what people call this instance in errors, logs and Status, and what Founders refers to. It must be unique in the
+	// cluster if Founders is used. 1 to 128 bytes. Default: the host name.
+	Name string
+
+	// Cluster separates the clusters of one network: an instance talks only to instances of the same Cluster. It is no secret.
+	// 1 to 128 bytes. Default: "mortise".
+	Cluster string
+
+	// Bind is the address to listen on, host:port. One TCP port carries everything. Default: "127.0.0.1:0" without Join, ":7947"
+	// with it. Anything but a loopback address needs Insecure.
+	Bind string
+
+	// Advertise is the address, host:port, at which the other instances reach this one. Default: Bind if it names a host, else
+	// the address from which the first host of Join is reached, with the port that is listened on.
+	Advertise string
+
+	// Join lists addresses, host:port, at which other instances may be found. The own address may be among them, and names are
+	// looked up again and again. With Join, exactly one of Replicas and Founders is required. Default: none, a node on its own.
+	Join []string
+
+	// Replicas is how many instances you run, all of them. A group is founded only by that many instances that reach each other.
+	// Right for a fleet of fixed size. 1 to 1024.
+	Replicas int
+
+	// Founders are the Names of the instances that found the group and vote in it, for example the first three of a StatefulSet.
+	// Right for a fleet whose size varies. Up to 64.
+	Founders []string
+
+	// Voters is how many instances shall hold the replicated state: one of 1, 3, 5, 7. The group survives the loss of a minority
+	// of them. Default: 3.
+	Voters int
+
+	// Zone names the failure domain of this instance; it is shown in Status and voters are spread over zones. At most 64 bytes.
+	// Default: "".
+	Zone string
+
+	// SessionTTL is how long the locks of an instance outlive its last sign of life. 1 s to 10 min. Default: 10 s. A value above
+	// the group's own is shortened to it, with a warning.
+	SessionTTL time.Duration
+
+	// Grace is how long a newly founded group only queues requests, so that no holder of an earlier group can still believe in
+	// its lock. Not shorter than SessionTTL, at most 1 h. Default: 0, the largest TTL. Negative: none, for tests and for a
+	// first deployment, where no earlier group can exist.
+	Grace time.Duration
+
+	// Insecure allows an address that is not a loopback address without encryption: anybody who reaches the port can take and
+	// break locks. Default: false.
+	Insecure bool
+
+	// Logger gets few lines: changes of state, and what the node waits for. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// defaultPort is where instances with Join listen: beside, and not on, the port of other gossip tools (7946).
+const defaultPort = "7947"
+
+// withDefaults returns a copy in which every zero value is replaced by its default.
+func (c Config) withDefaults() Config {
+	if c.Name == "" {
+		c.Name, _ = os.Hostname() // an empty name is refused by validate
+	}
+	if c.Cluster == "" {
+		c.Cluster = "mortise"
+	}
+	if c.Bind == "" {
+		c.Bind = "127.0.0.1:0"
+		if len(c.Join) > 0 {
+			c.Bind = ":" + defaultPort
+		}
+	}
+	if c.Voters == 0 {
+		c.Voters = 3
+	}
+	if c.SessionTTL == 0 {
+		c.SessionTTL = 10 * time.Second
+	}
+	if c.Grace == 0 {
+		c.Grace = c.SessionTTL
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Join, c.Founders = slices.Clone(c.Join), slices.Clone(c.Founders)
+	return c
+}
+
+// complaints collects what is wrong with a Config, one error a mistake.
+type complaints []error
+
+func (cs *complaints) add(field, format string, args ...any) {
+	*cs = append(*cs, fmt.Errorf("Config.%s: %s", field, fmt.Sprintf(format, args...)))
+}
+
+// validate reports every mistake of a Config with defaults, by field name, or nil.
+func (c Config) validate() error {
+	var wrong complaints
+	wrong.checkText("Name", c.Name, 1, 128)
+	wrong.checkText("Cluster", c.Cluster, 1, 128)
+	wrong.checkText("Zone", c.Zone, 0, 64)
+	wrong.checkBind(c)
+	if c.Advertise != "" {
+		wrong.checkAdvertise(c.Advertise)
+	}
+	for i, address := range c.Join {
+		if err := checkAddress(address, true); err != nil {
+			wrong.add(fmt.Sprintf("Join[%d]", i), "%v", err)
+		}
+	}
+	wrong.checkFounding(c)
+	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
+		wrong.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
+	}
+	if c.SessionTTL < time.Second || c.SessionTTL > 10*time.Minute {
+		wrong.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
+	}
+	if c.Grace >= 0 && c.Grace < c.SessionTTL {
+		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still believe in its lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
+	}
+	if c.Grace > time.Hour {
+		wrong.add("Grace", "%v is longer than 1h", c.Grace)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
+}
+
+func (cs *complaints) checkText(field, text string, least, most int) {
+	switch {
+	case len(text) < least:
+		cs.add(field, "is empty, and no default could be found; set it")
+	case len(text) > most:
+		cs.add(field, "has %d bytes, more than %d", len(text), most)
+	case !printable(text):
+		cs.add(field, "%q is not UTF-8 text without control characters", text)
+	}
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !slices.ContainsFunc([]rune(text), unicode.IsControl)
+}
+
+func (cs *complaints) checkBind(c Config) {
+	if err := checkAddress(c.Bind, false); err != nil {
+		cs.add("Bind", "%v", err)
+		return
+	}
+	if host, _, _ := net.SplitHostPort(c.Bind); !isLoopback(host) && !c.Insecure {
+		cs.add("Bind", "%q is reachable from other machines and nothing protects it: bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
+	}
+}
+
+func (cs *complaints) checkAdvertise(address string) {
+	if err := checkAddress(address, true); err != nil {
+		cs.add("Advertise", "%v", err)
+		return
+	}
+	if host, _, _ := net.SplitHostPort(address); isUnspecified(host) {
+		cs.add("Advertise", "%q names no host that others could reach", address)
+	}
+}
+
+func (cs *complaints) checkFounding(c Config) {
+	switch {
+	case len(c.Join) == 0 && (c.Replicas != 0 || len(c.Founders) != 0):
+		cs.add("Join", "is empty, but Replicas or Founders is set: list where the other instances are, or drop both for a node on its own")
+	case len(c.Join) > 0 && c.Replicas == 0 && len(c.Founders) == 0:
+		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the names of those that vote)")
+	case c.Replicas != 0 && len(c.Founders) != 0:
+		cs.add("Replicas", "set either Replicas or Founders, not both")
+	}
+	if c.Replicas < 0 || c.Replicas > 1024 {
+		cs.add("Replicas", "%d is not between 1 and 1024", c.Replicas)
+	}
+	if len(c.Founders) > 64 {
+		cs.add("Founders", "has %d names, more than 64", len(c.Founders))
+	}
+	for i, name := range c.Founders {
+		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, 128)
+		if slices.Index(c.Founders, name) < i {
+			cs.add("Founders", "%q is listed twice", name)
+		}
+	}
+}
+
+// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a host and a port that is not 0.
+func checkAddress(address string, reachable bool) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	number, err := strconv.Atoi(port)
+	switch {
+	case err != nil || number < 0 || number > 65535:
+		return fmt.Errorf("%q has no port between 0 and 65535", address)
+	case reachable && number == 0:
+		return fmt.Errorf("%q has port 0, which nobody can reach", address)
+	case reachable && host == "":
+		return fmt.Errorf("%q names no host", address)
+	case !printable(host) || len(host) > 253:
+		return fmt.Errorf("%q is not a host name or an IP address", address)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}

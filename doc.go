@@ -1,0 +1,51 @@
+// Package mortise builds distributed locks into a service: the replicas of the service find each other by gossip, the first few of
+// them found an embedded Raft group, and every replica gets [Node.Lock] in its own process. There is no lock server to run.
+//
+//	node, err := mortise.Start(ctx, mortise.Config{Join: addresses, Replicas: 3, Insecure: true})
+//	...
+//	lock, err := node.Lock(ctx, "orders/42") // waits its turn
+//	if err != nil { return err }
+//	defer lock.Unlock(ctx)
+//	charge(lock.Context(ctx), lock.Token()) // the context ends if the lock is lost; the token fences the resource
+//
+// # Guarantees
+//
+//   - At most one unexpired grant per key in the replicated state; the history of lock operations is linearizable.
+//   - Tokens strictly increase per key, across changes of leader, restarts and the loss of the whole group, as long as the wall clocks
+//     of the instances agree within half the grace (5 s by default).
+//   - A holder learns that it lost its lock before anyone else can be granted it, provided its boot-time clock runs at most 1% off the
+//     leader's: [Lock.Err] computes from the clock at the call.
+//   - Waiters are served in the order in which their requests were committed.
+//   - A call that returns an error holds nothing, now or later.
+//   - The loss of a minority of the voters costs a failover. Without a majority nothing is granted.
+//
+// A process can be stopped between a check and the write it protects, and no lock service can prevent that. A resource that must be
+// safe even then compares tokens: it remembers the highest [Token] it has seen and refuses lower ones.
+//
+// # Concurrency
+//
+// Everything exported is safe for concurrent use. A Lock is a value of its own, not a sync.Locker: locking can fail, unlocking can
+// fail, and a lock can be lost in between, so every acquisition gives a handle that only its holder can release. Two goroutines of one
+// process that lock the same key exclude each other as two machines do; there is no re-entry.
+//
+// # Cancellation
+//
+// A context bounds waiting. A call whose context ends returns at once, also without a quorum, holds nothing, and says what it waited
+// for; its place in the queue is given up in the background. [Lock.Unlock] releases even if its context has already ended.
+//
+// # Failure
+//
+// The host process is never killed, blocked for ever or leaked into: a failure of the embedded group ends the locks of this node, and
+// [Node.Err] says why. [Node.Close] waits for every goroutine that the node has started.
+//
+// # Limits
+//
+// Keys are 1 to 512 bytes of UTF-8 without control characters. 65,536 waiters per key, 1,048,576 requests per instance, 131,072
+// instances. The number of keys ever used costs nothing: a name disappears with its last holder or waiter.
+//
+// # Refused alternatives
+//
+// Locks that rest on clocks of several machines agreeing (Redlock), on gossip alone, or on a count of members: each of them grants a
+// lock twice when a network is cut. Client-side recipes over a replicated map: their waiters infer from what they read that they hold
+// a lock; here the replicated state machine itself decides and says so.
+package mortise

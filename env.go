@@ -1,0 +1,35 @@
+package mortise
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// env is what a node takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
+// else is injected.
+type env struct {
+	listen  func(address string) (net.Listener, error)
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	resolve func(ctx context.Context, host string) ([]string, error)
+	clock   clock.Clock
+	wall    func() time.Time
+	random  func([]byte)
+}
+
+func realEnv() env {
+	var dialer net.Dialer
+	return env{
+		listen: func(address string) (net.Listener, error) { return net.Listen("tcp", address) },
+		dial: func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		},
+		resolve: net.DefaultResolver.LookupHost,
+		clock:   clock.Boot(),
+		wall:    time.Now,
+		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
+	}
+}

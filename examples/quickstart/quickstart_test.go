@@ -1,0 +1,38 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary stand in for the program when the show starts workers.
+func TestMain(m *testing.M) {
+	if os.Getenv(workerEnv) != "" {
+		main()
+		return
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+func TestTheShowEndsAsPromised(t *testing.T) {
+	out, err := os.CreateTemp(t.TempDir(), "show")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	err = runShow(out, 8*time.Second)
+	text, _ := os.ReadFile(out.Name())
+	t.Logf("%s", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"killed ", "from the kill of ", "tokens rising: true", "all as promised"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the show does not say %q", want)
+		}
+	}
+}

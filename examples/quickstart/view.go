@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// view shows who holds the lock: on a terminal one line that changes in place, elsewhere a line now and then. Notes stay.
+type view struct {
+	out      *os.File
+	terminal bool
+	began    time.Time
+	last     time.Time
+	held     map[string]int // turns seen, by worker
+	leader   string
+}
+
+func newView(out *os.File) *view {
+	info, err := out.Stat()
+	v := &view{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now(), held: map[string]int{}}
+	fmt.Fprintln(out, "three processes, one lock: each in turn locks \"number\" and adds one to it")
+	return v
+}
+
+// show draws the state after an event.
+func (v *view) show(e event, number int) {
+	if e.Kind != granted {
+		return
+	}
+	v.held[e.Worker]++
+	if e.Leading {
+		v.leader = e.Worker
+	}
+	var workers []string
+	for _, name := range names {
+		mark := "   "
+		if name == e.Worker {
+			mark = "[*]"
+		}
+		leads := ""
+		if name == v.leader {
+			leads = " (leads)"
+		}
+		workers = append(workers, fmt.Sprintf("%s %s %d%s", mark, name, v.held[name], leads))
+	}
+	line := fmt.Sprintf("%5.1fs  %-52s number %-4d token %d", time.Since(v.began).Seconds(), strings.Join(workers, "  "), number, e.Token)
+	switch {
+	case v.terminal:
+		fmt.Fprintf(v.out, "\r\x1b[K%s", line)
+	case time.Since(v.last) >= time.Second:
+		v.last = time.Now()
+		fmt.Fprintln(v.out, line)
+	}
+}
+
+// note prints a line that stays.
+func (v *view) note(format string, args ...any) {
+	if v.terminal {
+		fmt.Fprint(v.out, "\r\x1b[K")
+	}
+	fmt.Fprintf(v.out, "%5.1fs  %s\n", time.Since(v.began).Seconds(), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// event is what a worker tells the show, one JSON line each.
+type event struct {
+	Worker  string
+	Kind    string // granted, released, noted or ended
+	Token   uint64 `json:",string"`
+	Leading bool
+	Text    string
+}
+
+const (
+	granted  = "granted"
+	released = "released"
+	noted    = "noted"
+	ended    = "ended"
+)
+
+// holdFor is how long a turn takes: long enough to be seen, and to be killed in.
+const holdFor = 60 * time.Millisecond
+
+// runWorker is one of the three processes. It takes turns until its standard input ends.
+func runWorker(name string, addresses []string, resource string) error {
+	tell := json.NewEncoder(os.Stdout)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the show
+		cancel()
+	}()
+	index := slices.Index(names[:], name)
+	if index < 0 || len(addresses) != len(names) {
+		return fmt.Errorf("no worker %q among %v at %v", name, names, addresses)
+	}
+	node, err := mortise.Start(ctx, mortise.Config{
+		Name: name, Bind: addresses[index], Join: addresses, Replicas: len(addresses), SessionTTL: time.Second, Grace: -1,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	for ctx.Err() == nil {
+		if err := takeTurn(ctx, node, name, resource, tell); err != nil && ctx.Err() == nil {
+			_ = tell.Encode(event{Worker: name, Kind: noted, Text: err.Error()})
+			time.Sleep(50 * time.Millisecond) // a resource that is out of reach is asked again, not hammered
+		}
+	}
+	return nil
+}
+
+// takeTurn locks the key, adds one to the number and unlocks.
+func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, tell *json.Encoder) error {
+	lock, err := node.Lock(ctx, "number")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock(context.Background())
+	_ = tell.Encode(event{Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading})
+	held := lock.Context(ctx)
+	number, err := read(held, resource)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-time.After(holdFor):
+	case <-held.Done():
+		return context.Cause(held)
+	}
+	if err := write(held, resource, name, lock.Token(), number+1); err != nil {
+		return err
+	}
+	_ = tell.Encode(event{Worker: name, Kind: released, Token: uint64(lock.Token())})
+	return nil
+}
+
+// start runs one worker as a process of this same program.
+func (s *show) start(name string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource", s.resource.url())
+	cmd.Env = append(os.Environ(), workerEnv+"=1")
+	if _, err := cmd.StdinPipe(); err != nil { // never written to; it ends when this process does
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.workers[name] = cmd
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var e event
+			if err := json.Unmarshal(lines.Bytes(), &e); err == nil {
+				s.events <- e
+			}
+		}
+		err := cmd.Wait()
+		s.events <- event{Worker: name, Kind: ended, Text: fmt.Sprint(err)}
+	}()
+	return nil
+}
+
+// workerEnv marks the processes of the workers, so that a test binary can stand in for this program.
+const workerEnv = "MORTISE_QUICKSTART_WORKER"
+
+func (s *show) killAll() {
+	for _, cmd := range s.workers {
+		_ = cmd.Process.Kill()
+	}
+}

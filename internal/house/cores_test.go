@@ -1,0 +1,135 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// isCore reports whether a file is part of a pure core. In a room that has both, the shells are listed and everything else is core, so
+// that a new file is pure until somebody says otherwise here.
+func isCore(s source) bool {
+	if s.test || s.generated {
+		return false
+	}
+	name := s.path[strings.LastIndex(s.path, "/")+1:]
+	switch s.room {
+	case "lockfsm", "cluster/birth", "cluster/voters":
+		return true
+	case "session":
+		return !slices.Contains([]string{"client.go", "keeper.go", "hold.go", "inbox.go"}, name)
+	case "raftlog":
+		return strings.HasPrefix(name, "core")
+	}
+	return false
+}
+
+// impure are the packages that a core may not import: each is a clock, a source of chance, or a way out of the process.
+var impure = []string{"os", "net", "math/rand", "math/rand/v2", "crypto/rand", "sync", "sync/atomic", "runtime", "io/fs", "log", "context", "unsafe"}
+
+// clocks are the names of package time that read or follow a clock.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+// coreFaults says what a file has that a core may not have, with its position, or nothing.
+func coreFaults(file *ast.File) map[token.Pos]string {
+	faults := map[token.Pos]string{}
+	for _, i := range file.Imports {
+		if path := strings.Trim(i.Path.Value, `"`); slices.Contains(impure, path) {
+			faults[i.Pos()] = "imports " + path
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			faults[n.Pos()] = "starts a goroutine"
+		case *ast.ChanType, *ast.SendStmt, *ast.SelectStmt:
+			faults[n.Pos()] = "uses a channel"
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				faults[n.Pos()] = "uses a channel"
+			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clocks, n.Sel.Name) {
+				faults[n.Pos()] = "reads a clock: time." + n.Sel.Name
+			}
+		}
+		return true
+	})
+	return faults
+}
+
+func TestCoresArePure(t *testing.T) {
+	set, files := sources(t)
+	cores := 0
+	for _, s := range files {
+		if !isCore(s) {
+			continue
+		}
+		cores++
+		for pos, fault := range coreFaults(s.file) {
+			t.Errorf("%s: a core %s; take the value as an argument, or do it in the shell", set.Position(pos), fault)
+		}
+	}
+	if cores < 10 {
+		t.Fatalf("found only %d files of cores: the rule would pass because it sees nothing", cores)
+	}
+}
+
+// stateless reports whether a package-level variable is no state: an error sentinel, an interface assertion, or a table in a test.
+func stateless(spec *ast.ValueSpec) bool {
+	for i, name := range spec.Names {
+		if name.Name == "_" {
+			continue
+		}
+		if len(spec.Values) <= i {
+			return false
+		}
+		switch value := spec.Values[i].(type) {
+		case *ast.CallExpr: // errors.New("...")
+			call, ok := value.Fun.(*ast.SelectorExpr)
+			if !ok || call.Sel.Name != "New" {
+				return false
+			}
+			if x, ok := call.X.(*ast.Ident); !ok || x.Name != "errors" {
+				return false
+			}
+		case *ast.SelectorExpr: // session.ErrLost
+			if !strings.HasPrefix(value.Sel.Name, "Err") {
+				return false
+			}
+		case *ast.CompositeLit: // [...]string{...} is a constant that Go cannot say
+			array, ok := value.Type.(*ast.ArrayType)
+			if !ok || array.Len == nil {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func TestNoPackageHasState(t *testing.T) {
+	set, files := sources(t)
+	for _, s := range files {
+		if s.test || s.generated {
+			continue
+		}
+		for _, decl := range s.file.Decls {
+			if d, ok := decl.(*ast.FuncDecl); ok && d.Recv == nil && d.Name.Name == "init" {
+				t.Errorf("%s: func init works behind everybody's back; do it where it is needed", set.Position(d.Pos()))
+			}
+			d, ok := decl.(*ast.GenDecl)
+			if !ok || d.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range d.Specs {
+				if v := spec.(*ast.ValueSpec); !stateless(v) {
+					t.Errorf("%s: package-level state %s; let a value hold it (errors.New, an alias of an Err and fixed-size tables are fine)", set.Position(v.Pos()), v.Names[0].Name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestOnePackageCommentPerDirectory(t *testing.T) {
+	_, files := sources(t)
+	comments := map[string][]string{}
+	for _, s := range files {
+		if s.test || s.generated {
+			continue
+		}
+		list := comments[s.room]
+		if s.file.Doc != nil {
+			list = append(list, s.path)
+		}
+		comments[s.room] = list
+	}
+	for room, list := range comments {
+		if len(list) != 1 {
+			t.Errorf("directory %q has %d package comments %v, want one", room, len(list), list)
+		}
+	}
+}
+
+func TestEverythingExportedIsDocumented(t *testing.T) {
+	set, files := sources(t)
+	for _, s := range files {
+		if s.test || s.generated || strings.HasPrefix(s.room, "examples/") {
+			continue
+		}
+		for _, decl := range s.file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && exportedReceiver(d) && d.Doc == nil && !obvious[d.Name.Name] {
+					t.Errorf("%s: %s is exported and not documented", set.Position(d.Pos()), d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					name, doc := specDoc(spec)
+					if name != nil && name.IsExported() && doc == nil && d.Doc == nil {
+						t.Errorf("%s: %s is exported and not documented", set.Position(spec.Pos()), name.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// obvious are methods whose meaning is fixed by the interface that everybody knows.
+var obvious = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	kind := d.Recv.List[0].Type
+	if star, ok := kind.(*ast.StarExpr); ok {
+		kind = star.X
+	}
+	name, ok := kind.(*ast.Ident)
+	return !ok || name.IsExported()
+}
+
+func specDoc(spec ast.Spec) (*ast.Ident, *ast.CommentGroup) {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		return s.Name, s.Doc
+	case *ast.ValueSpec:
+		if s.Doc == nil {
+			return s.Names[0], s.Comment
+		}
+		return s.Names[0], s.Doc
+	}
+	return nil, nil
+}
+
+// TestRootNamesNoDependency holds the root's exported API to the standard library and this module's root: a user who reads a signature
+// never meets raft, gRPC or memberlist, and we can replace them.
+func TestRootNamesNoDependency(t *testing.T) {
+	set, files := sources(t)
+	for _, s := range files {
+		if s.room != "" || s.test {
+			continue
+		}
+		foreign := map[string]string{}
+		for _, i := range s.file.Imports {
+			path := strings.Trim(i.Path.Value, `"`)
+			name := path[strings.LastIndex(path, "/")+1:]
+			if i.Name != nil {
+				name = i.Name.Name
+			}
+			if !standard(path) {
+				foreign[name] = path
+			}
+		}
+		for _, part := range exportedSignatures(s.file) {
+			ast.Inspect(part, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if x, ok := sel.X.(*ast.Ident); ok && foreign[x.Name] != "" {
+						t.Errorf("%s: the exported API names %s.%s of %s", set.Position(n.Pos()), x.Name, sel.Sel.Name, foreign[x.Name])
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// exportedSignatures lists the types that a user of the file sees: of functions and methods, and of exported fields.
+func exportedSignatures(file *ast.File) []ast.Node {
+	var parts []ast.Node
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && exportedReceiver(d) {
+				parts = append(parts, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				s, ok := spec.(*ast.TypeSpec)
+				if !ok || !s.Name.IsExported() || d.Tok != token.TYPE {
+					continue
+				}
+				if st, isStruct := s.Type.(*ast.StructType); isStruct {
+					for _, field := range st.Fields.List {
+						if len(field.Names) == 0 || field.Names[0].IsExported() {
+							parts = append(parts, field.Type)
+						}
+					}
+					continue
+				}
+				parts = append(parts, s.Type)
+			}
+		}
+	}
+	return parts
+}
+
+// snippet finds the Go code of a page.
+var snippet = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+// TestReadmeSnippetsRun holds every Go snippet of the README to code that a test runs: it must stand, line for line, in an example
+// whose output is checked.
+func TestReadmeSnippetsRun(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := filepath.Glob(filepath.Join(root, "example*_test.go"))
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("no examples at the root: %v", err)
+	}
+	var code strings.Builder
+	for _, path := range examples {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "// Output:") {
+			t.Errorf("%s has no checked output: it could be wrong without anybody noticing", path)
+		}
+		code.WriteString(folded(string(text)))
+	}
+	found := snippet.FindAllStringSubmatch(string(readme), -1)
+	if len(found) == 0 {
+		t.Fatal("the README has no Go snippet")
+	}
+	for _, s := range found {
+		if !strings.Contains(code.String(), folded(s[1])) {
+			t.Errorf("this snippet of the README is not code of an example:\n%s", s[1])
+		}
+	}
+}
+
+// folded drops indentation, so that a snippet can stand inside a function.
+func folded(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// link finds relative links of a page.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	for _, page := range append(pages, more...) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, match[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package house
+
+import (
+	"strings"
+	"testing"
+)
+
+// allowed says who may import whom beyond the standard library: DESIGN.md, section 2. A room that is not listed is a mistake: decide
+// where it belongs first. "module/..." allows all below.
+var allowed = map[string][]string{
+	"lockfsm":         {},
+	"cluster/birth":   {},
+	"cluster/voters":  {},
+	"internal/clock":  {"golang.org/x/sys/..."},
+	"internal/memnet": {},
+	"internal/house":  {},
+	"session":         {"lockfsm", "internal/clock"},
+	"raftlog":         {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock"},
+	"raftlog/logtest": {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
+	"cluster":         {"cluster/birth", "cluster/voters", "internal/clock", "github.com/hashicorp/memberlist"},
+	"transport":       {"transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
+	"": {
+		"lockfsm", "cluster", "cluster/birth", "session", "raftlog", "transport", "internal/clock",
+		"go.etcd.io/raft/v3/raftpb",
+	},
+	"examples/quickstart": {""},
+	"internal/process":    {""},
+}
+
+// onlyIn names the one file that may import a package: the seam behind which it could be replaced.
+var onlyIn = map[string]string{
+	"github.com/hashicorp/memberlist": "cluster/memberlist.go",
+}
+
+func permitted(list []string, path string) bool {
+	local, ours := strings.CutPrefix(path, module)
+	local = strings.TrimPrefix(local, "/")
+	for _, entry := range list {
+		target := path
+		if first, _, _ := strings.Cut(entry, "/"); ours && !strings.Contains(first, ".") {
+			target = local
+		} else if ours {
+			continue
+		}
+		if prefix, deep := strings.CutSuffix(entry, "/..."); deep && (target == prefix || strings.HasPrefix(target, prefix+"/")) || entry == target {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRoomsImportOnlyWhatTheyMay(t *testing.T) {
+	_, files := sources(t)
+	for _, s := range files {
+		list, known := allowed[s.room]
+		if strings.HasPrefix(s.room, "transport/") {
+			list, known = allowed["transport"], true // generated code lives there
+		}
+		if !known {
+			t.Errorf("%s: the room %q is not in the table of internal/house: say there what it may import", s.path, s.room)
+			continue
+		}
+		if s.test {
+			continue // tests may use test networks and other rooms
+		}
+		for _, path := range s.imports() {
+			if !standard(path) && !permitted(list, path) {
+				t.Errorf("%s imports %s, which the room %q may not: move the code to the room that may, or pass a value in", s.path, path, s.room)
+			}
+			if only := onlyIn[path]; only != "" && s.path != only {
+				t.Errorf("%s imports %s, which only %s may", s.path, path, only)
+			}
+		}
+	}
+}
+
+func TestImportRuleRefuses(t *testing.T) {
+	for _, c := range []struct {
+		room, path string
+		want       bool
+	}{
+		{"lockfsm", module + "/session", false},
+		{"lockfsm", "go.etcd.io/raft/v3", false},
+		{"session", module + "/lockfsm", true},
+		{"session", module + "/raftlog", false},
+		{"raftlog", module + "/lockfsm", false},
+		{"raftlog", "go.etcd.io/raft/v3/raftpb", true},
+		{"cluster", module + "/transport", false},
+		{"examples/quickstart", module, true},
+		{"examples/quickstart", module + "/session", false},
+		{"", "google.golang.org/grpc", false},
+	} {
+		if got := permitted(allowed[c.room], c.path); got != c.want {
+			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
+		}
+	}
+}

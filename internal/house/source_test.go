@@ -1,0 +1,93 @@
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mortise-lock/mortise"
+
+// root is where the module begins, seen from this directory.
+const root = "../.."
+
+// source is one Go file of the module.
+type source struct {
+	path      string // from the root, with slashes
+	room      string // its directory from the root, "" for the root itself
+	test      bool
+	generated bool
+	lines     int
+	file      *ast.File
+}
+
+// sources parses every Go file of the module, those of nested modules excepted.
+func sources(t *testing.T) (*token.FileSet, []source) {
+	t.Helper()
+	set := token.NewFileSet()
+	var found []source
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			_, nested := os.Stat(filepath.Join(path, "go.mod"))
+			if path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || nested == nil) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		file, err := parser.ParseFile(set, rel, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		room := filepath.ToSlash(filepath.Dir(rel))
+		if room == "." {
+			room = ""
+		}
+		found = append(found, source{
+			path: rel, room: room, test: strings.HasSuffix(rel, "_test.go"), generated: ast.IsGenerated(file),
+			lines: strings.Count(string(text), "\n"), file: file,
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 30 {
+		t.Fatalf("found only %d Go files: the rules would pass because they see nothing", len(found))
+	}
+	return set, found
+}
+
+// imports lists what a file imports.
+func (s source) imports() []string {
+	var paths []string
+	for _, i := range s.file.Imports {
+		paths = append(paths, strings.Trim(i.Path.Value, `"`))
+	}
+	return paths
+}
+
+// standard reports whether an import path belongs to the standard library.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

@@ -1,0 +1,189 @@
+package memnet
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// queueBytes is what one direction of a connection buffers before its writer waits, about what a loopback socket does.
+const queueBytes = 256 << 10
+
+// conn is one end of a connection: it reads from in and writes to out, which is the other end's in.
+type conn struct {
+	net           *Network
+	local, remote addr
+	in, out       *queue
+	once          sync.Once
+}
+
+func newPair(n *Network, a, b addr) (*conn, *conn) {
+	toA, toB := newQueue(), newQueue()
+	return &conn{net: n, local: a, remote: b, in: toA, out: toB}, &conn{net: n, local: b, remote: a, in: toB, out: toA}
+}
+
+func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
+func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
+
+// Close lets the other end read what was written and then EOF; what the other end writes from now on fails.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.out.finish(io.EOF)
+		c.in.discard(net.ErrClosed, syscall.EPIPE)
+		c.net.forget(c)
+	})
+	return nil
+}
+
+// reset ends both directions at once and loses what was under way.
+func (c *conn) reset() {
+	c.out.discard(syscall.ECONNRESET, syscall.ECONNRESET)
+	c.in.discard(syscall.ECONNRESET, syscall.ECONNRESET)
+	c.net.forget(c)
+}
+
+func (c *conn) LocalAddr() net.Addr  { return c.local }
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.in.setDeadline(&c.in.readBy, t)
+	c.out.setDeadline(&c.out.writeBy, t)
+	return nil
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.setDeadline(&c.in.readBy, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.setDeadline(&c.out.writeBy, t)
+	return nil
+}
+
+// queue is one direction of a connection. Whoever waits, waits on changed, which is closed and replaced at every change.
+type queue struct {
+	mu       sync.Mutex // guards all below; never held across a wait
+	changed  chan struct{}
+	buf      []byte
+	stalled  bool  // a cut: nothing gets through
+	readErr  error // what the reader gets once buf is empty
+	writeErr error // what the writer gets at once
+	readBy   time.Time
+	writeBy  time.Time
+}
+
+func newQueue() *queue { return &queue{changed: make(chan struct{})} }
+
+// change runs f under the lock and wakes everybody who waits.
+func (q *queue) change(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f()
+	q.wake()
+}
+
+func (q *queue) wake() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled }) }
+
+func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
+
+// finish is the writer's Close: the reader still gets what is there, and err after it.
+func (q *queue) finish(err error) {
+	q.change(func() {
+		if q.readErr == nil {
+			q.readErr = err
+		}
+		if q.writeErr == nil {
+			q.writeErr = net.ErrClosed
+		}
+	})
+}
+
+// discard ends both sides at once.
+func (q *queue) discard(readErr, writeErr error) {
+	q.change(func() {
+		q.buf, q.stalled, q.readErr = nil, false, readErr
+		if q.writeErr == nil {
+			q.writeErr = writeErr
+		}
+	})
+}
+
+func (q *queue) read(b []byte) (int, error) {
+	for {
+		q.mu.Lock()
+		if expired(q.readBy) {
+			q.mu.Unlock()
+			return 0, os.ErrDeadlineExceeded
+		}
+		if !q.stalled {
+			if len(q.buf) > 0 {
+				n := copy(b, q.buf)
+				q.buf = q.buf[n:]
+				q.wake()
+				q.mu.Unlock()
+				return n, nil
+			}
+			if q.readErr != nil {
+				err := q.readErr
+				q.mu.Unlock()
+				return 0, err
+			}
+		}
+		changed, by := q.changed, q.readBy
+		q.mu.Unlock()
+		wait(changed, by)
+	}
+}
+
+func (q *queue) write(b []byte) (int, error) {
+	written := 0
+	for {
+		q.mu.Lock()
+		if q.writeErr != nil {
+			err := q.writeErr
+			q.mu.Unlock()
+			return written, err
+		}
+		if expired(q.writeBy) {
+			q.mu.Unlock()
+			return written, os.ErrDeadlineExceeded
+		}
+		if room := queueBytes - len(q.buf); room > 0 {
+			n := min(room, len(b)-written)
+			q.buf = append(q.buf, b[written:written+n]...)
+			written += n
+			q.wake()
+		}
+		changed, by := q.changed, q.writeBy
+		q.mu.Unlock()
+		if written == len(b) {
+			return written, nil
+		}
+		wait(changed, by)
+	}
+}
+
+func expired(by time.Time) bool { return !by.IsZero() && !time.Now().Before(by) }
+
+// wait returns when the queue has changed or the deadline has passed.
+func wait(changed <-chan struct{}, by time.Time) {
+	if by.IsZero() {
+		<-changed
+		return
+	}
+	timer := time.NewTimer(time.Until(by))
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,234 @@
+// Package memnet is a network in memory, for tests of whole nodes inside testing/synctest bubbles.
+//
+// It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a connection to an address where nobody
+// listens is refused at once, writes are buffered and block when the reader does not read, deadlines work, closing one end gives the
+// other EOF after what was written. On top of that a pair of hosts can be cut: what is under way stays under way, new connections hang
+// until their context ends, as behind a firewall that drops packets.
+//
+// Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels, mutexes held for an instant and
+// timers, so a bubble sees every wait. Nothing runs in the background.
+//
+// Failure: a host's crash is Crash, which resets all its connections and listeners.
+//
+// Limits: no datagrams, no latency of its own, no reordering inside a connection (TCP has none). The simulation of packets belongs to
+// the simulator.
+//
+// Refused alternative: net.Pipe. It is synchronous, so every write waits for its reader, and code that deadlocks on it would run well
+// over TCP (and the reverse).
+package memnet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Network is a set of hosts. Make one with New.
+type Network struct {
+	mu        sync.Mutex // guards all below; never held across a wait
+	listeners map[string]*listener
+	conns     map[*conn]struct{}
+	cuts      map[[2]string]struct{}
+	healed    chan struct{} // closed and replaced whenever a cut ends
+	nextPort  int
+}
+
+// New returns an empty network.
+func New() *Network {
+	return &Network{
+		listeners: map[string]*listener{},
+		conns:     map[*conn]struct{}{},
+		cuts:      map[[2]string]struct{}{},
+		healed:    make(chan struct{}),
+		nextPort:  40_000,
+	}
+}
+
+// Listen opens a listener at host:port. Port 0 is replaced by a free one. A taken address gives syscall.EADDRINUSE.
+func (n *Network) Listen(address string) (net.Listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if port == "0" {
+		n.nextPort++
+		address = net.JoinHostPort(host, fmt.Sprint(n.nextPort))
+	}
+	if n.listeners[address] != nil {
+		return nil, &net.OpError{Op: "listen", Net: "tcp", Addr: addr(address), Err: syscall.EADDRINUSE}
+	}
+	l := &listener{net: n, addr: addr(address), backlog: make(chan *conn, 128), closed: make(chan struct{})}
+	n.listeners[address] = l
+	return l, nil
+}
+
+// Dialer returns the dial function of a host: connections that it opens come from there, and cuts and crashes of that host apply.
+func (n *Network) Dialer(host string) func(ctx context.Context, address string) (net.Conn, error) {
+	return func(ctx context.Context, address string) (net.Conn, error) { return n.dial(ctx, host, address) }
+}
+
+func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, error) {
+	fail := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(address), Err: err}
+	}
+	for {
+		n.mu.Lock()
+		_, cut := n.cuts[pair(host, hostOf(address))]
+		healed := n.healed
+		l := n.listeners[address]
+		n.mu.Unlock()
+		if !cut {
+			if l == nil {
+				return fail(syscall.ECONNREFUSED)
+			}
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fail(ctx.Err())
+		case <-healed:
+		}
+	}
+	n.mu.Lock()
+	n.nextPort++
+	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
+	l := n.listeners[address]
+	if l == nil {
+		n.mu.Unlock()
+		return fail(syscall.ECONNREFUSED)
+	}
+	here, there := newPair(n, addr(local), addr(address))
+	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
+	n.mu.Unlock()
+	select {
+	case l.backlog <- there:
+		return here, nil
+	case <-l.closed:
+		here.reset()
+		return fail(syscall.ECONNREFUSED)
+	case <-ctx.Done():
+		here.reset()
+		return fail(ctx.Err())
+	}
+}
+
+// Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until Heal.
+func (n *Network) Cut(a, b string) {
+	n.mu.Lock()
+	n.cuts[pair(a, b)] = struct{}{}
+	conns := n.between(a, b)
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.in.setStalled(true)
+	}
+}
+
+// Heal ends the cut between two hosts.
+func (n *Network) Heal(a, b string) {
+	n.mu.Lock()
+	delete(n.cuts, pair(a, b))
+	conns := n.between(a, b)
+	close(n.healed)
+	n.healed = make(chan struct{})
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.in.setStalled(false)
+	}
+}
+
+// Crash resets every connection and closes every listener of a host, as the end of its processes does.
+func (n *Network) Crash(host string) {
+	n.mu.Lock()
+	var ends []func()
+	for address, l := range n.listeners {
+		if hostOf(address) == host {
+			ends = append(ends, func() { _ = l.Close() })
+		}
+	}
+	for c := range n.conns {
+		if hostOf(string(c.local)) == host {
+			ends = append(ends, c.reset)
+		}
+	}
+	n.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+}
+
+// between lists the connections of two hosts; the caller holds mu.
+func (n *Network) between(a, b string) []*conn {
+	var found []*conn
+	for c := range n.conns {
+		if pair(hostOf(string(c.local)), hostOf(string(c.remote))) == pair(a, b) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func (n *Network) forget(c *conn) {
+	n.mu.Lock()
+	delete(n.conns, c)
+	n.mu.Unlock()
+}
+
+func pair(a, b string) [2]string {
+	if a > b {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+func hostOf(address string) string {
+	host, _, _ := strings.Cut(address, ":")
+	return host
+}
+
+// addr is a host:port of the network.
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }
+
+type listener struct {
+	net     *Network
+	addr    addr
+	backlog chan *conn
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.backlog:
+		return c, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Addr: l.addr, Err: net.ErrClosed}
+	}
+}
+
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		l.net.mu.Lock()
+		delete(l.net.listeners, string(l.addr))
+		l.net.mu.Unlock()
+		close(l.closed)
+		for {
+			select {
+			case c := <-l.backlog:
+				c.reset()
+			default:
+				return
+			}
+		}
+	})
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return l.addr }

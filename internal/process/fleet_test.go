@@ -1,0 +1,183 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for anything before it fails: far beyond every limit, which tests assert for themselves.
+const patience = time.Minute
+
+// fleet is three instances in processes of their own.
+type fleet struct {
+	t         *testing.T
+	addresses []string
+	instances []*instance
+}
+
+// instance is one child process and the requests that are under way to it.
+type instance struct {
+	t    *testing.T
+	name string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+
+	mu      sync.Mutex // guards all below
+	next    int
+	pending map[int]chan answer
+}
+
+func startFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{t: t}
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.addresses = append(f.addresses, l.Addr().String())
+		defer l.Close()
+	}
+	f.instances = make([]*instance, 3)
+	for i := range f.instances {
+		f.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range f.instances {
+			f.kill(i)
+		}
+	})
+	return f
+}
+
+// start starts instance i, again if it was killed, with the same command.
+func (f *fleet) start(i int) *instance {
+	f.t.Helper()
+	n := &instance{t: f.t, name: fmt.Sprintf("node-%d", i), pending: map[int]chan answer{}}
+	n.cmd = exec.Command(os.Args[0])
+	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i], strings.Join(f.addresses, " ")))
+	n.cmd.Stderr = f.t.Output()
+	in, err := n.cmd.StdinPipe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	out, err := n.cmd.StdoutPipe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := n.cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	n.in = in
+	go n.read(out)
+	f.instances[i] = n
+	return n
+}
+
+// kill ends instance i with SIGKILL and waits for its end.
+func (f *fleet) kill(i int) {
+	_ = f.instances[i].cmd.Process.Kill()
+	_ = f.instances[i].cmd.Wait()
+}
+
+func (n *instance) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var a answer
+		if json.Unmarshal(lines.Bytes(), &a) != nil {
+			continue
+		}
+		n.mu.Lock()
+		reply := n.pending[a.ID]
+		delete(n.pending, a.ID)
+		n.mu.Unlock()
+		if reply != nil {
+			reply <- a
+		}
+	}
+}
+
+// ask sends a request; the answer comes on the channel.
+func (n *instance) ask(r request) (int, <-chan answer) {
+	reply := make(chan answer, 1)
+	n.mu.Lock()
+	n.next++
+	r.ID = n.next
+	n.pending[r.ID] = reply
+	n.mu.Unlock()
+	line, _ := json.Marshal(r)
+	_, _ = n.in.Write(append(line, '\n'))
+	return r.ID, reply
+}
+
+// get waits for an answer.
+func get(t *testing.T, what string, reply <-chan answer) answer {
+	t.Helper()
+	select {
+	case a := <-reply:
+		return a
+	case <-time.After(patience):
+		t.Fatalf("%s: no answer within %v", what, patience)
+		return answer{}
+	}
+}
+
+// held is a lock that a child holds.
+type held struct {
+	n     *instance
+	id    int
+	token uint64
+}
+
+func (n *instance) lock(key string) held {
+	n.t.Helper()
+	id, reply := n.ask(request{Op: "lock", Key: key})
+	a := get(n.t, n.name+": lock", reply)
+	if a.Err != "" {
+		n.t.Fatalf("%s: lock %q: %s", n.name, key, a.Err)
+	}
+	return held{n, id, a.Token}
+}
+
+func (h held) unlock() {
+	h.n.t.Helper()
+	_, reply := h.n.ask(request{Op: "unlock", Lock: h.id})
+	if a := get(h.n.t, h.n.name+": unlock", reply); a.Err != "" {
+		h.n.t.Fatalf("%s: unlock: %s", h.n.name, a.Err)
+	}
+}
+
+// leader waits until one instance leads and returns its place.
+func (f *fleet) leader() int {
+	f.t.Helper()
+	end := time.Now().Add(patience)
+	for time.Now().Before(end) {
+		for i, n := range f.instances {
+			if _, reply := n.ask(request{Op: "status"}); get(f.t, "status", reply).Leading {
+				return i
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // a poll with a limit, not a hope: the limit fails the test
+	}
+	f.t.Fatalf("nobody leads after %v", patience)
+	return -1
+}
+
+func (n *instance) signal(s syscall.Signal) {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		n.t.Fatalf("%s: %v", n.name, err)
+	}
+}

@@ -1,0 +1,77 @@
+package mortise
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Token is a fencing token: of two grants of one key the later has the higher token. A resource that remembers the highest token it
+// has seen and refuses lower ones is safe even against a holder that was stopped in the middle of its work. It marshals to JSON as a
+// string, since it does not fit into the numbers of JavaScript.
+type Token uint64
+
+// MarshalJSON gives the decimal number as a JSON string.
+func (t Token) MarshalJSON() ([]byte, error) {
+	return strconv.AppendQuote(nil, strconv.FormatUint(uint64(t), 10)), nil
+}
+
+// UnmarshalJSON takes what MarshalJSON gives.
+func (t *Token) UnmarshalJSON(b []byte) error {
+	text, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	*t = Token(n)
+	return err
+}
+
+// Lock is one grant of one key, and the only thing that can release it. It is held from its birth until Unlock, or until it is lost.
+// It is safe for concurrent use; it must not be copied.
+type Lock struct {
+	node *Node
+	hold *session.Hold
+}
+
+// Key returns the key that is locked.
+func (l *Lock) Key() string { return l.hold.Key() }
+
+// Token returns the fencing token of this grant. It never changes.
+func (l *Lock) Token() Token { return Token(l.hold.Token()) }
+
+// Err returns nil while the lock is held, and the reason once it is not: ErrLost, or ErrClosed after Unlock. It computes from the
+// clock at the call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
+// it is not nil it never becomes nil again.
+func (l *Lock) Err() error { return l.hold.Err() }
+
+// Done returns a channel that is closed when the lock is no longer held, for whatever reason. It may close a little after Err has
+// changed, since somebody must be scheduled to close it; before an effect that matters, ask Err.
+func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
+
+// Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
+// (context.Cause) is the reason: ErrLost, ErrClosed or ErrLeaving.
+func (l *Lock) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	watched := l.node.spawn(func() {
+		select {
+		case <-l.hold.Done():
+			cancel(l.hold.Err())
+		case <-l.node.leaving:
+			cancel(ErrLeaving)
+		case <-ctx.Done():
+			cancel(nil)
+		}
+	})
+	if !watched {
+		cancel(ErrClosed)
+	}
+	return ctx
+}
+
+// Unlock releases the lock. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,
+// with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
+// lost before; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
+// way and takes effect as soon as a leader is reached, or else when the session ends.
+func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }

@@ -1,0 +1,94 @@
+package mortise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+)
+
+func asHeld(err error, held **HeldError) bool { return errors.As(err, held) }
+
+func TestUnlockReleasesEvenIfItsContextHasEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(0, "k")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.Unlock(ended); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("Unlock: %v", err)
+		}
+		if l.Err() == nil {
+			t.Error("after Unlock the handle says that it holds")
+		}
+		unlock(t, f.lock(1, "k")) // somebody else gets it
+		f.nothingLeft()
+	})
+}
+
+func TestUnlockAgainIsHarmless(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		old := f.lock(0, "k")
+		unlock(t, old)
+		mine := f.lock(0, "k")
+		if err := old.Unlock(t.Context()); err != nil {
+			t.Errorf("a second Unlock: %v", err)
+		}
+		time.Sleep(time.Second) // fake time
+		if err := mine.Err(); err != nil {
+			t.Errorf("a second Unlock of an old handle ended a newer lock of the same key: %v", err)
+		}
+		if _, err := f.nodes[0].TryLock(t.Context(), "k"); !errors.Is(err, ErrHeld) {
+			t.Errorf("a second Unlock of an old handle freed a newer lock: %v", err)
+		}
+		unlock(t, mine)
+	})
+}
+
+func TestContextOfALockEndsWithIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(0, "k")
+		ctx := l.Context(t.Context())
+		if ctx.Err() != nil {
+			t.Fatal("the context of a held lock has ended")
+		}
+		f.isolate(0)
+		<-ctx.Done()
+		wantIs(t, context.Cause(ctx), ErrLost)
+		wantIs(t, l.Err(), ErrLost)
+		wantIs(t, l.Unlock(t.Context()), ErrLost)
+		f.rejoin(0)
+		f.nothingLeft()
+	})
+}
+
+func TestDoUnlocksWhenItPanics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		func() {
+			defer func() { _ = recover() }()
+			_ = f.nodes[0].Do(t.Context(), "k", func(context.Context, Token) error { panic("the user's own") })
+		}()
+		unlock(t, f.lock(0, "k"))
+		boom := errors.New("boom")
+		if err := f.nodes[0].Do(t.Context(), "k", func(context.Context, Token) error { return boom }); !errors.Is(err, boom) {
+			t.Errorf("Do returned %v, want the function's error", err)
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestTokenTravelsInJSONAsAString(t *testing.T) {
+	const token Token = 1<<63 - 1
+	b, err := json.Marshal(token)
+	if err != nil || string(b) != `"9223372036854775807"` {
+		t.Fatalf("marshalled to %s, %v", b, err)
+	}
+	var back Token
+	if err := json.Unmarshal(b, &back); err != nil || back != token {
+		t.Fatalf("came back as %d, %v", back, err)
+	}
+}

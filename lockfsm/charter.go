@@ -1,0 +1,85 @@
+package lockfsm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limits bounds what callers can make the group store. They are part of the charter, because replicas that disagreed about a limit
+// would part ways. Commands that free something are exempt from all of them.
+type Limits struct {
+	// KeyBytes is the longest key, in bytes.
+	KeyBytes uint32
+	// WaitersPerLock bounds the requests that wait for one lock; the holder does not count.
+	WaitersPerLock uint32
+	// EntriesPerSession bounds what one session holds and waits for.
+	EntriesPerSession uint32
+	// Sessions bounds the sessions of the group.
+	Sessions uint32
+}
+
+// DefaultLimits returns the limits that a group is founded with: keys of 512 bytes, 65,536 waiters per lock, 1,048,576 entries per
+// session, 131,072 sessions.
+func DefaultLimits() Limits {
+	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072}
+}
+
+// Charter is what a group is founded with, and the same on every replica. A plain value.
+type Charter struct {
+	// Group names the group. The rules do not read it.
+	Group uint64
+	// FoundedUnixMS is the founding time: positive, before 2109. The first revision is made of it.
+	FoundedUnixMS int64
+	// Rules is the version of the rules in force: at the founding, 1 to RulesVersion.
+	Rules uint32
+	// SessionTTL is the longest TTL that a session gets. Positive.
+	SessionTTL time.Duration
+	// Grace is how long after birth nothing is granted; 0 is not at all. The machine has no clock: somebody else counts it and then
+	// commits EndGrace.
+	Grace  time.Duration
+	Limits Limits
+}
+
+const (
+	// revisionBits is the room for revisions within one millisecond.
+	revisionBits = 21
+	// maxRevision keeps revisions, and with them tokens, positive as int64.
+	maxRevision Revision = 1<<63 - 1
+	// revisionReserve is more than one command can use up: it takes at most one revision for itself and one per lock. A machine that
+	// has less left stops rather than wrap.
+	revisionReserve Revision = 1 << 40
+	// maxFoundedUnixMS leaves that reserve once more above the first revision.
+	maxFoundedUnixMS = 1<<(63-revisionBits) - 1<<(41-revisionBits)
+)
+
+// validate reports everything that is wrong with the charter, for a build that knows the rules up to newest.
+func (c Charter) validate(newest uint32) error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.FoundedUnixMS <= 0 || c.FoundedUnixMS > maxFoundedUnixMS {
+		bad("FoundedUnixMS is %d; it must be positive and before the year 2109: is the clock set?", c.FoundedUnixMS)
+	}
+	if c.Rules == 0 {
+		bad("Rules is 0; the first version is 1")
+	}
+	if c.Rules > newest {
+		bad("Rules is %d, this build knows up to %d: run a newer build: %w", c.Rules, newest, ErrRules)
+	}
+	if c.SessionTTL <= 0 {
+		bad("SessionTTL is %v; it must be positive", c.SessionTTL)
+	}
+	if c.Grace < 0 {
+		bad("Grace is %v; 0 means none, a negative one has no meaning here", c.Grace)
+	}
+	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 || c.Limits.Sessions == 0 {
+		bad("Limits has a zero in %+v; start from DefaultLimits", c.Limits)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("lockfsm: charter: %w", errors.Join(errs...))
+}
+
+// firstRevision is where the counter stands before anything has happened.
+func (c Charter) firstRevision() Revision { return Revision(c.FoundedUnixMS) << revisionBits }

@@ -1,0 +1,169 @@
+package lockfsm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// The invariants that Check tests, by the numbers that its errors name:
+//
+//	 1  The revision lies between the first one and the largest; the wall stamp is not before the founding; the rules are known.
+//	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end before Born; without a grace it ends with it.
+//	 3  Sessions are listed in ascending order of ID and found by ID and by nonce, and nothing else is found.
+//	 4  A session has 0 < TTL <= the group's, next > 0, a nonce, and a record within bounds.
+//	 5  A session's entries ascend in number and in revision, lie below next and above the session's ID, and are found by number, and
+//	    nothing else is found.
+//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry; nothing else is found.
+//	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong to sessions that live.
+//	 8  Once the grace is over exactly the first entry of each queue has a token, before that none has.
+//	 9  A token is higher than the revision of its entry, and its stamp lies between the founding and the present stamp.
+//	10  No revision has two uses, as session, as place or as token, and none is above the present one.
+//	11  The limits of the charter hold.
+//	12  The counts are right.
+//	13  Nothing is left over from the last command.
+
+// Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
+// whoever doubts. Nil means that all hold.
+func (m *Machine) Check() error {
+	c := checker{m: m}
+	c.group()
+	c.sessions()
+	c.locks()
+	c.revisions()
+	c.leftovers()
+	return errors.Join(c.errs...)
+}
+
+type checker struct {
+	m    *Machine
+	errs []error
+	used []uint64 // every revision that somebody has
+	seen Counts
+}
+
+// maxComplaints keeps the report of a state that is wrong everywhere readable.
+const maxComplaints = 20
+
+func (c *checker) must(ok bool, invariant int, format string, args ...any) {
+	if !ok && len(c.errs) < maxComplaints {
+		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (c *checker) group() {
+	m := c.m
+	first := m.charter.firstRevision()
+	c.must(first <= m.rev && m.rev <= maxRevision, 1, "revision %d is outside %d to %d", m.rev, first, maxRevision)
+	c.must(m.wallUnixMS >= m.charter.FoundedUnixMS, 1, "wall stamp %d is before the founding at %d", m.wallUnixMS, m.charter.FoundedUnixMS)
+	if err := m.charter.validate(m.supported); err != nil {
+		c.must(false, 1, "%v", err)
+	}
+	if !m.born {
+		c.must(m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS, 2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
+		c.must(m.firstSession == nil && m.firstLock == nil, 2, "not born, yet there are sessions or locks")
+		c.must(!m.graceOver, 2, "not born, yet the grace is over")
+		return
+	}
+	c.must(m.rev > first, 2, "born, yet no revision is taken")
+	c.must(m.graceOver || m.charter.Grace > 0, 2, "there is no grace, yet it is not over")
+}
+
+func (c *checker) sessions() {
+	m := c.m
+	var before *session
+	for s := m.firstSession; s != nil; before, s = s, s.after {
+		c.seen.Sessions++
+		c.used = append(c.used, uint64(s.id))
+		c.must(s.prev == before && (before == nil || before.id < s.id), 3, "session %d is out of order", s.id)
+		c.must(m.sessions[s.id] == s && m.nonces[s.nonce] == s, 3, "session %d is not found by its ID and its nonce", s.id)
+		c.must(0 < s.ttl && s.ttl <= m.charter.SessionTTL, 4, "session %d has a TTL of %v", s.id, s.ttl)
+		c.must(0 < s.next && s.next <= MaxNumber+1, 4, "session %d has next number %d", s.id, s.next)
+		c.must(s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes, 4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
+		c.must(s.entries <= m.charter.Limits.EntriesPerSession, 11, "session %d has %d entries", s.id, s.entries)
+		c.entriesOf(s)
+	}
+	c.must(m.lastSession == before, 3, "the list of sessions ends elsewhere")
+	c.must(len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions, 3,
+		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
+	c.must(len(m.requests) == c.seen.Entries, 5, "%d entries are listed, %d found by number", c.seen.Entries, len(m.requests))
+	c.must(uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions), 11, "there are %d sessions", c.seen.Sessions)
+}
+
+func (c *checker) entriesOf(s *session) {
+	var before *entry
+	n := uint32(0)
+	for e := s.first; e != nil; before, e = e, e.next {
+		n++
+		c.must(e.prev == before && e.session == s, 5, "entry %d/%d is linked wrongly", s.id, e.number)
+		c.must(before == nil || (before.number < e.number && before.rev < e.rev), 5, "entry %d/%d is out of order", s.id, e.number)
+		c.must(0 < e.number && e.number < s.next, 5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
+		c.must(uint64(e.rev) > uint64(s.id), 5, "entry %d/%d is older than its session", s.id, e.number)
+		c.must(c.m.requests[request{s.id, e.number}] == e, 5, "entry %d/%d is not found by its number", s.id, e.number)
+	}
+	c.must(s.last == before && s.entries == n, 5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
+	c.seen.Entries += int(n)
+}
+
+func (c *checker) locks() {
+	m := c.m
+	entries := 0
+	var before *lock
+	for l := m.firstLock; l != nil; before, l = l, l.next {
+		c.seen.Locks++
+		c.must(l.prev == before && m.locks[l.key] == l && l.first != nil, 6, "lock %q is linked wrongly or empty", l.key)
+		c.must(validKey([]byte(l.key), m.charter.Limits.KeyBytes), 6, "lock %q has a bad key", l.key)
+		entries += c.queue(l)
+	}
+	c.must(m.lastLock == before && len(m.locks) == c.seen.Locks, 6, "%d locks are listed, %d found by key", c.seen.Locks, len(m.locks))
+	c.must(entries == c.seen.Entries, 7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
+	c.must(m.counts == c.seen, 12, "counts %+v, want %+v", m.counts, c.seen)
+}
+
+// queue checks one lock and returns the length of its queue.
+func (c *checker) queue(l *lock) int {
+	m := c.m
+	n, waiting := 0, 0
+	var before *entry
+	for e := l.first; e != nil; before, e = e, e.after {
+		n++
+		c.used = append(c.used, uint64(e.rev))
+		c.must(e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev), 7, "%q: the entry at %d is out of order", l.key, e.rev)
+		c.must(e.session != nil && m.sessions[e.session.id] == e.session, 7, "%q: the entry at %d has no session", l.key, e.rev)
+		c.must((e.token != 0) == (m.graceOver && e == l.first), 8, "%q: the entry at %d has token %d", l.key, e.rev, e.token)
+		if e.token == 0 {
+			waiting++
+			continue
+		}
+		c.used = append(c.used, uint64(e.token))
+		c.must(uint64(e.token) > uint64(e.rev), 9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
+		c.must(m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS, 9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
+	}
+	c.must(l.last == before && l.waiting == waiting, 7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
+	c.must(uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock), 11, "%q: %d wait", l.key, waiting)
+	c.seen.Waiters += waiting
+	return n
+}
+
+func (c *checker) revisions() {
+	slices.Sort(c.used)
+	for i, rev := range c.used {
+		c.must(i == 0 || c.used[i-1] < rev, 10, "revision %d has two uses", rev)
+	}
+	if n := len(c.used); n > 0 {
+		c.must(c.used[0] > uint64(c.m.charter.firstRevision()), 10, "revision %d is from before the founding", c.used[0])
+		c.must(c.used[n-1] <= uint64(c.m.rev), 10, "revision %d is above the present one, %d", c.used[n-1], c.m.rev)
+	}
+}
+
+func (c *checker) leftovers() {
+	m := c.m
+	c.must(len(m.touched) == 0, 13, "%d entries were touched and not settled", len(m.touched))
+	c.must(len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare, 13, "too many spare structs")
+	for _, e := range m.spares.entries {
+		c.must(*e == entry{}, 13, "a spare entry still belongs to something")
+	}
+	for _, l := range m.spares.locks {
+		c.must(*l == lock{}, 13, "a spare lock still belongs to something")
+	}
+}

@@ -1,0 +1,86 @@
+package lockfsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCheckNotices breaks each invariant by hand and wants Check to name it. A checker that has never caught anything proves nothing.
+func TestCheckNotices(t *testing.T) {
+	for _, c := range []struct {
+		invariant int
+		name      string
+		spoil     func(m *Machine, a, b *session)
+	}{
+		{1, "revision before the first", func(m *Machine, _, _ *session) { m.rev = 5 }},
+		{1, "revision too large", func(m *Machine, _, _ *session) { m.rev = 1 << 63 }},
+		{1, "stamp before the founding", func(m *Machine, _, _ *session) { m.wallUnixMS = 0 }},
+		{1, "rules unknown", func(m *Machine, _, _ *session) { m.charter.Rules = 9 }},
+		{2, "not born", func(m *Machine, _, _ *session) { m.born = false }},
+		{2, "in a grace that there is not", func(m *Machine, _, _ *session) { m.graceOver = false }},
+		{3, "sessions out of order", func(m *Machine, a, b *session) {
+			m.firstSession, m.lastSession = b, a
+			b.prev, b.after, a.prev, a.after = nil, a, b, nil
+		}},
+		{3, "session not found", func(m *Machine, a, _ *session) { delete(m.sessions, a.id) }},
+		{3, "nonce left behind", func(m *Machine, a, _ *session) { m.nonces[Nonce{77}] = a }},
+		{3, "list ends elsewhere", func(m *Machine, a, _ *session) { m.lastSession = a }},
+		{4, "TTL above the group's", func(m *Machine, a, _ *session) { a.ttl = time.Hour }},
+		{4, "TTL 0", func(m *Machine, a, _ *session) { a.ttl = 0 }},
+		{4, "next 0", func(m *Machine, a, _ *session) { a.next = 0 }},
+		{4, "record too long", func(m *Machine, a, _ *session) { a.record = make([]byte, MaxRecordBytes+1) }},
+		{5, "number not used up", func(m *Machine, a, _ *session) { a.next = 2 }},
+		{5, "entries miscounted", func(m *Machine, a, _ *session) { a.entries++ }},
+		{5, "request not found", func(m *Machine, a, _ *session) { delete(m.requests, request{a.id, 2}) }},
+		{5, "request left behind", func(m *Machine, a, _ *session) { m.requests[request{a.id, 9}] = a.first }},
+		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.first.number, a.first.next.number = 2, 1 }},
+		{6, "empty lock", func(m *Machine, _, _ *session) { m.linkLock(&lock{key: "empty"}) }},
+		{6, "lock not found", func(m *Machine, _, _ *session) { delete(m.locks, "y") }},
+		{6, "bad key", func(m *Machine, _, _ *session) {
+			l := m.locks["y"]
+			delete(m.locks, "y")
+			l.key = "\n"
+			m.locks[l.key] = l
+		}},
+		{7, "broken link", func(m *Machine, a, _ *session) { a.first.after.ahead = nil }},
+		{7, "queue out of order", func(m *Machine, a, _ *session) { a.first.after.rev = a.first.after.after.rev + 1 }},
+		{7, "waiters miscounted", func(m *Machine, a, _ *session) { a.first.lock.waiting-- }},
+		{7, "entry of a session that is gone", func(m *Machine, a, _ *session) { m.unlinkSession(a) }},
+		{8, "nobody holds", func(m *Machine, a, _ *session) { a.first.token = 0 }},
+		{8, "two hold", func(m *Machine, a, _ *session) { a.first.after.token = Token(m.bump()) }},
+		{9, "token below its entry", func(m *Machine, a, _ *session) { a.first.token = Token(a.id) - 1 }},
+		{9, "granted in the future", func(m *Machine, a, _ *session) { a.first.sinceUnixMS = 1 << 50 }},
+		{10, "a token twice", func(m *Machine, a, b *session) { a.last.token = b.last.token }},
+		{10, "token from the future", func(m *Machine, a, _ *session) { a.first.token = Token(m.rev + 1) }},
+		{11, "too many sessions", func(m *Machine, _, _ *session) { m.charter.Limits.Sessions = 1 }},
+		{11, "too many entries", func(m *Machine, _, _ *session) { m.charter.Limits.EntriesPerSession = 2 }},
+		{11, "too many waiters", func(m *Machine, _, _ *session) { m.charter.Limits.WaitersPerLock = 2 }},
+		{12, "counts wrong", func(m *Machine, _, _ *session) { m.counts.Waiters++ }},
+		{13, "touched and not settled", func(m *Machine, a, _ *session) { m.touch(a.first) }},
+		{13, "spare still in use", func(m *Machine, a, _ *session) { m.spares.entries = append(m.spares.entries, a.first) }},
+		{13, "spare lock still in use", func(m *Machine, a, _ *session) { m.spares.locks = append(m.spares.locks, a.first.lock) }},
+	} {
+		t.Run(fmt.Sprintf("%d/%s", c.invariant, c.name), func(t *testing.T) {
+			w, a, b := crowded(t)
+			c.spoil(w.m, w.m.sessions[a], w.m.sessions[b])
+			err := w.m.Check()
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("invariant %d:", c.invariant)) {
+				t.Errorf("Check: %v", err)
+			}
+		})
+	}
+}
+
+// TestCheckIsBrief: a state that is wrong everywhere gives a report that can be read.
+func TestCheckIsBrief(t *testing.T) {
+	w := newWorld(t)
+	for n := range 100 {
+		w.session(byte(n + 1))
+	}
+	w.m.charter.SessionTTL = 1
+	if lines := strings.Count(w.m.Check().Error(), "\n") + 1; lines > maxComplaints {
+		t.Errorf("%d lines", lines)
+	}
+}

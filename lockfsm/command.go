@@ -1,0 +1,108 @@
+package lockfsm
+
+import "time"
+
+// Kind says what a command does. The values are part of the log's format: they are fixed for ever, and new ones are added at the end.
+//
+// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise and Expire are the leader's own: whoever takes commands
+// from other instances must let only the others pass.
+type Kind uint8
+
+const (
+	// Stamp carries the leader's wall clock in WallUnixMS. The state keeps the largest that it has met and uses it for one thing: to
+	// tell people since when a lock is held.
+	Stamp Kind = 1
+	// Born founds the group. No other command has any effect before it.
+	Born Kind = 2
+	// EndGrace ends the grace: from now on locks are granted.
+	EndGrace Kind = 3
+	// Raise lifts the group to rules version Version.
+	Raise Kind = 4
+	// Open opens a session with Nonce, TTL and Record.
+	Open Kind = 5
+	// Attach begins an attachment of Session: Epoch, Live, and in Number the first number that the session has not used.
+	Attach Kind = 6
+	// Leaving marks Session's instance as about to leave.
+	Leaving Kind = 7
+	// Close ends Session and everything in it.
+	Close Kind = 8
+	// Expire ends Session like Close, if the log entry that carries it is of term Term.
+	Expire Kind = 9
+	// Acquire asks for the lock Key as request Number; with Try it never queues.
+	Acquire Kind = 10
+	// Release gives back what request Number holds or waits for.
+	Release Kind = 11
+	// Cancel withdraws request Number. It does what Release does; the two are kept apart for whoever reads a log.
+	Cancel Kind = 12
+)
+
+// Command is one input of the machine, decoded. Each kind uses the fields that its comment names, besides Rules, Session, Epoch and
+// Number, which every command carries; the others are not encoded.
+//
+// A Command is a plain value. It is safe for concurrent use as long as nobody changes it or its slices.
+type Command struct {
+	// Rules is the lowest rules version that knows this command, with these fields. 0 means 1.
+	Rules uint32
+	Kind  Kind
+	// Session and Epoch say on whose behalf the command comes, and on which of its attachments.
+	Session SessionID
+	Epoch   Epoch
+	// Number is the request's number; for Attach it is the first number not yet used.
+	Number Number
+	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
+	Key string
+	Try bool
+	// Term is the term in which an expiry was decided.
+	Term  uint64
+	Nonce Nonce
+	// TTL is what the opener asks for. The group's is the upper bound, and what 0 stands for. Negative values cannot be decoded.
+	TTL time.Duration
+	// Record describes the instance to its peers. It is opaque here, at most MaxRecordBytes long. Append only reads it; Decode
+	// returns a copy.
+	Record []byte
+	// Live names the requests that the sender still wants: ascending, apart from each other, all of them below Number.
+	Live       []Range
+	WallUnixMS int64
+	Version    uint32
+}
+
+// Header is what all commands have in common. It stands at the start of every command, at every rules version, so that a command
+// that is too new can still be refused by name.
+type Header struct {
+	Rules   uint32
+	Kind    Kind
+	Session SessionID
+	Epoch   Epoch
+	Number  Number
+}
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	switch k {
+	case Stamp:
+		return "stamp"
+	case Born:
+		return "born"
+	case EndGrace:
+		return "endgrace"
+	case Raise:
+		return "raise"
+	case Open:
+		return "open"
+	case Attach:
+		return "attach"
+	case Leaving:
+		return "leaving"
+	case Close:
+		return "close"
+	case Expire:
+		return "expire"
+	case Acquire:
+		return "acquire"
+	case Release:
+		return "release"
+	case Cancel:
+		return "cancel"
+	}
+	return "unknown kind"
+}

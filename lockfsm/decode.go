@@ -1,0 +1,152 @@
+package lockfsm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Next splits the first command off a batch of commands and returns it without its size prefix, as Apply, Decode and Peek take it.
+// Nothing is copied: both results share the batch's memory, and batch[:len(batch)-len(rest)] is the command with its prefix.
+// The error is ErrMalformed, wrapped; then the rest of the batch is lost too, since nobody can say where the next command begins.
+func Next(batch []byte) (command, rest []byte, err error) {
+	r := reader{b: batch}
+	command = r.take(r.uvarint("size"), "size")
+	if r.fault != "" {
+		return nil, nil, fmt.Errorf("%w: the size prefix is cut off or larger than the %d bytes at hand", ErrMalformed, len(batch))
+	}
+	return command, r.b, nil
+}
+
+// Peek reads what all commands have in common, without looking at the rest, and without allocating unless it fails. The error is
+// ErrMalformed, wrapped.
+func Peek(command []byte) (Header, error) {
+	r := reader{b: command}
+	h := r.header()
+	if r.fault != "" {
+		return Header{}, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
+	}
+	return h, nil
+}
+
+// Decode reads one command, without its size prefix. The result shares no memory with the input, and no length in the input can make
+// Decode allocate more than a small multiple of the input's own size. Decode accepts exactly one encoding of each command: appending
+// the result gives the same bytes again.
+//
+// The error is ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules, wrapped.
+func Decode(command []byte) (Command, error) {
+	r := reader{b: command}
+	v := view{Header: r.header()}
+	if r.fault == "" && v.Rules > RulesVersion {
+		return Command{}, fmt.Errorf("%w: the command needs version %d, this build knows up to %d", ErrRules, v.Rules, RulesVersion)
+	}
+	r.fields(&v)
+	if r.fault != "" {
+		return Command{}, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
+	}
+	c := Command{
+		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
+		Key: string(v.key), Try: v.try, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		WallUnixMS: v.wallUnixMS, Version: v.version,
+	}
+	if n := v.live.left; n > 0 {
+		c.Live = make([]Range, n)
+		for i := range c.Live {
+			c.Live[i] = v.live.next()
+		}
+	}
+	return c, nil
+}
+
+// view is a command as Apply reads it: in place, its variable parts still lying in the log entry. It is valid as long as the entry.
+type view struct {
+	Header
+	key, record []byte
+	live        ranges
+	try         bool
+	term        uint64
+	nonce       Nonce
+	ttl         time.Duration
+	wallUnixMS  int64
+	version     uint32
+}
+
+// ranges walks the encoded ranges of an Attach, which have been found good before.
+type ranges struct {
+	b    []byte
+	left int
+	last Number
+}
+
+func (l *ranges) next() Range {
+	skip, n := binary.Uvarint(l.b)
+	span, k := binary.Uvarint(l.b[n:])
+	l.b = l.b[n+k:]
+	l.left--
+	first := l.last + Number(skip)
+	l.last = first + Number(span)
+	return Range{First: first, Last: l.last}
+}
+
+func (r *reader) header() Header {
+	h := Header{Rules: uint32(r.max(math.MaxUint32, "rules version"))}
+	if h.Rules == 0 {
+		r.fail("rules version")
+	}
+	h.Kind = Kind(r.flags(0xff, "kind"))
+	h.Session = SessionID(r.uvarint("session"))
+	h.Epoch = Epoch(r.uvarint("epoch"))
+	h.Number = Number(r.max(uint64(MaxNumber), "number"))
+	return h
+}
+
+// fields reads what follows the header, up to the end.
+func (r *reader) fields(v *view) {
+	switch v.Kind {
+	case Stamp:
+		v.wallUnixMS = int64(r.max(math.MaxInt64, "wall stamp"))
+	case Raise:
+		v.version = uint32(r.max(math.MaxUint32, "version"))
+	case Open:
+		copy(v.nonce[:], r.take(uint64(len(v.nonce)), "nonce"))
+		if v.nonce == (Nonce{}) {
+			r.fail("nonce")
+		}
+		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
+		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
+	case Attach:
+		v.live = r.ranges(v.Number)
+	case Expire:
+		v.term = r.uvarint("term")
+	case Acquire:
+		v.try = r.flags(tryFlag, "flags") != 0
+		v.key = r.take(r.uvarint("key"), "key")
+	case Born, EndGrace, Leaving, Close, Release, Cancel:
+	default:
+		r.fail("kind")
+	}
+	r.end()
+}
+
+// ranges reads the live numbers of an Attach whose first unused number is next. They must lie below it: a number that is named and
+// not live comes back as finished, which would be a lie about a number that can still be used.
+func (r *reader) ranges(next Number) ranges {
+	count := r.count(2, "live")
+	all := r.b
+	last := uint64(0)
+	for range count {
+		first := r.sum(last, math.MaxUint64, "live")
+		if first == last {
+			r.fail("live")
+		}
+		last = r.sum(first, math.MaxUint64, "live")
+		if last >= uint64(next) {
+			r.fail("live")
+		}
+		if r.fault != "" {
+			return ranges{}
+		}
+	}
+	return ranges{b: all[:len(all)-len(r.b)], left: count}
+}

@@ -1,0 +1,114 @@
+// Package lockfsm is the rules of a group: a pure, deterministic state machine that says who holds which lock.
+//
+// Every replica of a group feeds the same log of commands to a [Machine] of its own, and so all replicas agree on everything below.
+// The machine has no clock, no goroutine, no random source and no file. What it must know about time comes to it as commands: a
+// leader that has watched a session run out of time commits Expire, one that has counted the grace commits EndGrace.
+//
+// The transcripts in testdata are the rules as a conversation: each step a command, then its result and the whole state. Begin with
+// testdata/queue.txt.
+//
+// # What there is
+//
+// A lock is a queue of entries in the order in which their requests were committed. It exists while it has an entry; nothing is
+// kept of names that nobody uses. The first entry holds the lock, all others wait, each for the one directly before it:
+//
+//	orders/42:   [ 7001 holds, token 7002 ] <- [ 7005 waits, watches 7001 ] <- [ 7009 waits, watches 7005 ]
+//
+// An entry is the request of one session, named by (session, number). It is made by Acquire and goes by Release, Cancel, an Attach
+// that does not name it, or the end of its session. These are the states of a request:
+//
+//	             Acquire, somebody is before it,
+//	             or the grace lasts
+//	(unused) ------------------------------------> waiting --+
+//	   |  |                                           |      | Release, Cancel, Attach without it,
+//	   |  |  Acquire, nobody is before it             |      | Close or Expire of its session
+//	   |  +------------------------------+            |      v
+//	   |                                 |            |   finished
+//	   |                                 v            |      ^
+//	   |                              granted <-------+      |
+//	   |                                 |   it became first,|
+//	   |                                 |   or EndGrace     |
+//	   |                                 +-------------------+ the same again
+//	   |
+//	   +--> finished: Acquire refused (bad key, limits, Try), Release or Cancel ahead of its Acquire,
+//	        or a higher number came first
+//
+// There is no way back from finished and none from granted to waiting. These are the states of a session:
+//
+//	        Open                 Attach(1)              Attach(n > epoch)
+//	(none) ------> epoch 0 --------------> epoch 1 -------------------------> epoch n ...
+//	                  |                       |                                  |
+//	                  +-----------------------+----------------------------------+--> gone: Close on this epoch,
+//	                                                                                  Expire in its own term
+//
+// And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
+// after EndGrace or at once if the charter has no grace, as usual.
+//
+// # Guarantees
+//
+//   - A lock has at most one entry that is granted.
+//   - Each grant has a token of its own, and a later grant's is higher. Tokens, session IDs and the places of entries are all taken
+//     from one counter, the revision, which rises with every change of the state: two replicas of a group that stand at the same
+//     revision are equal. It starts at the founding time, so a group founded later starts above this one.
+//   - First come, first served, by order in the log. Nothing that happens to others moves an entry back.
+//   - A command wakes exactly those whose state it changes. Result.Fired lists those that it granted and those whose predecessor is
+//     now another, worked out after everything that the command removes is gone.
+//   - Doing a thing twice does it once. Open is known by its nonce, while that session lives; everything else by session, epoch and
+//     number. A session's numbers rise; next is the lowest that is still free. A command with a number n >= next sets next = n+1.
+//     Below next a number is live or finished, and no command can revive it, whether or not the number was ever seen.
+//   - A request is given up by number, never by name: a late Release cannot hit the next hold of the same lock.
+//   - Attach settles everything at once: its epoch shuts out all that was sent on earlier attachments and is still under way; entries
+//     that it does not name are cancelled; its result states every live number, and what it named beyond that is finished.
+//   - The machine is total: Apply has a result for all bytes, and does not panic. Equal logs give equal results and, byte for byte,
+//     equal snapshots, also if a replica was restored from a snapshot on the way.
+//
+// # Rules versions
+//
+// Replicas run different builds during an upgrade. Each command therefore names the lowest rules version that knows it, and the group
+// has a version in force, raised by Raise when all builds are there. A command above the version in force is refused alike by old and
+// new builds, before anything else in it is read. A machine that is asked to go beyond what it knows fails, and its node must retire:
+// it refuses everything from then on, so it cannot part from the others unseen. For the same reason limits, TTL and grace are in the
+// charter, wall times travel in commands, and nothing is read from the surroundings.
+//
+// # Decisions where the design left room
+//
+//   - A number is used up also by a command that is refused (bad key, limits, Try); a repetition of it is told Finished. A command that
+//     is stale, malformed, unsupported or of no session changes nothing at all.
+//   - An Attach that names numbers at or above its own next is malformed: "named and not live is finished" could not be kept for them.
+//   - An Open with an all-zero nonce is malformed, since two openers that forgot theirs would share a session and its locks.
+//   - Between Open and the first Attach a session's epoch is 0, and a command at epoch 0 applies, by the rule for all epochs.
+//   - A Try is answered InGrace as long as the grace lasts, for every name.
+//   - Every stamp that advances the wall clock takes a revision, so that a revision names one state exactly.
+//
+// # Concurrency
+//
+// A Machine belongs to one goroutine. Commands and charters are values. What a Result points to lasts until the next Apply.
+//
+// # Failure
+//
+// Bad input gives a Code, an unknown rules version gives [Machine.Failed]. [Machine.Check] tests the invariants, which are numbered in
+// check.go. A state in which they do not hold cannot be reached by commands, and Restore does not return one.
+//
+// # Limits
+//
+// Those of [Limits], and records of at most [MaxRecordBytes]. Commands that free something are exempt from all of them. Removing an entry
+// takes constant time wherever it stands in its queue; ending a session takes time in proportion to its entries, and the sorting of
+// those that this wakes. Revisions last
+// for two billion changes a second until the year 2109.
+//
+// # Refused alternatives
+//
+// Clients that infer who is next. In etcd's recipe a client lists the queue and watches its predecessor's key; whether the watch was
+// armed in time, what it means if the predecessor gave up in the middle of the queue, and what happens when the watch is lost with a
+// leader, every client must get right. Here the queue is the watch: who is granted is decided once, where everybody agrees, and what
+// is lost on the way to a client is stated again by its next Attach.
+//
+// A set of finished numbers for deduplication. It grows as long as one old request lives, in memory and in every snapshot. Numbers
+// that only rise need one counter per session; the price is that a request overtaken by a higher number is lost and must be asked for
+// again, which happens only across attachments, where Attach tells.
+//
+// Release by name, or by name and token. The first hits the wrong hold when it is late. The second cannot name a request that waits.
+//
+// Sessions that expire by a deadline in the state. Replicated time is a clock that stops with the leader and must be written at every
+// renewal; deadlines in the leader's memory cost no log entry, and a new leader simply starts them anew.
+package lockfsm

@@ -1,0 +1,153 @@
+package lockfsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+)
+
+// FuzzDecode: no bytes make Next, Peek or Decode panic, and what is accepted has exactly one encoding.
+func FuzzDecode(f *testing.F) {
+	var batch []byte
+	for _, c := range everyKind() {
+		f.Add(c.Append(nil))
+		batch = c.Append(batch)
+	}
+	f.Add(batch)
+	f.Fuzz(func(t *testing.T, batch []byte) {
+		for len(batch) > 0 {
+			command, rest, err := Next(batch)
+			if err != nil {
+				return
+			}
+			head, headErr := Peek(command)
+			c, err := Decode(command)
+			if err == nil {
+				if framed := batch[:len(batch)-len(rest)]; !bytes.Equal(c.Append(nil), framed) {
+					t.Fatalf("%x decodes to %+v, which encodes as %x", framed, c, c.Append(nil))
+				}
+				if headErr != nil || head != (Header{c.Rules, c.Kind, c.Session, c.Epoch, c.Number}) {
+					t.Fatalf("%x: Peek %+v, %v; Decode %+v", command, head, headErr, c)
+				}
+			}
+			batch = rest
+		}
+	})
+}
+
+// FuzzApply applies any bytes to a machine that is in the middle of things. Whatever decodes must do what the twin does; whatever does
+// not must change nothing. The first byte chooses between a group that grants and one that is in its grace.
+func FuzzApply(f *testing.F) {
+	_, a, b := crowded(f)
+	for _, c := range everyKind() {
+		c.Session = a
+		f.Add(byte(0), c.Append(nil))
+	}
+	attach := Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Live: []Range{{2, 3}}}.Append(nil)
+	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 2, Number: 2}.Append(attach))
+	f.Add(byte(1), Command{Kind: Close, Session: a, Epoch: 1}.Append(Command{Kind: EndGrace}.Append(nil)))
+	f.Add(byte(1), Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "x", Try: true}.Append(nil))
+	f.Fuzz(func(t *testing.T, which byte, batch []byte) {
+		charter := smallCharter()
+		if which&1 != 0 {
+			charter.Grace = 1
+		}
+		charter.Limits = Limits{KeyBytes: 8, WaitersPerLock: 4, EntriesPerSession: 5, Sessions: 3}
+		m, err := New(charter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := newTwin(charter, RulesVersion)
+		for _, c := range crowd(a, b) {
+			m.Apply(1, 1, encode(t, c))
+			twin.apply(1, c)
+		}
+		for len(batch) > 0 {
+			command, rest, err := Next(batch)
+			if err != nil {
+				break
+			}
+			judgeOne(t, m, twin, command)
+			batch = rest
+		}
+		if m.Failed() == nil {
+			again(t, m)
+		}
+	})
+}
+
+// crowd is the log that leads to the state of crowded.
+func crowd(a, b SessionID) []Command {
+	acquire := func(s SessionID, n Number, key string) Command {
+		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}
+	}
+	return []Command{
+		{Kind: Born},
+		{Kind: Open, Nonce: Nonce{1}, Record: []byte{1}}, {Kind: Attach, Session: a, Epoch: 1, Number: 1},
+		{Kind: Open, Nonce: Nonce{2}, Record: []byte{2}}, {Kind: Attach, Session: b, Epoch: 1, Number: 1},
+		acquire(a, 1, "x"), acquire(b, 1, "x"), acquire(a, 2, "x"), acquire(b, 2, "x"), acquire(b, 3, "y"), acquire(a, 3, "z"),
+	}
+}
+
+func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
+	t.Helper()
+	before := m.picture()
+	got := keep(m.Apply(2, 1, command))
+	if err := m.Check(); err != nil {
+		t.Fatalf("%x: %v", command, err)
+	}
+	c, err := Decode(command)
+	if err != nil {
+		if got.Code != Malformed && got.Code != Unsupported {
+			t.Fatalf("%x cannot be decoded (%v), yet: %s", command, err, describe(got))
+		}
+		if !m.picture().equal(before) {
+			t.Fatalf("%x cannot be decoded (%v), yet it changed\n%s\ninto\n%s", command, err, before, m.picture())
+		}
+		return
+	}
+	if want := twin.apply(1, c); !sameResult(got, want) {
+		t.Fatalf("%+v\n got %s\nwant %s", c, describe(got), describe(want))
+	}
+	if got, want := m.picture(), twin.picture(); !got.equal(want) {
+		t.Fatalf("%+v\n got %s\nwant %s", c, got, want)
+	}
+}
+
+// FuzzRestore: no bytes make Restore panic. What it accepts satisfies the invariants, is the one snapshot of its state, and behaves
+// like any other machine. The checksum is corrected first, since otherwise no change would get past it.
+func FuzzRestore(f *testing.F) {
+	w, a, _ := crowded(f)
+	f.Add(w.m.Snapshot(nil))
+	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9}, Done)
+	f.Add(w.m.Snapshot(nil))
+	m, _ := New(smallCharter())
+	f.Add(m.Snapshot(nil))
+	f.Add([]byte(snapshotMagic))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := Restore(b); err != nil && len(b) >= checksumBytes {
+			b = bytes.Clone(b)
+			binary.LittleEndian.PutUint32(b[len(b)-checksumBytes:], checksum(b[:len(b)-checksumBytes]))
+		}
+		m, err := Restore(b)
+		if err != nil {
+			return
+		}
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(m.Snapshot(nil), b) {
+			t.Fatalf("restored from\n%x\nbut its snapshot is\n%x", b, m.Snapshot(nil))
+		}
+		for _, s := range m.Sessions() {
+			c := Command{Kind: Attach, Session: s.ID, Epoch: s.Epoch + 1, Number: 1}
+			m.Apply(1, 1, encode(t, c))
+		}
+		for _, c := range []Command{{Kind: Born}, {Kind: EndGrace}, {Kind: Open, Nonce: Nonce{99}}} {
+			m.Apply(1, 1, encode(t, c))
+		}
+		if err := m.Check(); err != nil {
+			t.Fatalf("after some commands: %v\n%s", err, m.picture())
+		}
+	})
+}

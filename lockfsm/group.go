@@ -1,0 +1,51 @@
+package lockfsm
+
+import "fmt"
+
+// stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back with a change of leader.
+func (m *Machine) stamp(c *view) Code {
+	if c.wallUnixMS > m.wallUnixMS {
+		m.bump()
+		m.wallUnixMS = c.wallUnixMS
+	}
+	return Done
+}
+
+func (m *Machine) bear() Code {
+	if !m.born {
+		m.bump()
+		m.born = true
+		m.graceOver = m.charter.Grace == 0
+	}
+	return Done
+}
+
+// endGrace grants every lock to the first of its queue.
+func (m *Machine) endGrace() Code {
+	if m.graceOver {
+		return Done
+	}
+	m.bump()
+	m.graceOver = true
+	for l := m.firstLock; l != nil; l = l.next {
+		m.touch(l.first)
+	}
+	m.fire()
+	return Done
+}
+
+// raise lifts the rules version. A replica that does not know the new one stops here: if it went on by the old rules, its state
+// would part from the others' without a sound.
+func (m *Machine) raise(index uint64, c *view) Code {
+	if c.version <= m.charter.Rules {
+		return Done
+	}
+	if c.version > m.supported {
+		m.failed = fmt.Errorf("%w: entry %d raises the group to version %d, this build knows up to %d: run a newer build",
+			ErrRules, index, c.version, m.supported)
+		return Unsupported
+	}
+	m.bump()
+	m.charter.Rules = c.version
+	return Done
+}

@@ -1,0 +1,118 @@
+package lockfsm
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// picture is the whole state in a form that both the machine and its twin can be brought into: to be compared, and to be read in a
+// failure. Sessions ascend by ID, entries by place.
+type picture struct {
+	group    groupPicture
+	sessions []sessionPicture
+	entries  []twinEntry
+}
+
+type groupPicture struct {
+	charter      Charter
+	born, grace  bool
+	rev          uint64
+	wall         int64
+	failed       bool
+	locks, waits int
+}
+
+type sessionPicture struct {
+	id      SessionID
+	nonce   Nonce
+	epoch   Epoch
+	next    Number
+	ttl     int64
+	leaving bool
+	record  string
+}
+
+func (p picture) equal(q picture) bool {
+	return p.group == q.group && slices.Equal(p.sessions, q.sessions) && slices.Equal(p.entries, q.entries)
+}
+
+func (p picture) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", p.group)
+	for _, s := range p.sessions {
+		fmt.Fprintf(&b, "session %+v\n", s)
+	}
+	for _, e := range p.entries {
+		fmt.Fprintf(&b, "entry %+v\n", e)
+	}
+	return b.String()
+}
+
+func (m *Machine) picture() picture {
+	counts := m.Counts()
+	p := picture{group: groupPicture{
+		m.Charter(), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters,
+	}}
+	for l := m.firstLock; l != nil; l = l.next {
+		for e := l.first; e != nil; e = e.after {
+			p.entries = append(p.entries, twinEntry{l.key, e.session.id, e.number, e.rev, e.token, e.sinceUnixMS})
+		}
+	}
+	slices.SortFunc(p.entries, func(a, b twinEntry) int { return cmp.Compare(a.place, b.place) })
+	for _, s := range m.Sessions() {
+		inside := m.sessions[s.ID]
+		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(s.TTL), s.Leaving, string(s.Record)})
+	}
+	return p
+}
+
+func (t *twin) picture() picture {
+	keys := map[string]bool{}
+	p := picture{group: groupPicture{t.charter, t.born, t.grace, t.rev, t.wall, t.failed, 0, 0}, entries: slices.Clone(t.entries)}
+	for _, e := range t.entries {
+		keys[e.key] = true
+		if e.token == 0 {
+			p.group.waits++
+		}
+	}
+	p.group.locks = len(keys)
+	for _, s := range t.sessions {
+		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, string(s.info.Record)})
+	}
+	return p
+}
+
+// keep returns a copy of r that outlives the next Apply.
+func keep(r Result) Result {
+	r.States, r.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
+	if r.Holder != nil {
+		holder := *r.Holder
+		r.Holder = &holder
+	}
+	return r
+}
+
+func sameResult(a, b Result) bool {
+	if (a.Holder == nil) != (b.Holder == nil) || !slices.Equal(a.States, b.States) || !slices.Equal(a.Fired, b.Fired) {
+		return false
+	}
+	if a.Holder != nil && (a.Holder.Session != b.Holder.Session || !bytes.Equal(a.Holder.Record, b.Holder.Record) ||
+		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS || a.Holder.Waiters != b.Holder.Waiters) {
+		return false
+	}
+	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
+		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL
+}
+
+// describe is a result as text, with the holder spelled out.
+func describe(r Result) string {
+	if r.Holder == nil {
+		return fmt.Sprintf("%+v", r)
+	}
+	holder := *r.Holder
+	r.Holder = nil
+	return fmt.Sprintf("%+v, held by %+v", r, holder)
+}

@@ -1,0 +1,216 @@
+package lockfsm
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// step is one applied command, kept so that a run can be repeated.
+type step struct {
+	index, term uint64
+	command     []byte
+}
+
+// encode returns c as Apply takes it.
+func encode(t testing.TB, c Command) []byte {
+	t.Helper()
+	command, rest, err := Next(c.Append(nil))
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("Next(%+v) leaves %d bytes, %v", c, len(rest), err)
+	}
+	return command
+}
+
+// TestTwin drives the machine and its naive twin through the same random commands and wants the same results, the same wake-ups and the
+// same state after each, with all invariants holding. Now and then the machine is replaced by one restored from its snapshot. One
+// seed is one run: go test -run 'TestTwin/seed=17$'.
+func TestTwin(t *testing.T) {
+	seen := map[outcome]int{}
+	seeds, ran := 400, 0
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			ran++
+			run := compareWithTwin(t, uint64(seed), 600, seen)
+			if seed%4 == 0 {
+				run.alwaysRestored(t)
+			}
+			if seed < 6 {
+				run.steps = run.steps[:150]
+				run.restoredAtEveryPrefix(t)
+			}
+		})
+	}
+	if ran == 400 && !t.Failed() {
+		allMet(t, seen)
+	}
+}
+
+// outcome is what became of a kind of command.
+type outcome struct {
+	kind Kind
+	code Code
+}
+
+// allMet wants the workload to have met everything that can become of each kind. A property that is never put to the test holds.
+func allMet(t *testing.T, seen map[outcome]int) {
+	everyone := []Code{NotBorn, Unsupported, Done}
+	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
+	for kind, codes := range map[Kind][]Code{
+		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Open: append(everyone, TooManySessions),
+		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace),
+		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
+	} {
+		for _, code := range codes {
+			if seen[outcome{kind, code}] == 0 {
+				t.Errorf("no %v in the workload was ever %v", kind, code)
+			}
+		}
+	}
+}
+
+// run is a log together with what it runs on.
+type run struct {
+	charter   Charter
+	supported uint32
+	steps     []step
+}
+
+func (r run) machine(t *testing.T) *Machine {
+	m, err := newMachine(r.charter, r.supported)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int) run {
+	r := rand.New(rand.NewPCG(seed, 1))
+	log := run{charter: charterFor(r), supported: 2}
+	if seed%8 == 0 {
+		log.supported = 1 // then the first Raise is the end
+	}
+	m := log.machine(t)
+	w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
+	watch := newJudge()
+	for i := range length {
+		c := w.next()
+		s := step{uint64(i + 1), w.term, encode(t, c)}
+		log.steps = append(log.steps, s)
+		decoded, err := Decode(s.command)
+		if err != nil && c.Rules <= RulesVersion {
+			t.Fatalf("step %d: Decode(%+v): %v", i, c, err)
+		}
+		if err != nil {
+			decoded = c
+		}
+		got, want := m.Apply(s.index, s.term, s.command), w.t.apply(s.term, decoded)
+		seen[outcome{got.Kind, got.Code}]++
+		if !sameResult(got, want) {
+			t.Fatalf("step %d: %+v\n got %s\nwant %s\nstate:\n%s", i, c, describe(got), describe(want), w.t.picture())
+		}
+		if got, want := m.picture(), w.t.picture(); !got.equal(want) {
+			t.Fatalf("step %d: %+v\n got %s\nwant %s", i, c, got, want)
+		}
+		if err := m.Check(); err != nil {
+			t.Fatalf("step %d: %+v\n%v\n%s", i, c, err, m.picture())
+		}
+		if err := watch.see(m); err != nil {
+			t.Fatalf("step %d: %+v\n%v\n%s", i, c, err, m.picture())
+		}
+		if r.IntN(50) == 0 && m.Failed() == nil {
+			m = again(t, m)
+		}
+	}
+	return log
+}
+
+// again returns the machine that m's snapshot describes.
+func again(t *testing.T, m *Machine) *Machine {
+	t.Helper()
+	snapshot := m.Snapshot(nil)
+	n, err := restore(snapshot, m.supported)
+	if err != nil {
+		t.Fatalf("restore: %v\n%s", err, m.picture())
+	}
+	if got, want := n.picture(), m.picture(); !got.equal(want) {
+		t.Fatalf("restored\n%s\nfrom\n%s", got, want)
+	}
+	if !bytes.Equal(n.Snapshot(nil), snapshot) {
+		t.Fatalf("a restored machine's snapshot differs from what it was restored from:\n%s", m.picture())
+	}
+	return n
+}
+
+// alwaysRestored runs the log once plainly and once with a restore after every command.
+func (r run) alwaysRestored(t *testing.T) {
+	t.Helper()
+	a, b := r.machine(t), r.machine(t)
+	for i, s := range r.steps {
+		want, got := a.Apply(s.index, s.term, s.command), b.Apply(s.index, s.term, s.command)
+		if !sameResult(got, want) {
+			t.Fatalf("step %d on the restored machine\n got %s\nwant %s\n%s", i, describe(got), describe(want), a.picture())
+		}
+		if !bytes.Equal(a.Snapshot(nil), b.Snapshot(nil)) {
+			t.Fatalf("step %d: equal logs, unequal snapshots of\n%s", i, a.picture())
+		}
+		if a.Failed() != nil {
+			return
+		}
+		b = again(t, b)
+	}
+}
+
+// restoredAtEveryPrefix restores once at each place of the log and follows it from there to the end.
+func (r run) restoredAtEveryPrefix(t *testing.T) {
+	t.Helper()
+	final := r.machine(t)
+	for _, s := range r.steps {
+		final.Apply(s.index, s.term, s.command)
+	}
+	want := final.Snapshot(nil)
+	prefix := r.machine(t)
+	for i, s := range r.steps {
+		if prefix.Failed() != nil {
+			return
+		}
+		m := again(t, prefix)
+		for _, s := range r.steps[i:] {
+			m.Apply(s.index, s.term, s.command)
+		}
+		if !bytes.Equal(m.Snapshot(nil), want) {
+			t.Fatalf("restored before step %d, ends otherwise:\n%s\nwant\n%s", i, m.picture(), final.picture())
+		}
+		prefix.Apply(s.index, s.term, s.command)
+	}
+}
+
+// judge knows nothing of the rules but two promises: a key's tokens rise, and its grants go in order of arrival.
+type judge struct {
+	token map[string]Token
+	place map[string]Revision
+}
+
+func newJudge() *judge { return &judge{map[string]Token{}, map[string]Revision{}} }
+
+func (j *judge) see(m *Machine) error {
+	for l := m.firstLock; l != nil; l = l.next {
+		e := l.first
+		if e.token == 0 || e.token == j.token[l.key] {
+			continue
+		}
+		if e.token < j.token[l.key] {
+			return fmt.Errorf("%q: token %d after %d", l.key, e.token, j.token[l.key])
+		}
+		if e.rev <= j.place[l.key] {
+			return fmt.Errorf("%q: the entry at %d is granted after the one at %d", l.key, e.rev, j.place[l.key])
+		}
+		j.token[l.key], j.place[l.key] = e.token, e.rev
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package lockfsm
+
+import "slices"
+
+// entry is one live request: it holds its lock or waits for it. It stands in two lists, its lock's queue and its session's entries,
+// and in the machine's lookup by request.
+type entry struct {
+	lock         *lock // nil once the entry is gone
+	ahead, after *entry
+	session      *session
+	prev, next   *entry // in the session's list
+	number       Number
+	rev          Revision // its place: the entry's key is <lock>/<rev>
+	token        Token    // 0 while it waits
+	sinceUnixMS  int64    // the wall stamp at the grant
+	touched      bool     // it is in Machine.touched
+}
+
+// lock is the queue of one name. It exists exactly as long as it has an entry. The first entry holds the lock, unless the grace lasts.
+type lock struct {
+	key         string
+	first, last *entry
+	waiting     int // entries without a token
+	prev, next  *lock
+}
+
+// request names an entry.
+type request struct {
+	session SessionID
+	number  Number
+}
+
+// push makes the entry that session s asks for as number n, at the end of l's queue.
+func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
+	e := m.spareEntry()
+	e.lock, e.session, e.number, e.rev = l, s, n, rev
+	m.enqueue(e)
+	s.append(e)
+	return e
+}
+
+// enqueue enters e into its lock's queue and into the lookup.
+func (m *Machine) enqueue(e *entry) {
+	l := e.lock
+	e.ahead = l.last
+	if l.last == nil {
+		l.first = e
+	} else {
+		l.last.after = e
+	}
+	l.last = e
+	m.requests[request{e.session.id, e.number}] = e
+	m.counts.Entries++
+	if e.token == 0 {
+		l.waiting++
+		m.counts.Waiters++
+	}
+}
+
+// remove takes e out of everything, in constant time wherever in the queue it stands. Whom that concerns is settled by fire, when
+// all removals of the command are done.
+func (m *Machine) remove(e *entry) {
+	l := e.lock
+	if e.ahead == nil {
+		l.first = e.after
+	} else {
+		e.ahead.after = e.after
+	}
+	if e.after == nil {
+		l.last = e.ahead
+	} else {
+		e.after.ahead = e.ahead
+		m.touch(e.after)
+	}
+	if e.token == 0 {
+		l.waiting--
+		m.counts.Waiters--
+	}
+	m.counts.Entries--
+	e.session.unlink(e)
+	delete(m.requests, request{e.session.id, e.number})
+	if l.first == nil {
+		m.dropLock(l)
+	}
+	m.recycleEntry(e)
+}
+
+// touch notes that e's state is about to change.
+func (m *Machine) touch(e *entry) {
+	if !e.touched {
+		e.touched = true
+		m.touched = append(m.touched, e)
+	}
+}
+
+// fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched entries in the order
+// of their places, grants those that are now first, and lists them all. The order is part of the rules, since it deals the tokens.
+func (m *Machine) fire() {
+	live := m.touched[:0]
+	for _, e := range m.touched {
+		e.touched = false
+		if e.lock != nil {
+			live = append(live, e)
+		}
+	}
+	slices.SortFunc(live, byPlace)
+	for _, e := range live {
+		if e.ahead == nil && m.graceOver {
+			m.grant(e)
+		}
+		m.fired = append(m.fired, e.change())
+	}
+	clear(m.touched)
+	m.touched = emptied(m.touched)
+}
+
+// grant gives e its lock, with a token of its own.
+func (m *Machine) grant(e *entry) {
+	e.token = Token(m.bump())
+	e.sinceUnixMS = m.wallUnixMS
+	e.lock.waiting--
+	m.counts.Waiters--
+}
+
+func (e *entry) change() Change {
+	c := Change{Session: e.session.id, Number: e.number, Token: e.token}
+	if e.token == 0 && e.ahead != nil {
+		c.Watch = e.ahead.rev
+	}
+	return c
+}
+
+func byPlace(a, b *entry) int {
+	if a.rev < b.rev {
+		return -1
+	}
+	return 1
+}
+
+// lockFor returns the lock of that name and makes it if there is none. Only then is the name copied.
+func (m *Machine) lockFor(key []byte) *lock {
+	if l := m.locks[string(key)]; l != nil {
+		return l
+	}
+	l := m.spareLock()
+	l.key = string(key)
+	m.linkLock(l)
+	return l
+}
+
+// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every replica.
+func (m *Machine) linkLock(l *lock) {
+	m.locks[l.key] = l
+	l.prev = m.lastLock
+	if m.lastLock == nil {
+		m.firstLock = l
+	} else {
+		m.lastLock.next = l
+	}
+	m.lastLock = l
+	m.counts.Locks++
+}
+
+func (m *Machine) dropLock(l *lock) {
+	if l.prev == nil {
+		m.firstLock = l.next
+	} else {
+		l.prev.next = l.next
+	}
+	if l.next == nil {
+		m.lastLock = l.prev
+	} else {
+		l.next.prev = l.prev
+	}
+	delete(m.locks, l.key)
+	m.counts.Locks--
+	m.recycleLock(l)
+}

@@ -1,0 +1,54 @@
+package lockfsm
+
+// The structs of locks and entries are used again, so that an acquire and its release leave no garbage but the name. What is kept is
+// bounded: one great crowd must not be paid for for ever.
+const (
+	maxSpare       = 4096 // structs of each kind
+	maxBufferItems = 4096 // items of a result's slices
+)
+
+type spares struct {
+	entries []*entry
+	locks   []*lock
+}
+
+func (s *spares) spareEntry() *entry {
+	if n := len(s.entries); n > 0 {
+		e := s.entries[n-1]
+		s.entries = s.entries[:n-1]
+		return e
+	}
+	return new(entry)
+}
+
+// recycleEntry keeps touched as it is: fire has yet to pass.
+func (s *spares) recycleEntry(e *entry) {
+	*e = entry{touched: e.touched}
+	if len(s.entries) < maxSpare {
+		s.entries = append(s.entries, e)
+	}
+}
+
+func (s *spares) spareLock() *lock {
+	if n := len(s.locks); n > 0 {
+		l := s.locks[n-1]
+		s.locks = s.locks[:n-1]
+		return l
+	}
+	return new(lock)
+}
+
+func (s *spares) recycleLock(l *lock) {
+	*l = lock{}
+	if len(s.locks) < maxSpare {
+		s.locks = append(s.locks, l)
+	}
+}
+
+// emptied returns the buffer for its next use, or nothing if it has grown beyond what is worth keeping.
+func emptied[T any](buffer []T) []T {
+	if cap(buffer) > maxBufferItems {
+		return nil
+	}
+	return buffer[:0]
+}

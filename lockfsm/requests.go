@@ -1,0 +1,98 @@
+package lockfsm
+
+// use marks number n as used and reports whether it was new. A number is used up by the first command that carries it, also by one
+// that is refused or that gives up a request which never arrived; whatever arrives later under it finds it finished.
+func (m *Machine) use(s *session, n Number) (Revision, bool) {
+	if n < s.next {
+		return 0, false
+	}
+	s.next = n + 1
+	return m.bump(), true
+}
+
+func (m *Machine) acquire(c *view, res *Result) {
+	s, code := m.of(c)
+	if s == nil {
+		res.Code = code
+		return
+	}
+	rev, fresh := m.use(s, c.Number)
+	if !fresh {
+		e := m.requests[request{s.id, c.Number}]
+		if e == nil {
+			res.Code = Finished
+			return
+		}
+		e.report(res)
+		return
+	}
+	if res.Code = m.refuse(s, c); res.Code != 0 {
+		if res.Code == Held {
+			m.holder = m.locks[string(c.key)].holder()
+			res.Holder = &m.holder
+		}
+		return
+	}
+	e := m.push(m.lockFor(c.key), s, c.Number, rev)
+	if e.ahead == nil && m.graceOver {
+		m.grant(e)
+	}
+	e.report(res)
+}
+
+// refuse says why a new request is not taken in, or 0.
+func (m *Machine) refuse(s *session, c *view) Code {
+	limits := &m.charter.Limits
+	if !validKey(c.key, limits.KeyBytes) {
+		return BadKey
+	}
+	if s.entries >= limits.EntriesPerSession {
+		return TooManyEntries
+	}
+	l := m.locks[string(c.key)]
+	switch {
+	case c.try && !m.graceOver:
+		return InGrace
+	case l == nil:
+		return 0
+	case c.try:
+		return Held
+	case uint64(l.waiting) >= uint64(limits.WaitersPerLock):
+		return QueueFull
+	}
+	return 0
+}
+
+// report writes the present state of a request into its result.
+func (e *entry) report(res *Result) {
+	c := e.change()
+	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
+	if e.token == 0 {
+		res.Code = Waiting
+	}
+}
+
+func (l *lock) holder() Holder {
+	e := l.first
+	return Holder{Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: l.waiting}
+}
+
+// release ends one request, whether it holds or waits: it is named by its number, so a repeated or late one can never hit the same
+// session's next hold of the same lock.
+func (m *Machine) release(c *view) Code {
+	s, code := m.of(c)
+	if s == nil {
+		return code
+	}
+	if _, fresh := m.use(s, c.Number); fresh {
+		return Finished
+	}
+	e := m.requests[request{s.id, c.Number}]
+	if e == nil {
+		return Finished
+	}
+	m.bump()
+	m.remove(e)
+	m.fire()
+	return Done
+}

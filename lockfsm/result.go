@@ -1,0 +1,126 @@
+package lockfsm
+
+import "time"
+
+// Code says what became of a command. The values travel to other instances: they are fixed for ever, and new ones are added at the
+// end. Zero is no code.
+type Code uint8
+
+const (
+	// Done: the command took effect, now or earlier.
+	Done Code = 1
+	// Granted: the request holds the lock, with the token of the result.
+	Granted Code = 2
+	// Waiting: the request stands in the queue and watches what the result names.
+	Waiting Code = 3
+	// Held: a Try found the lock taken. The result says by whom.
+	Held Code = 4
+	// Finished: the request is over, or can never begin. It holds nothing and never will.
+	Finished Code = 5
+	// Stale: the epoch is not the session's, or for Expire the term is not the entry's. Nothing changed.
+	Stale Code = 6
+	// NoSession: no such session lives. Nothing changed.
+	NoSession Code = 7
+	// NotBorn: the group is not founded yet. Nothing changed.
+	NotBorn Code = 8
+	// BadKey: the key is empty, too long, not UTF-8, or has control characters.
+	BadKey Code = 9
+	// QueueFull: too many wait for this lock (Limits.WaitersPerLock).
+	QueueFull Code = 10
+	// TooManyEntries: the session has too many requests (Limits.EntriesPerSession).
+	TooManyEntries Code = 11
+	// TooManySessions: the group has too many sessions (Limits.Sessions).
+	TooManySessions Code = 12
+	// InGrace: a Try came before the end of the grace, when it cannot be known whether the lock is free.
+	InGrace Code = 13
+	// Unsupported: the command needs a higher rules version than the group's, or the machine has failed. Nothing changed.
+	Unsupported Code = 14
+	// Malformed: the bytes are no command. Nothing changed.
+	Malformed Code = 15
+)
+
+// Change is the state of one live request. Token != 0: it holds its lock with that token. Otherwise it waits, and Watch is the
+// revision of the entry directly before it in the queue, the one whose end it waits for; Watch 0 means that it is first and only the
+// grace keeps it waiting.
+type Change struct {
+	Session SessionID
+	Number  Number
+	Token   Token
+	Watch   Revision
+}
+
+// Holder says who stands in the way of a Try.
+type Holder struct {
+	Session SessionID
+	// Record is the holder's instance record. Read only.
+	Record []byte
+	Token  Token
+	// SinceUnixMS is the group's wall stamp at the grant. For people; nothing may be decided by it.
+	SinceUnixMS int64
+	// Waiters is the number of requests that wait for the lock.
+	Waiters int
+}
+
+// Result is what became of one command. Its slices and Holder belong to the machine and are valid until the next Apply; whoever needs
+// them longer copies them.
+type Result struct {
+	Kind Kind
+	Code Code
+	// Session, Epoch and Number are the command's. For Open, Session is the session that now exists.
+	Session SessionID
+	Epoch   Epoch
+	Number  Number
+	// Nonce is the command's, for Open.
+	Nonce Nonce
+	// Token is set with Granted.
+	Token Token
+	// Watch is set with Waiting, see [Change].
+	Watch Revision
+	// TTL is the session's, for Open: what was asked for, at most the group's.
+	TTL time.Duration
+	// Holder is set with Held, nil otherwise.
+	Holder *Holder
+	// States lists every live request of the session after an Attach that took effect, in ascending order of number. What the command
+	// named and States does not is finished.
+	States []Change
+	// Fired lists the requests of any session whose state the command changed besides its own: those now granted, and those that wait
+	// behind another entry than before. Ascending by place of their entries in the order of arrival; each at most once.
+	Fired []Change
+}
+
+// String returns the code's name in lower case.
+func (c Code) String() string {
+	switch c {
+	case Done:
+		return "done"
+	case Granted:
+		return "granted"
+	case Waiting:
+		return "waiting"
+	case Held:
+		return "held"
+	case Finished:
+		return "finished"
+	case Stale:
+		return "stale"
+	case NoSession:
+		return "no session"
+	case NotBorn:
+		return "not born"
+	case BadKey:
+		return "bad key"
+	case QueueFull:
+		return "queue full"
+	case TooManyEntries:
+		return "too many entries"
+	case TooManySessions:
+		return "too many sessions"
+	case InGrace:
+		return "in grace"
+	case Unsupported:
+		return "unsupported"
+	case Malformed:
+		return "malformed"
+	}
+	return "unknown code"
+}

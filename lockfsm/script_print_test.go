@@ -1,0 +1,99 @@
+package lockfsm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Revisions and tokens are printed as their distance from the first revision of the group.
+
+func (s *script) rev(r uint64) uint64 { return r - uint64(s.m.charter.firstRevision()) }
+
+func (s *script) label(id SessionID) string {
+	for _, name := range s.labels {
+		if s.names[name] == id {
+			return name
+		}
+	}
+	return "nobody"
+}
+
+// result prints a result: one line for the command, one for each request that it says something about.
+func (s *script) result(r Result) string {
+	var b strings.Builder
+	b.WriteString(r.Code.String())
+	switch {
+	case r.Code == Granted:
+		fmt.Fprintf(&b, ", token %d", s.rev(uint64(r.Token)))
+	case r.Code == Waiting:
+		b.WriteString(s.behind(r.Watch))
+	case r.Code == Held:
+		h := r.Holder
+		since := time.Duration(h.SinceUnixMS-s.m.charter.FoundedUnixMS) * time.Millisecond
+		fmt.Fprintf(&b, " by %s (record %q), token %d, since %v after the founding, %d waiting",
+			s.label(h.Session), h.Record, s.rev(uint64(h.Token)), since, h.Waiters)
+	case r.Kind == Open && r.Code == Done:
+		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
+	}
+	b.WriteString("\n")
+	for _, c := range r.States {
+		fmt.Fprintf(&b, "  live:  %s/%d %s\n", s.label(c.Session), c.Number, s.change(c))
+	}
+	for _, c := range r.Fired {
+		fmt.Fprintf(&b, "  fired: %s/%d %s\n", s.label(c.Session), c.Number, s.change(c))
+	}
+	return b.String()
+}
+
+func (s *script) change(c Change) string {
+	if c.Token != 0 {
+		return fmt.Sprintf("granted, token %d", s.rev(uint64(c.Token)))
+	}
+	return "waiting" + s.behind(c.Watch)
+}
+
+func (s *script) behind(watch Revision) string {
+	if watch == 0 {
+		return ", watches nobody"
+	}
+	return fmt.Sprintf(", watches %d", s.rev(uint64(watch)))
+}
+
+// state prints everything there is.
+func (s *script) state() string {
+	m := s.m
+	var b strings.Builder
+	phase := "granting"
+	switch {
+	case m.failed != nil:
+		phase = "failed: " + m.failed.Error()
+	case !m.born:
+		phase = "unborn"
+	case !m.graceOver:
+		phase = "in grace"
+	}
+	fmt.Fprintf(&b, "| revision %d, rules %d, %s\n", s.rev(uint64(m.rev)), m.charter.Rules, phase)
+	for x := m.firstSession; x != nil; x = x.after {
+		fmt.Fprintf(&b, "| session %s: epoch %d, next %d", s.label(x.id), x.epoch, x.next)
+		if x.leaving {
+			b.WriteString(", leaving")
+		}
+		b.WriteString("\n")
+	}
+	for l := m.firstLock; l != nil; l = l.next {
+		fmt.Fprintf(&b, "| %s:", l.key)
+		for e := l.first; e != nil; e = e.after {
+			if e != l.first {
+				b.WriteString(" <-")
+			}
+			fmt.Fprintf(&b, " [%d %s/%d", s.rev(uint64(e.rev)), s.label(e.session.id), e.number)
+			if e.token != 0 {
+				fmt.Fprintf(&b, " token %d", s.rev(uint64(e.token)))
+			}
+			b.WriteString("]")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

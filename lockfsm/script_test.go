@@ -1,0 +1,179 @@
+package lockfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// script carries out the lines of one transcript.
+type script struct {
+	m      *Machine
+	names  map[string]SessionID // what the transcript calls the sessions
+	labels []string             // the same, in the order of opening
+	index  uint64
+	err    error
+}
+
+// run carries out one line and returns what is to be printed: the result, or what is wrong with the line, and the state.
+func (s *script) run(words []string) string {
+	s.err = nil
+	name, args := words[0], arguments{words: words[1:]}
+	var printed string
+	switch name {
+	case "group":
+		printed = s.group(&args)
+	case "restore":
+		printed = s.restore()
+	case "raw":
+		printed = s.raw(&args)
+	default:
+		term := args.number("at", 1)
+		command := s.command(name, &args)
+		if err := cmpErr(s.err, args.rest()); err != nil {
+			return "cannot read this line: " + err.Error() + "\n"
+		}
+		printed = s.apply(term, command)
+	}
+	if err := cmpErr(s.err, args.rest()); err != nil {
+		return "cannot read this line: " + err.Error() + "\n"
+	}
+	return printed
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *script) group(a *arguments) string {
+	limits := DefaultLimits()
+	limit := func(name string, value *uint32) { *value = uint32(a.number(name, uint64(*value))) }
+	limit("keybytes", &limits.KeyBytes)
+	limit("waiters", &limits.WaitersPerLock)
+	limit("entries", &limits.EntriesPerSession)
+	limit("sessions", &limits.Sessions)
+	c := Charter{
+		Group: 1, FoundedUnixMS: 1_000_000, Rules: uint32(a.number("rules", 1)),
+		SessionTTL: a.duration("ttl", 10*time.Second), Grace: a.duration("grace", 0), Limits: limits,
+	}
+	m, err := newMachine(c, uint32(a.number("supported", 1)))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	s.m = m
+	return s.state()
+}
+
+// restore goes on with a machine restored from the snapshot of the present one.
+func (s *script) restore() string {
+	snapshot := s.m.Snapshot(nil)
+	m, err := restore(snapshot, s.m.supported)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	s.m = m
+	if !bytes.Equal(m.Snapshot(nil), snapshot) {
+		return "the snapshot of the restored machine differs\n"
+	}
+	return fmt.Sprintf("restored from %d bytes\n", len(snapshot)) + s.state()
+}
+
+// raw applies bytes given in hexadecimal, as one log entry.
+func (s *script) raw(a *arguments) string {
+	b, err := hex.DecodeString(strings.Join(a.words, ""))
+	a.words = nil
+	s.err = err
+	var out strings.Builder
+	s.index++
+	s.m.ApplyEntry(s.index, 1, b, func(r Result) { out.WriteString(s.result(r)) })
+	return out.String() + s.state()
+}
+
+func (s *script) apply(term uint64, c Command) string {
+	s.index++
+	framed := c.Append(nil)
+	command, _, err := Next(framed)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	r := s.m.Apply(s.index, term, command)
+	if c.Kind == Open && r.Code == Done && s.label(r.Session) == "nobody" {
+		name := strings.TrimRight(string(c.Nonce[:]), "\x00")
+		s.names[name] = r.Session
+		s.labels = append(s.labels, name)
+	}
+	return s.result(r) + s.state()
+}
+
+// command reads a line as a command. Sessions go by the name they were opened under. Where a line names no epoch, it is the present
+// one of the session, and for attach the next.
+func (s *script) command(name string, a *arguments) Command {
+	c := Command{Rules: uint32(a.number("needs", 1))}
+	kinds := map[string]Kind{}
+	for k := Stamp; k <= Cancel; k++ {
+		kinds[k.String()] = k
+	}
+	c.Kind = kinds[name]
+	switch c.Kind {
+	case 0:
+		s.err = fmt.Errorf("no command %q", name)
+	case Born, EndGrace:
+	case Stamp:
+		c.WallUnixMS = s.m.charter.FoundedUnixMS + a.duration("after", 0).Milliseconds()
+	case Raise:
+		c.Version = uint32(a.number("to", 0))
+	case Open:
+		copy(c.Nonce[:], a.word())
+		c.TTL = a.duration("ttl", 0)
+		c.Record = []byte(a.value("record", ""))
+	default:
+		s.ofSession(&c, a)
+	}
+	return c
+}
+
+func (s *script) ofSession(c *Command, a *arguments) {
+	name, number, _ := strings.Cut(a.word(), "/")
+	id, known := s.names[name]
+	if !known {
+		s.err = fmt.Errorf("no session was ever called %q", name)
+		return
+	}
+	c.Session = id
+	var present Epoch
+	if now := s.m.sessions[id]; now != nil {
+		present = now.epoch
+	}
+	if c.Kind == Attach {
+		present++
+	}
+	if c.Kind != Expire {
+		c.Epoch = Epoch(a.number("epoch", uint64(present)))
+	}
+	switch c.Kind {
+	case Attach:
+		c.Number = Number(a.number("next", 1))
+		c.Live = a.ranges("live")
+	case Expire:
+		c.Term = a.number("term", 1)
+	case Acquire, Release, Cancel:
+		n, err := strconv.ParseUint(number, 10, 64)
+		s.err = err
+		c.Number = Number(n)
+	}
+	if c.Kind == Acquire {
+		c.Key = a.word()
+		if key, err := strconv.Unquote(c.Key); err == nil {
+			c.Key = key
+		}
+		c.Try = a.flag("try")
+	}
+}

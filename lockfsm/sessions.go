@@ -1,0 +1,193 @@
+package lockfsm
+
+import "time"
+
+// session is one opener's stay in the group. Its entries are listed in the order in which they came, which is also the order of
+// their numbers and of their revisions: only a number above all before it makes an entry.
+type session struct {
+	id          SessionID
+	nonce       Nonce
+	epoch       Epoch
+	next        Number // every number below it is live or finished; starts at 1
+	ttl         time.Duration
+	leaving     bool
+	record      []byte // never changed, so results may share it
+	first, last *entry
+	entries     uint32
+	prev, after *session // ascending by ID
+}
+
+// SessionInfo describes a session to the leader and to people.
+type SessionInfo struct {
+	ID      SessionID
+	Epoch   Epoch
+	TTL     time.Duration
+	Leaving bool
+	// Record is shared with the machine and must not be changed. It stays valid.
+	Record []byte
+}
+
+// Sessions lists all sessions in ascending order of ID.
+func (m *Machine) Sessions() []SessionInfo {
+	all := make([]SessionInfo, 0, m.counts.Sessions)
+	for s := m.firstSession; s != nil; s = s.after {
+		all = append(all, SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record})
+	}
+	return all
+}
+
+// open makes a session, or finds the one that the same opener made before, when its first answer was lost.
+func (m *Machine) open(c *view, res *Result) {
+	res.Nonce = c.nonce
+	s := m.nonces[c.nonce]
+	if s == nil {
+		if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) {
+			res.Code = TooManySessions
+			return
+		}
+		s = &session{id: SessionID(m.bump()), nonce: c.nonce, next: 1, ttl: m.charter.SessionTTL, record: copied(c.record)}
+		if c.ttl > 0 {
+			s.ttl = min(c.ttl, m.charter.SessionTTL)
+		}
+		m.linkSession(s)
+	}
+	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
+}
+
+// of returns the session that c speaks for, if c comes on its present attachment.
+func (m *Machine) of(c *view) (*session, Code) {
+	s := m.sessions[c.Session]
+	switch {
+	case s == nil:
+		return nil, NoSession
+	case c.Epoch != s.epoch:
+		return nil, Stale
+	}
+	return s, Done
+}
+
+// attach begins a new attachment: it closes the door on everything that earlier ones sent and may still be under way, and lets go of
+// what the session no longer wants. After it both ends know the same of every number.
+func (m *Machine) attach(c *view) Code {
+	s := m.sessions[c.Session]
+	switch {
+	case s == nil:
+		return NoSession
+	case c.Epoch <= s.epoch:
+		return Stale
+	}
+	m.bump()
+	s.epoch = c.Epoch
+	s.next = max(s.next, c.Number)
+	live, named := c.live, Range{}
+	for e := s.first; e != nil; {
+		next := e.next
+		for live.left > 0 && named.Last < e.number {
+			named = live.next()
+		}
+		if e.number < named.First || e.number > named.Last {
+			m.remove(e)
+		}
+		e = next
+	}
+	m.fire()
+	for e := s.first; e != nil; e = e.next {
+		m.states = append(m.states, e.change())
+	}
+	return Done
+}
+
+func (m *Machine) leaving(c *view) Code {
+	s, code := m.of(c)
+	if s != nil && !s.leaving {
+		m.bump()
+		s.leaving = true
+	}
+	return code
+}
+
+func (m *Machine) close(c *view) Code {
+	s, code := m.of(c)
+	if s != nil {
+		m.end(s)
+	}
+	return code
+}
+
+// expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state, so the state cannot tell whether
+// the decision still stands. The term can: within one term one leader decides, and it acknowledges nothing once it has proposed.
+func (m *Machine) expire(term uint64, c *view) Code {
+	s := m.sessions[c.Session]
+	switch {
+	case s == nil:
+		return NoSession
+	case c.term != term:
+		return Stale
+	}
+	m.end(s)
+	return Done
+}
+
+// end removes a session and all its entries, in one step: nobody is granted a lock in between that the session still waits for.
+func (m *Machine) end(s *session) {
+	m.bump()
+	for s.first != nil {
+		m.remove(s.first)
+	}
+	m.unlinkSession(s)
+	m.fire()
+}
+
+func (m *Machine) linkSession(s *session) {
+	m.sessions[s.id] = s
+	m.nonces[s.nonce] = s
+	s.prev = m.lastSession
+	if m.lastSession == nil {
+		m.firstSession = s
+	} else {
+		m.lastSession.after = s
+	}
+	m.lastSession = s
+	m.counts.Sessions++
+}
+
+func (m *Machine) unlinkSession(s *session) {
+	if s.prev == nil {
+		m.firstSession = s.after
+	} else {
+		s.prev.after = s.after
+	}
+	if s.after == nil {
+		m.lastSession = s.prev
+	} else {
+		s.after.prev = s.prev
+	}
+	delete(m.sessions, s.id)
+	delete(m.nonces, s.nonce)
+	m.counts.Sessions--
+}
+
+func (s *session) append(e *entry) {
+	e.prev = s.last
+	if s.last == nil {
+		s.first = e
+	} else {
+		s.last.next = e
+	}
+	s.last = e
+	s.entries++
+}
+
+func (s *session) unlink(e *entry) {
+	if e.prev == nil {
+		s.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		s.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	s.entries--
+}

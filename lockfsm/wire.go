@@ -1,0 +1,96 @@
+package lockfsm
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// reader takes values off the front of bytes that nobody vouches for. It never reads past the end and never believes a length that
+// the bytes do not bear out. After the first fault every read yields zero, so callers check once at the end.
+type reader struct {
+	b     []byte
+	fault string // what was wrong first; empty while all is well
+}
+
+func (r *reader) fail(what string) {
+	if r.fault == "" {
+		r.fault = what
+	}
+	r.b = nil
+}
+
+// uvarint reads an unsigned varint in its shortest form: one value has one encoding, so decoded bytes can be encoded again alike.
+func (r *reader) uvarint(what string) uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := uint64(r.b[0])
+		r.b = r.b[1:]
+		return v
+	}
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || r.b[n-1] == 0 {
+		r.fail(what)
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// max reads a uvarint that is at most limit.
+func (r *reader) max(limit uint64, what string) uint64 {
+	v := r.uvarint(what)
+	if v > limit {
+		r.fail(what)
+		return 0
+	}
+	return v
+}
+
+// sum reads a uvarint and adds it to base, at most limit altogether.
+func (r *reader) sum(base, limit uint64, what string) uint64 {
+	v, carry := bits.Add64(base, r.uvarint(what), 0)
+	if carry != 0 || v > limit {
+		r.fail(what)
+		return 0
+	}
+	return v
+}
+
+// flags reads one byte in which only the bits of known may be set.
+func (r *reader) flags(known byte, what string) byte {
+	if len(r.b) == 0 || r.b[0]&^known != 0 {
+		r.fail(what)
+		return 0
+	}
+	v := r.b[0]
+	r.b = r.b[1:]
+	return v
+}
+
+// take returns the next n bytes, not copied.
+func (r *reader) take(n uint64, what string) []byte {
+	if n > uint64(len(r.b)) {
+		r.fail(what)
+		return nil
+	}
+	v := r.b[:n:n]
+	r.b = r.b[n:]
+	return v
+}
+
+// count reads the number of things that follow, each at least size bytes long, so that a lying count cannot make anybody reserve
+// memory that the bytes do not fill.
+func (r *reader) count(size int, what string) int {
+	return int(r.max(uint64(len(r.b)/size), what))
+}
+
+// end faults if anything is left.
+func (r *reader) end() {
+	if r.fault == "" && len(r.b) > 0 {
+		r.fail("trailing bytes")
+	}
+}
+
+// copied returns a copy of b, nil if there is nothing in it.
+func copied(b []byte) []byte { return append([]byte(nil), b...) }
+
+func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }

@@ -1,0 +1,227 @@
+package lockfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKindsArePinned: the numbers are in every log that exists. A new kind gets the next one; these never change.
+func TestKindsArePinned(t *testing.T) {
+	want := map[Kind]uint8{
+		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
+	}
+	for kind, number := range want {
+		if uint8(kind) != number {
+			t.Errorf("%v is %d on the wire, was %d", kind, kind, number)
+		}
+	}
+	for n := range 256 {
+		_, known := want[Kind(n)]
+		if named := Kind(n).String() != "unknown kind"; named != known {
+			t.Errorf("kind %d: pinned here %v, named %v", n, known, named)
+		}
+	}
+}
+
+// TestCodesArePinned: the numbers travel between builds. A new code gets the next one; these never change.
+func TestCodesArePinned(t *testing.T) {
+	want := map[Code]uint8{
+		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9, QueueFull: 10,
+		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15,
+	}
+	for code, number := range want {
+		if uint8(code) != number {
+			t.Errorf("%v is %d on the wire, was %d", code, code, number)
+		}
+	}
+	for n := range 256 {
+		_, known := want[Code(n)]
+		if named := Code(n).String() != "unknown code"; named != known {
+			t.Errorf("code %d: pinned here %v, named %v", n, known, named)
+		}
+	}
+}
+
+func everyKind() []Command {
+	return []Command{
+		{Rules: 1, Kind: Stamp, WallUnixMS: 1_700_000_000_000},
+		{Rules: 1, Kind: Born},
+		{Rules: 1, Kind: EndGrace},
+		{Rules: 1, Kind: Raise, Version: 2},
+		{Rules: 1, Kind: Open, Nonce: Nonce{1, 15: 2}, TTL: 10 * time.Second, Record: []byte("host-a")},
+		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
+		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
+		{Rules: 1, Kind: Close, Session: 2097154, Epoch: 1},
+		{Rules: 1, Kind: Expire, Session: 2097154, Term: 7},
+		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "orders/42", Try: true},
+		{Rules: 1, Kind: Release, Session: 2097154, Epoch: 1, Number: 300},
+		{Rules: 1, Kind: Cancel, Session: 2097154, Epoch: 1, Number: 300},
+	}
+}
+
+// TestLayout pins the bytes of one command of each kind.
+func TestLayout(t *testing.T) {
+	want := []string{
+		"0b" + "0101000000" + "80d095ffbc31",
+		"05" + "0102000000",
+		"05" + "0103000000",
+		"06" + "0104000000" + "02",
+		"21" + "0105000000" + "01000000000000000000000000000002" + "80c8afa025" + "06686f73742d61",
+		"0f" + "01068280800101" + "0c" + "03" + "0102" + "0100" + "0502",
+		"08" + "01078280800101" + "00",
+		"08" + "01088280800101" + "00",
+		"09" + "01098280800100" + "00" + "07",
+		"14" + "010a8280800101" + "ac02" + "01" + "096f72646572732f3432",
+		"09" + "010b8280800101" + "ac02",
+		"09" + "010c8280800101" + "ac02",
+	}
+	for i, c := range everyKind() {
+		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
+			t.Errorf("%v\n got %s\nwant %s", c.Kind, got, want[i])
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	var batch []byte
+	for _, c := range everyKind() {
+		batch = c.Append(batch)
+	}
+	rest := batch
+	for _, want := range everyKind() {
+		var command []byte
+		var err error
+		command, rest, err = Next(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(command)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+		}
+		head, err := Peek(command)
+		if err != nil || head != (Header{want.Rules, want.Kind, want.Session, want.Epoch, want.Number}) {
+			t.Errorf("Peek: %+v, %v", head, err)
+		}
+		for i := range command {
+			if _, err := Decode(command[:i]); err == nil {
+				t.Errorf("%v cut off after %d of %d bytes decodes", want.Kind, i, len(command))
+			}
+		}
+		if _, err := Decode(append(bytes.Clone(command), 0)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%v with a trailing byte: %v", want.Kind, err)
+		}
+	}
+	if len(rest) > 0 {
+		t.Errorf("%d bytes are left", len(rest))
+	}
+}
+
+// TestZeroRulesMeansOne: who fills in a command need not know about versions.
+func TestZeroRulesMeansOne(t *testing.T) {
+	c, err := Decode(encode(t, Command{Kind: Born}))
+	if err != nil || c.Rules != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestLongCommand crosses the sizes at which the size prefix grows.
+func TestLongCommand(t *testing.T) {
+	for _, n := range []int{100, 119, 120, 121, 122, 127, 128, 16_380, 16_390, 3_000_000} {
+		want := Command{Rules: 1, Kind: Acquire, Key: strings.Repeat("k", n)}
+		got, err := Decode(encode(t, want))
+		if err != nil || got.Key != want.Key {
+			t.Errorf("key of %d bytes: came back with %d, %v", n, len(got.Key), err)
+		}
+	}
+}
+
+// TestUndecodable: what Append encodes and nobody accepts.
+func TestUndecodable(t *testing.T) {
+	nonce := Nonce{1}
+	for name, c := range map[string]Command{
+		"kind 0":                {},
+		"kind unknown":          {Kind: 200},
+		"number too large":      {Kind: Release, Number: MaxNumber + 1},
+		"negative stamp":        {Kind: Stamp, WallUnixMS: -1},
+		"negative TTL":          {Kind: Open, Nonce: nonce, TTL: -1},
+		"no nonce":              {Kind: Open},
+		"record too long":       {Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes+1)},
+		"range backwards":       {Kind: Attach, Number: 9, Live: []Range{{5, 4}}},
+		"ranges overlap":        {Kind: Attach, Number: 9, Live: []Range{{1, 4}, {4, 5}}},
+		"ranges not sorted":     {Kind: Attach, Number: 9, Live: []Range{{5, 6}, {1, 2}}},
+		"range from 0":          {Kind: Attach, Number: 9, Live: []Range{{0, 2}}},
+		"range up to next":      {Kind: Attach, Number: 9, Live: []Range{{8, 9}}},
+		"range to the very end": {Kind: Attach, Number: 9, Live: []Range{{1, math.MaxUint64}}},
+		"range past the end":    {Kind: Attach, Number: 9, Live: []Range{{math.MaxUint64, 5}}},
+	} {
+		if got, err := Decode(encode(t, c)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if _, err := Decode(encode(t, Command{Rules: RulesVersion + 1, Kind: Born})); !errors.Is(err, ErrRules) {
+		t.Errorf("of newer rules: %v", err)
+	}
+	if got, err := Decode(encode(t, Command{Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes)})); err != nil {
+		t.Errorf("the longest record: %+v, %v", got, err)
+	}
+}
+
+// TestLyingLengths: a few bytes that promise a lot must not make anybody reserve it.
+func TestLyingLengths(t *testing.T) {
+	huge := "ffffffffff7f"
+	for name, text := range map[string]string{
+		"command":                         huge + "01",
+		"size that is no shortest varint": "8500" + "0102000000",
+		"live":                            "0d" + "0106000009" + huge + "0101",
+		"live, negative as an int":        "0f" + "0106000009" + "ffffffffffffffffff01",
+		"key":                             "0d" + "010a000009" + "00" + huge + "61",
+		"record":                          "1d" + "0105000000" + "01000000000000000000000000000000" + "00" + huge,
+	} {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		const times = 100
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range times {
+			command, _, err := Next(b)
+			if err == nil {
+				_, err = Decode(command)
+			}
+			if !errors.Is(err, ErrMalformed) {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		allocated := (after.TotalAlloc - before.TotalAlloc) / times
+		if allocated > 1024 {
+			t.Errorf("%s: %d bytes are allocated for %d bytes of input", name, allocated, len(b))
+		}
+	}
+}
+
+// TestDecodeSharesNothing: a decoded command outlives the buffer that it came from.
+func TestDecodeSharesNothing(t *testing.T) {
+	b := encode(t, Command{Kind: Open, Nonce: Nonce{1}, Record: []byte("abc")})
+	c, err := Decode(b)
+	clear(b)
+	if err != nil || string(c.Record) != "abc" {
+		t.Errorf("%q, %v", c.Record, err)
+	}
+}
+
+func TestPeekDoesNotAllocate(t *testing.T) {
+	command := encode(t, everyKind()[9])
+	if n := testing.AllocsPerRun(100, func() { _, _ = Peek(command) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,160 @@
+package lockfsm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// workload draws commands such as clients, keepers and a bad network would send: mostly sensible ones, with repetitions, commands from
+// attachments that are over, numbers out of order, cancels ahead of their acquires, names at the limit and beyond.
+type workload struct {
+	rand    *rand.Rand
+	t       *twin // read only: where the sensible choices come from
+	sent    []Command
+	opened  byte
+	openSet []Nonce
+	term    uint64
+}
+
+// charterFor draws the settings of one seed. Limits are small, so that they are met.
+func charterFor(r *rand.Rand) Charter {
+	c := Charter{
+		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
+		Limits: Limits{KeyBytes: 4, WaitersPerLock: 1 + r.Uint32N(5), EntriesPerSession: 1 + r.Uint32N(8), Sessions: 1 + r.Uint32N(5)},
+	}
+	if r.IntN(3) > 0 {
+		c.Grace = 10 * time.Second
+	}
+	return c
+}
+
+func (w *workload) next() Command {
+	r := w.rand
+	if r.IntN(60) == 0 {
+		w.term++
+	}
+	if len(w.sent) > 0 && r.IntN(8) == 0 {
+		// A copy that was under way for a while: of the last few commands, or of any.
+		n := len(w.sent)
+		if r.IntN(2) == 0 {
+			n = min(n, 6)
+		}
+		return w.sent[len(w.sent)-1-r.IntN(n)]
+	}
+	c := w.fresh()
+	w.sent = append(w.sent, c)
+	return c
+}
+
+func (w *workload) fresh() Command {
+	r := w.rand
+	if !w.t.born {
+		// Nothing can be sensible yet: any kind will do.
+		return Command{Kind: Stamp + Kind(r.IntN(int(Cancel))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Version: 2}
+	}
+	switch n := r.IntN(100); {
+	case n < 3:
+		return Command{Kind: Stamp, WallUnixMS: w.t.charter.FoundedUnixMS + r.Int64N(100_000)}
+	case n < 4:
+		return Command{Kind: Born}
+	case n < 6 && len(w.sent) > 40:
+		return Command{Kind: EndGrace}
+	case n < 7:
+		return Command{Kind: Raise, Version: r.Uint32N(3)}
+	case n < 14 || len(w.t.sessions) == 0:
+		return w.open()
+	}
+	return w.ofSession()
+}
+
+func (w *workload) open() Command {
+	r := w.rand
+	if len(w.openSet) > 0 && r.IntN(4) == 0 {
+		return Command{Kind: Open, Nonce: w.openSet[r.IntN(len(w.openSet))], TTL: time.Second}
+	}
+	var nonce Nonce
+	w.opened++
+	nonce[0], nonce[15] = 1+w.opened, byte(r.IntN(256))
+	w.openSet = append(w.openSet, nonce)
+	return Command{Kind: Open, Nonce: nonce, TTL: time.Duration(r.IntN(20)) * time.Second, Record: make([]byte, r.IntN(4))}
+}
+
+func (w *workload) ofSession() Command {
+	r := w.rand
+	s := w.t.sessions[r.IntN(len(w.t.sessions))]
+	c := Command{Session: s.id, Epoch: s.epoch, Number: s.next + Number(r.IntN(3)/2)}
+	if r.IntN(25) == 0 {
+		c.Epoch += Epoch(r.IntN(3)) - 1
+	}
+	if r.IntN(60) == 0 {
+		c.Session += SessionID(r.IntN(5))
+	}
+	if r.IntN(30) == 0 {
+		c.Rules = 1 + r.Uint32N(3)
+	}
+	switch n := r.IntN(100); {
+	case n < 45:
+		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(5) == 0
+		if r.IntN(10) == 0 {
+			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
+		}
+	case n < 85:
+		c.Kind = Release + Kind(r.IntN(2))
+		c.Number = w.number(s)
+	case n < 94:
+		c.Kind = Attach
+		c.Epoch = s.epoch + Epoch(r.IntN(4))
+		c.Number = s.next + Number(r.IntN(3)) - Number(r.IntN(2))
+		c.Live = w.live(s.id, c.Number)
+	case n < 96:
+		c.Kind = Leaving
+	case n < 97:
+		c.Kind = Close
+	default:
+		c.Kind, c.Term = Expire, w.term-uint64(r.IntN(2))
+	}
+	return c
+}
+
+// number picks a request to end: usually a live one of the session, sometimes one that is over or has not come yet.
+func (w *workload) number(s twinSession) Number {
+	var live []Number
+	for _, e := range w.t.entries {
+		if e.session == s.id {
+			live = append(live, e.number)
+		}
+	}
+	if len(live) == 0 || w.rand.IntN(8) == 0 {
+		return Number(w.rand.Uint64N(uint64(s.next) + 2))
+	}
+	return live[w.rand.IntN(len(live))]
+}
+
+// live names most of the session's live requests, and some that are not live.
+func (w *workload) live(id SessionID, next Number) []Range {
+	var all []Range
+	for n := Number(1); n < next; n++ {
+		named := w.rand.IntN(20) == 0
+		if w.t.find(id, n) != nil {
+			named = w.rand.IntN(4) > 0
+		}
+		if !named {
+			continue
+		}
+		if k := len(all); k > 0 && all[k-1].Last+1 == n && w.rand.IntN(4) > 0 {
+			all[k-1].Last = n
+		} else {
+			all = append(all, Range{n, n})
+		}
+	}
+	return all
+}
+
+func (w *workload) key() string {
+	if w.rand.IntN(40) == 0 {
+		bad := []string{"", "fives", "a\nb", "\xff", "\u0085", "\x7f", "\u00e4\u00e4", "\u20ac", "\ufffd", "\xed\xa0\x80"}
+		return bad[w.rand.IntN(len(bad))]
+	}
+	return fmt.Sprint("k", w.rand.IntN(3))
+}

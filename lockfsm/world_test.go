@@ -1,0 +1,71 @@
+package lockfsm
+
+import (
+	"testing"
+	"time"
+)
+
+// world is a born group without a grace, for tests that want to get to the point. Its revisions are small, so that encoded session IDs
+// are short enough for a fuzzer to hit.
+type world struct {
+	t testing.TB
+	m *Machine
+}
+
+func smallCharter() Charter {
+	return Charter{Group: 1, FoundedUnixMS: 1, Rules: 1, SessionTTL: 10 * time.Second, Limits: DefaultLimits()}
+}
+
+func newWorld(t testing.TB) *world {
+	m, err := New(smallCharter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t, m}
+	w.do(Command{Kind: Born}, Done)
+	return w
+}
+
+// do applies c and wants that code.
+func (w *world) do(c Command, want Code) Result {
+	w.t.Helper()
+	r := w.m.Apply(1, 1, encode(w.t, c))
+	if r.Code != want {
+		w.t.Fatalf("%+v: %v, want %v", c, r.Code, want)
+	}
+	return r
+}
+
+// session opens a session and attaches it at epoch 1.
+func (w *world) session(nonce byte) SessionID {
+	w.t.Helper()
+	id := w.do(Command{Kind: Open, Nonce: Nonce{nonce}, Record: []byte{nonce}}, Done).Session
+	w.do(Command{Kind: Attach, Session: id, Epoch: 1, Number: 1}, Done)
+	return id
+}
+
+func (w *world) acquire(s SessionID, n Number, key string, want Code) Result {
+	w.t.Helper()
+	return w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}, want)
+}
+
+func (w *world) check() {
+	w.t.Helper()
+	if err := w.m.Check(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// crowded is a world with two sessions, queues of several entries, and a lock of its own for each.
+func crowded(t testing.TB) (w *world, a, b SessionID) {
+	w = newWorld(t)
+	a, b = w.session(1), w.session(2)
+	w.acquire(a, 1, "x", Granted)
+	w.acquire(b, 1, "x", Waiting)
+	w.acquire(a, 2, "x", Waiting)
+	w.acquire(b, 2, "x", Waiting)
+	w.acquire(b, 3, "y", Granted)
+	w.acquire(a, 3, "z", Granted)
+	w.check()
+	return w, a, b
+}

@@ -1,0 +1,151 @@
+package mortise
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a failover stays below two seconds.
+const (
+	raftTick        = 25 * time.Millisecond
+	electionTicks   = 20
+	heartbeatTicks  = 4
+	snapshotTimeout = time.Minute
+)
+
+// Node is one instance of the cluster. Make one with Start. All methods are safe for concurrent use.
+type Node struct {
+	config  Config
+	env     env
+	logger  *slog.Logger
+	address string // advertised
+
+	port    *transport.Port
+	client  *session.Client
+	members atomic.Pointer[cluster.Cluster] // nil until it is started
+	replica atomic.Pointer[replica]         // nil unless this instance votes
+
+	instance atomic.Uint64 // ID of the present life
+	failed   atomic.Pointer[error]
+
+	started   chan struct{} // closed when members is set, or never will be
+	leaving   chan struct{} // closed when the node begins to leave
+	leaveOnce sync.Once
+	closeOnce sync.Once
+
+	mu         sync.Mutex // guards closed, and the counting up of goroutines
+	closed     bool
+	goroutines sync.WaitGroup
+}
+
+// Start starts a node. ctx bounds the start only. It returns when the node is up: it listens, looks for the others and takes requests,
+// which wait until there is a leader; see Ready. An error names every mistake in the configuration at once, or says what of the
+// machine it could not get; nothing is left running then. Close or Leave ends the node.
+func Start(ctx context.Context, config Config) (*Node, error) { return start(ctx, config, realEnv()) }
+
+func start(ctx context.Context, config Config, env env) (*Node, error) {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("mortise: start: %w", context.Cause(ctx))
+	}
+	listener, err := env.listen(config.Bind)
+	if err != nil {
+		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
+	}
+	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{})}
+	if n.address, err = advertised(config, listener.Addr()); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	n.instance.Store(n.newInstance())
+	n.client = session.NewClient(session.ClientConfig{
+		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
+	})
+	n.port, err = transport.New(transport.Config{
+		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},
+		Listener: listener, Dial: env.dial, Handler: inbound{n}, Logger: n.logger,
+	})
+	if err != nil {
+		n.client.Close()
+		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close())
+	}
+	if err := n.startCluster(); err != nil {
+		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) startCluster() error {
+	defer close(n.started)
+	grace := max(n.config.Grace, 0)
+	solo := len(n.config.Join) == 0
+	if solo {
+		grace = 0 // a closed group: nobody else can have been granted anything
+	}
+	c, err := cluster.Start(cluster.Config{
+		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Instance: n.instance.Load(), Join: n.config.Join,
+		Settings: birth.Settings{
+			Replicas: n.config.Replicas, Founders: n.config.Founders, Voters: n.config.Voters, SessionTTL: n.config.SessionTTL, Grace: grace, Solo: solo,
+		},
+		Rules: lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
+		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
+	})
+	if err != nil {
+		return err
+	}
+	n.members.Store(c)
+	return nil
+}
+
+func (n *Node) newInstance() uint64 {
+	var b [8]byte
+	for binary.LittleEndian.Uint64(b[:]) == 0 {
+		n.env.random(b[:])
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// cluster returns the cluster room, or nil before it is started.
+func (n *Node) cluster() *cluster.Cluster { return n.members.Load() }
+
+// spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the node is closed.
+func (n *Node) spawn(f func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false
+	}
+	n.goroutines.Go(f)
+	return true
+}
+
+// Err returns nil while the node can be used, and why not once it cannot: ErrClosed, or the failure that ended it.
+func (n *Node) Err() error {
+	if err := n.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Ready waits until this node can be granted locks: its session is attached to a leader and the group is past its grace. It returns
+// nil then; an error that wraps the context's and says what is missing if ctx ends before; or the node's own error.
+func (n *Node) Ready(ctx context.Context) error {
+	if err := n.client.WaitReady(ctx); err != nil {
+		return n.explain("wait until ready", "", err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package raftlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+)
+
+// checker watches all replicas of a run from outside and knows the one legal history: what it has seen applied anywhere is committed, for ever.
+type checker struct {
+	entries map[uint64]committed // by index
+	last    uint64               // highest index applied anywhere
+	leaders map[uint64]uint64    // term -> its leader
+	next    map[uint64]uint64    // term -> number of the next batch proposed in it that must be applied
+	faults  []string
+}
+
+type committed struct {
+	term  uint64
+	data  string
+	state uint64 // of the machine after it
+}
+
+func newChecker() *checker {
+	return &checker{entries: map[uint64]committed{}, leaders: map[uint64]uint64{}, next: map[uint64]uint64{}}
+}
+
+func (k *checker) fault(format string, args ...any) {
+	if len(k.faults) < 10 {
+		k.faults = append(k.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// role: one leader in each term.
+func (k *checker) role(id uint64, r Role) {
+	if !r.Leading {
+		return
+	}
+	if other, ok := k.leaders[r.Term]; ok && other != id {
+		k.fault("replicas %d and %d both lead in term %d", other, id, r.Term)
+	}
+	k.leaders[r.Term] = id
+}
+
+// applied: equal entries at equal indexes; each batch in the term it was proposed for, once, in order, none left out.
+func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
+	if seen, ok := k.entries[index]; ok {
+		if seen.term != term || seen.data != string(data) || seen.state != state {
+			k.fault("replica %d applied another entry %d of term %d than was committed in term %d", id, index, term, seen.term)
+		}
+		return
+	}
+	k.entries[index] = committed{term, string(data), state}
+	k.last = max(k.last, index)
+	for len(data) > 0 {
+		b := decodeBatch(data)
+		data = data[batchBytes:]
+		if b.term != term {
+			k.fault("batch %d of term %d was applied in term %d", b.number, b.term, term)
+		}
+		if want := k.next[b.term]; b.number != want {
+			k.fault("batch %d of term %d was applied when %d was due", b.number, b.term, want)
+		}
+		k.next[b.term] = b.number + 1
+	}
+}
+
+// batch is what the runs propose: its term, and its number among those accepted in that term.
+type batch struct{ term, number uint64 }
+
+const batchBytes = 16
+
+func (b batch) encode() []byte {
+	out := binary.BigEndian.AppendUint64(nil, b.term)
+	return binary.BigEndian.AppendUint64(out, b.number)
+}
+
+func decodeBatch(b []byte) batch {
+	return batch{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// machine is the state machine of the runs: a hash over all that was applied.
+type machine struct {
+	index, state uint64
+}
+
+func (m *machine) apply(index uint64, data []byte) {
+	h := fnv.New64a()
+	h.Write(m.snapshot())
+	binary.Write(h, binary.BigEndian, index)
+	h.Write(data)
+	m.index, m.state = index, h.Sum64()
+}
+
+func (m *machine) snapshot() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, m.index), m.state)
+}
+
+func (m *machine) restore(b []byte) {
+	*m = machine{}
+	if len(b) == 16 {
+		*m = machine{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+	}
+}

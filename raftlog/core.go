@@ -1,0 +1,168 @@
+package raftlog
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// CoreConfig is what a Core is made of. The numbers are those of Config; none of them has a default here but where it says so.
+type CoreConfig struct {
+	State            State      // what the replica's Store holds; names the replica
+	Now              clock.Time // the first tick is due one Tick later
+	Tick             time.Duration
+	ElectionTicks    int
+	HeartbeatTicks   int
+	EntriesInFlight  int
+	QueueBytes       int
+	EntryBytes       int // batches are put together up to this size of an entry; default 1 MiB
+	UncommittedBytes int // raft refuses proposals beyond this; default 64 MiB
+	SnapshotBytes    int
+	KeepEntries      int // 0 or less: none
+	Logger           *slog.Logger
+}
+
+// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn returns what is to be done about them. Equal inputs
+// give equal outputs, as long as crypto/rand, from which raft draws its election timeouts, does.
+//
+// The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out each Output before the next call of
+// any method. Only the Save of an Output may take longer; Stored is the input that says it is durable.
+//
+// A Core is not safe for concurrent use. A panic out of any method comes from raft and means that this replica's data or its messages
+// contradict each other; the owner recovers and never touches the Core again.
+type Core struct {
+	cfg  CoreConfig
+	id   uint64
+	node *raft.RawNode
+	view *view
+
+	// Invariants: view.snap <= applied <= commit; applied <= what is stored. transferee is raft's at the last observe, commit
+	// that of its last Ready.
+	role       Role
+	commit     uint64
+	transferee uint64
+	applied    uint64 // handed out in events
+	last       uint64 // last index handed to storage
+	ticked     clock.Time
+	ticks      uint64            // ticks so far
+	heard      map[uint64]uint64 // voter -> ticks when it was heard of last
+
+	group            group // batches and rounds that wait; all of it belongs to role.Term
+	appends          appends
+	hang             hang
+	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it
+	voters, learners []uint64
+	since            int    // bytes applied since the last snapshot
+	taken            uint64 // snapshots taken
+
+	out  Output            // being collected
+	due  []*raftpb.Message // responses whose cause the owner has carried out: delivered by the next Turn
+	held []*raftpb.Message // responses that wait for the events of the Output being collected
+}
+
+// NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot, if any, as a Restored event.
+func NewCore(cfg CoreConfig) (_ *Core, err error) {
+	if cfg.EntryBytes == 0 {
+		cfg.EntryBytes = 1 << 20
+	}
+	if cfg.UncommittedBytes == 0 {
+		cfg.UncommittedBytes = 64 << 20
+	}
+	hard, err := checkState(cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: raft refuses it: %v", ErrCorrupt, p)
+		}
+	}()
+	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView(), heard: map[uint64]uint64{}}
+	c.appends.hard, c.appends.saved = hard, cfg.State.HardState
+	c.start(hard)
+	return c, nil
+}
+
+// start fills the read side and makes the raft node.
+func (c *Core) start(hard *raftpb.HardState) {
+	st := c.cfg.State
+	if !raft.IsEmptySnap(st.Snapshot) {
+		c.installed(st.Snapshot)
+	}
+	if hard != nil {
+		must(c.view.SetHardState(hard))
+	}
+	behind := slices.IndexFunc(st.Entries, func(e *raftpb.Entry) bool { return e.GetIndex() > c.applied })
+	if behind >= 0 {
+		must(c.view.Append(st.Entries[behind:]))
+	}
+	c.last, _ = c.view.LastIndex()
+	node, err := raft.NewRawNode(&raft.Config{
+		ID:                        c.id,
+		ElectionTick:              c.cfg.ElectionTicks,
+		HeartbeatTick:             c.cfg.HeartbeatTicks,
+		Storage:                   c.view,
+		Applied:                   c.applied,
+		AsyncStorageWrites:        true,
+		MaxSizePerMsg:             1 << 20,
+		MaxCommittedSizePerReady:  16 << 20,
+		MaxUncommittedEntriesSize: uint64(c.cfg.UncommittedBytes),
+		MaxInflightMsgs:           256,
+		MaxInflightBytes:          32 << 20,
+		CheckQuorum:               true,
+		PreVote:                   true,
+		ReadOnlyOption:            raft.ReadOnlySafe,
+		Logger:                    raftLogger{c.cfg.Logger},
+		DisableProposalForwarding: true,
+		StepDownOnRemoval:         true,
+	})
+	must(err)
+	c.node = node
+	c.commit = hard.GetCommit()
+	c.observe()
+}
+
+// must turns an error that cannot happen into the panic that retires the replica if it does.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// checkState refuses what no log can be, and returns the hard state to start from. Its commit index may lag behind the snapshot, since a
+// commit index alone is never saved.
+func checkState(st State) (*raftpb.HardState, error) {
+	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
+		return nil, fmt.Errorf("%w: it names no replica; write its beginning with Found or Join", ErrIdentity)
+	}
+	meta := st.Snapshot.GetMetadata()
+	last, term := meta.GetIndex(), meta.GetTerm()
+	for _, e := range st.Entries {
+		if e.GetIndex() <= meta.GetIndex() {
+			continue // a store may keep them
+		}
+		if e.GetIndex() != last+1 || e.GetTerm() < term {
+			return nil, fmt.Errorf("%w: entry %d of term %d follows entry %d of term %d", ErrCorrupt, e.GetIndex(), e.GetTerm(), last, term)
+		}
+		last, term = e.GetIndex(), e.GetTerm()
+	}
+	hs := st.HardState
+	if hs == nil {
+		if last != 0 {
+			return nil, fmt.Errorf("%w: it holds entries and no term", ErrCorrupt)
+		}
+		return nil, nil
+	}
+	commit := max(hs.GetCommit(), meta.GetIndex())
+	if commit > last || hs.GetTerm() < term {
+		return nil, fmt.Errorf("%w: term %d and commit %d do not fit a log that ends with entry %d of term %d", ErrCorrupt,
+			hs.GetTerm(), commit, last, term)
+	}
+	return &raftpb.HardState{Term: new(hs.GetTerm()), Vote: new(hs.GetVote()), Commit: &commit}, nil
+}

@@ -1,0 +1,137 @@
+package raftlog
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// appends is the way to the store: first in, first out, with one Save at a time for all that waits.
+type appends struct {
+	waiting []appendItem
+	saving  []appendItem      // handed out as Output.Save
+	hard    *raftpb.HardState // the newest, as of the last item
+	saved   *raftpb.HardState // as of the last Save handed out
+	remote  int               // items in waiting and saving that install another replica's snapshot
+}
+
+// appendItem is one storage message of raft, or a snapshot taken here.
+type appendItem struct {
+	entries   []*raftpb.Entry
+	snapshot  *raftpb.Snapshot
+	local     bool // snapshot was taken here
+	durable   bool // there is something to save
+	responses []*raftpb.Message
+}
+
+// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives with every commit, would double the syncs, and
+// whoever restarts without it learns it from the leader. It rides with the next save.
+func (c *Core) queueAppend(m *raftpb.Message) {
+	a := &c.appends
+	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
+	if !raft.IsEmptySnap(m.GetSnapshot()) {
+		item.snapshot = m.GetSnapshot()
+		c.last = item.snapshot.GetMetadata().GetIndex()
+		a.remote++
+	}
+	if n := len(item.entries); n > 0 {
+		c.last = item.entries[n-1].GetIndex()
+	}
+	item.durable = len(item.entries) > 0 || item.snapshot != nil
+	if m.Term != nil {
+		item.durable = item.durable || m.GetTerm() != a.hard.GetTerm() || m.GetVote() != a.hard.GetVote()
+		a.hard = &raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
+		c.commit = m.GetCommit()
+	}
+	a.waiting = append(a.waiting, item)
+}
+
+// save hands out the next Save, unless one is on its way. If nothing that waits needs one, everything before it is durable, and so are the
+// grounds of the responses.
+func (c *Core) save() {
+	a := &c.appends
+	if a.saving != nil || len(a.waiting) == 0 {
+		return
+	}
+	items := a.waiting
+	a.waiting = nil
+	batch, durable := merge(items)
+	if !durable {
+		for _, it := range items {
+			c.respond(it.responses)
+		}
+		return
+	}
+	if a.hard != nil && !sameHardState(a.hard, a.saved) {
+		batch.HardState, a.saved = a.hard, a.hard
+	}
+	a.saving = items
+	c.hang.saveTicks = 0
+	c.out.Save = &batch
+}
+
+// Stored says that the Save handed out last is durable. Its entries become readable before any response is delivered: raft drops its
+// own copy of them when it hears of it.
+func (c *Core) Stored() {
+	items := c.appends.saving
+	c.appends.saving = nil
+	for _, it := range items {
+		if it.snapshot != nil && !it.local {
+			c.appends.remote--
+			c.installed(it.snapshot)
+		}
+		must(c.view.Append(it.entries))
+	}
+	for _, it := range items {
+		c.respond(it.responses)
+	}
+}
+
+// respond delivers responses in the next Turn, or in the one after it if the owner has yet to carry out what they acknowledge: an installed
+// snapshot must be restored first.
+func (c *Core) respond(responses []*raftpb.Message) {
+	if len(c.held) > 0 || c.restoring() {
+		c.held = append(c.held, responses...)
+		return
+	}
+	c.due = append(c.due, responses...)
+}
+
+func (c *Core) restoring() bool {
+	for i := range c.out.Events {
+		if c.out.Events[i].Kind == Restored {
+			return true
+		}
+	}
+	return false
+}
+
+// merge puts storage messages together into the one batch with the same effect, and reports whether any of them has to be durable.
+func merge(items []appendItem) (b Batch, durable bool) {
+	for _, it := range items {
+		durable = durable || it.durable
+		if it.snapshot != nil {
+			b.Snapshot = it.snapshot
+			if !it.local {
+				b.Entries = nil
+			}
+		}
+		if len(it.entries) == 0 {
+			continue
+		}
+		keep := 0
+		if first := it.entries[0].GetIndex(); len(b.Entries) > 0 && first > b.Entries[0].GetIndex() {
+			keep = int(first - b.Entries[0].GetIndex())
+		}
+		if keep == 0 {
+			b.Entries = it.entries
+			continue
+		}
+		// A later append may overwrite an earlier one; the full slice expression keeps raft's own slices out of it.
+		b.Entries = append(b.Entries[:keep:keep], it.entries...)
+	}
+	return b, durable
+}
+
+func sameHardState(a, b *raftpb.HardState) bool {
+	return b != nil && a.GetTerm() == b.GetTerm() && a.GetVote() == b.GetVote() && a.GetCommit() == b.GetCommit()
+}

@@ -1,0 +1,81 @@
+package raftlog
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"go.etcd.io/raft/v3"
+)
+
+// group holds all that belongs to one lead, and goes with it: batches that wait, how many entries are on their way, rounds of
+// confirmation.
+type group struct {
+	queue    queue
+	inFlight int  // entries proposed and not applied
+	leads    bool // the first entry of the term is applied
+
+	asked    []uint64 // rounds that no read request carries yet
+	reads    []read   // read requests under way, in order
+	sequence uint64   // of the last read request; never reset, so that no answer of an earlier lead fits
+}
+
+// read is one read request of raft, for all rounds that were asked for by the time of its turn.
+type read struct {
+	sequence uint64
+	done     bool   // raft has answered
+	index    uint64 // what must be applied before the rounds are confirmed
+	rounds   []uint64
+}
+
+// propose puts the batches that wait into as many entries as may be under way. The more batches wait, the more share an entry and its
+// cost: under load this bound is what makes the batches large.
+func (c *Core) propose() {
+	g := &c.group
+	for c.role.Leading && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 {
+		data, batches := g.queue.peek(c.cfg.EntryBytes)
+		err := c.node.Propose(data)
+		if errors.Is(err, raft.ErrProposalDropped) {
+			return // too much is uncommitted, or this replica is being removed; the queue waits
+		}
+		must(err)
+		g.queue.drop(batches)
+		g.inFlight++
+	}
+}
+
+// read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone voter earlier,
+// with a state that lacks what was committed before.
+func (c *Core) read() {
+	g := &c.group
+	if len(g.asked) == 0 || !g.leads {
+		return
+	}
+	g.sequence++
+	g.reads = append(g.reads, read{sequence: g.sequence, rounds: g.asked})
+	g.asked = nil
+	c.node.ReadIndex(binary.LittleEndian.AppendUint64(nil, g.sequence))
+}
+
+// confirmed files an answer of raft.
+func (g *group) confirmed(rs raft.ReadState) {
+	if len(rs.RequestCtx) != 8 {
+		return
+	}
+	sequence := binary.LittleEndian.Uint64(rs.RequestCtx)
+	for i := range g.reads {
+		if g.reads[i].sequence == sequence {
+			g.reads[i].done, g.reads[i].index = true, rs.Index
+		}
+	}
+}
+
+// answer confirms the rounds whose read index is applied, in the order in which they were asked for.
+func (c *Core) answer() {
+	g := &c.group
+	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {
+		for _, round := range g.reads[0].rounds {
+			c.out.Events = append(c.out.Events, Event{Kind: RoundDone, Term: c.role.Term, Round: round})
+		}
+		g.reads = g.reads[1:]
+	}
+}

@@ -1,0 +1,133 @@
+package raftlog
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election timeout is caught up and the rest is forgotten: a
+// replica that has slept must hear what waits in its queues before it concludes that nobody is there.
+func (c *Core) Tick(now clock.Time) {
+	n := int(now.Sub(c.ticked) / c.cfg.Tick)
+	if n <= 0 {
+		return
+	}
+	if most := max(1, c.cfg.ElectionTicks/2); n > most {
+		n, c.ticked = most, now
+	} else {
+		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
+	}
+	for range n {
+		c.ticks++
+		c.node.Tick()
+		c.observe()
+		c.watch()
+	}
+}
+
+// NextTick returns when Tick has something to do again.
+func (c *Core) NextTick() clock.Time { return c.ticked.Add(c.cfg.Tick) }
+
+// Step takes a message of another replica. What no replica of this version sends is ignored, as is what raft refuses.
+func (c *Core) Step(m *raftpb.Message) {
+	if !acceptable(m, c.id) {
+		return
+	}
+	// The errors that raft returns here say that a message is of no use any more, which is nothing to act on.
+	_ = c.node.Step(m)
+	if slices.Contains(c.voters, m.GetFrom()) {
+		c.heard[m.GetFrom()] = c.ticks
+	}
+	c.observe()
+}
+
+// Propose queues a batch, by copying it, if this replica leads in that term and the queue has room. It reports whether it did.
+func (c *Core) Propose(term uint64, batch []byte) bool {
+	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
+		return false
+	}
+	c.group.queue.push(batch)
+	return true
+}
+
+// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this call and everything committed by then is
+// applied. Without a lead in that term it is forgotten at once.
+func (c *Core) Confirm(term, round uint64) {
+	if c.role.Leading && term == c.role.Term {
+		c.group.asked = append(c.group.asked, round)
+	}
+}
+
+// Unreachable says that messages to a replica were probably lost.
+func (c *Core) Unreachable(id uint64) { c.node.ReportUnreachable(id) }
+
+// SnapshotSent reports what became of a message of Output.Snapshots: m.To, m.Term, and whether the receiver has it.
+func (c *Core) SnapshotSent(to, term uint64, ok bool) {
+	if !c.role.Leading || term != c.role.Term {
+		return // raft has forgotten the snapshot with its lead, and may have sent another one since
+	}
+	status := raft.SnapshotFinish
+	if !ok {
+		status = raft.SnapshotFailure
+	}
+	c.node.ReportSnapshot(to, status)
+}
+
+// Campaign makes a voter stand for election now. A lone voter leads in the next Turns.
+func (c *Core) Campaign() {
+	// An error can only say that there is nothing to campaign for.
+	_ = c.node.Campaign()
+	c.observe()
+}
+
+// Transfer begins to hand the lead to another voter, 0: the one that is most caught up among those heard of recently. Proposals wait
+// meanwhile. It has succeeded when Role no longer leads, and failed when Transferring no longer holds before.
+func (c *Core) Transfer(to uint64) error {
+	if !c.role.Leading {
+		return ErrNotLeading
+	}
+	if to == 0 {
+		to = c.successor()
+	}
+	if to == 0 {
+		return fmt.Errorf("%w: no other voter has been heard of lately", ErrTransfer)
+	}
+	c.node.TransferLeader(to)
+	c.observe()
+	if c.transferee != to {
+		return fmt.Errorf("%w: %x is not another voter", ErrTransfer, to)
+	}
+	return nil
+}
+
+// Transferring reports whether a Transfer is under way.
+func (c *Core) Transferring() bool { return c.transferee != 0 }
+
+// Role returns the present role.
+func (c *Core) Role() Role { return c.role }
+
+// Queued returns the bytes that wait to be proposed.
+func (c *Core) Queued() int { return c.group.queue.size() }
+
+// successor returns the voter to hand the lead to: heard of within an election timeout, with most of the log, the lowest ID among equals. 0: nobody.
+// Raft's own mark of who is active will not do: it is taken from everybody once in each election timeout.
+func (c *Core) successor() uint64 {
+	var best, match uint64
+	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {
+		last, ok := c.heard[id]
+		if !ok || kind == raft.ProgressTypeLearner || c.ticks-last >= uint64(c.cfg.ElectionTicks) {
+			return
+		}
+		if best == 0 || pr.Match > match || pr.Match == match && id < best {
+			best, match = id, pr.Match
+		}
+	})
+	return best
+}

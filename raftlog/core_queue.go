@@ -1,0 +1,65 @@
+package raftlog
+
+import "slices"
+
+// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:] is the concatenation of the batches that
+// end at ends[first:], in order.
+type queue struct {
+	buf   []byte
+	ends  []int // offset in buf where each batch ends
+	start int   // offset in buf of the first batch
+	first int   // its place in ends
+}
+
+// queueKeepBytes is the largest buffer that an empty queue keeps for reuse: a burst should not cost its memory for ever.
+const queueKeepBytes = 1 << 20
+
+// size returns the bytes that wait.
+func (q *queue) size() int { return len(q.buf) - q.start }
+
+// push copies a batch to the end. An empty one is nothing.
+func (q *queue) push(batch []byte) {
+	if len(batch) == 0 {
+		return
+	}
+	if q.start > len(q.buf)/2 && len(q.buf)+len(batch) > cap(q.buf) {
+		q.compact()
+	}
+	q.buf = append(q.buf, batch...)
+	q.ends = append(q.ends, len(q.buf))
+}
+
+// compact moves what waits to the front. Called when at least half of the buffer is free, so each byte is moved about once.
+func (q *queue) compact() {
+	n := copy(q.buf, q.buf[q.start:])
+	q.buf = q.buf[:n]
+	m := copy(q.ends, q.ends[q.first:])
+	q.ends = q.ends[:m]
+	for i := range q.ends {
+		q.ends[i] -= q.start
+	}
+	q.start, q.first = 0, 0
+}
+
+// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their number. The queue must not be empty. It is a copy
+// because entries live on in the log and on the network while the buffer is used again.
+func (q *queue) peek(limit int) ([]byte, int) {
+	n := 1
+	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {
+		n++
+	}
+	return slices.Clone(q.buf[q.start:q.ends[q.first+n-1]]), n
+}
+
+// drop removes the first n batches.
+func (q *queue) drop(n int) {
+	q.start = q.ends[q.first+n-1]
+	q.first += n
+	if q.first < len(q.ends) {
+		return
+	}
+	q.start, q.first, q.ends = 0, 0, q.ends[:0]
+	if q.buf = q.buf[:0]; cap(q.buf) > queueKeepBytes {
+		q.buf, q.ends = nil, nil
+	}
+}

@@ -1,0 +1,149 @@
+package raftlog
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Turn returns what is to be done next. By calling it the owner says that everything in earlier Outputs is done, except for a Save.
+func (c *Core) Turn() Output {
+	for {
+		c.deliver(c.due)
+		c.due = nil
+		c.read()
+		c.propose()
+		ready := c.node.HasReady()
+		if ready {
+			c.handle(c.node.Ready())
+		}
+		c.save()
+		if !ready && len(c.due) == 0 || !c.out.Idle() {
+			break
+		}
+	}
+	c.out.TakeSnapshot = c.snapshotDue()
+	out := c.out
+	c.out = Output{Failed: c.out.Failed}
+	c.due, c.held = append(c.due, c.held...), nil
+	return out
+}
+
+// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to send.
+func (c *Core) handle(rd raft.Ready) {
+	for _, rs := range rd.ReadStates {
+		c.group.confirmed(rs)
+	}
+	for _, m := range rd.Messages {
+		switch m.GetTo() {
+		case raft.LocalAppendThread:
+			c.queueAppend(m)
+		case raft.LocalApplyThread:
+			c.apply(m)
+		default:
+			c.send(m)
+		}
+	}
+	c.answer()
+}
+
+// observe compares raft's role with the one known. It runs after everything that may have changed it, so that no change of term can hide
+// between two Turns: what was queued in one term must never be proposed in another.
+func (c *Core) observe() {
+	s := c.node.BasicStatus()
+	c.transferee = s.LeadTransferee
+	now := Role{Term: s.GetTerm(), Leader: s.Lead, Leading: s.RaftState == raft.StateLeader}
+	if now == c.role {
+		return
+	}
+	if now.Term != c.role.Term || now.Leading != c.role.Leading {
+		c.group = group{sequence: c.group.sequence}
+		c.hang.handover = false
+	}
+	c.role = now
+	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
+}
+
+// deliver hands responses to whom they are for. Those for this replica go to raft.
+func (c *Core) deliver(responses []*raftpb.Message) {
+	votes := false
+	for _, m := range responses {
+		if m.GetTo() != c.id {
+			c.send(m)
+			continue
+		}
+		// An error says that this replica is no longer part of the configuration, or the like: the response has become useless.
+		_ = c.node.Step(m)
+		votes = votes || m.GetType() == raftpb.MsgVoteResp || m.GetType() == raftpb.MsgPreVoteResp
+	}
+	if votes {
+		c.observe() // of what a replica says to itself only a vote can change its role
+	}
+}
+
+func (c *Core) send(m *raftpb.Message) {
+	if m.GetType() == raftpb.MsgSnap {
+		c.out.Snapshots = append(c.out.Snapshots, m)
+		return
+	}
+	c.out.Messages = append(c.out.Messages, m)
+}
+
+// apply turns committed entries into events. Raft hands out only what is durable here.
+func (c *Core) apply(m *raftpb.Message) {
+	for _, e := range m.GetEntries() {
+		own := c.role.Leading && e.GetTerm() == c.role.Term
+		c.applied = e.GetIndex()
+		c.since += len(e.GetData()) + entryOverheadBytes
+		switch e.GetType() {
+		case raftpb.EntryNormal:
+			if len(e.GetData()) == 0 {
+				break // the first entry of a term, or a change of configuration that raft refused
+			}
+			if own {
+				c.group.inFlight--
+			}
+			c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(), Data: e.GetData()})
+		default:
+			c.configure(e)
+		}
+		if own && !c.group.leads && c.role.Leading {
+			c.group.leads = true
+			c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
+		}
+	}
+	c.held = append(c.held, m.GetResponses()...)
+}
+
+// configure applies a configuration entry to raft.
+func (c *Core) configure(e *raftpb.Entry) {
+	var change raftpb.ConfChangeI
+	var err error
+	switch e.GetType() {
+	case raftpb.EntryConfChange:
+		cc := new(raftpb.ConfChange)
+		change, err = cc, proto.Unmarshal(e.GetData(), cc)
+	case raftpb.EntryConfChangeV2:
+		cc := new(raftpb.ConfChangeV2)
+		change, err = cc, proto.Unmarshal(e.GetData(), cc)
+	default:
+		err = fmt.Errorf("unknown type %d", e.GetType())
+	}
+	if err != nil {
+		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
+		return
+	}
+	// Before raft hears of it: it may want to send a snapshot at once, and an older one would not name the replica that gets it.
+	c.view.confIndex = e.GetIndex()
+	c.configured(c.node.ApplyConfChange(change))
+	c.observe()
+}
+
+// fail ends the replica; the first reason stays.
+func (c *Core) fail(err error) {
+	if c.out.Failed == nil {
+		c.out.Failed = err
+	}
+}

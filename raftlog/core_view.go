@@ -1,0 +1,98 @@
+package raftlog
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// entryOverheadBytes is what an entry costs beside its data, about.
+const entryOverheadBytes = 32
+
+// view is the read side of the log: what raft reads after it is durable. It wraps raft's own storage in memory, all but the snapshot: raft
+// clones that one, and it hands out whatever it has.
+type view struct {
+	*raft.MemoryStorage
+	snap      *raftpb.Snapshot // nil: none
+	confIndex uint64           // last applied configuration entry
+	wanted    bool             // raft asked for a snapshot newer than snap
+}
+
+func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
+
+// Snapshot returns the last snapshot, for raft to send. It is never older than the last applied configuration entry: raft ignores a snapshot that does not
+// name its receiver, and a learner that gets one from before its addition never catches up. If there is none yet, raft is put off until
+// its next heartbeat has come back, and the owner is asked to take one now.
+func (v *view) Snapshot() (*raftpb.Snapshot, error) {
+	if v.snap == nil || v.index() < v.confIndex {
+		v.wanted = true
+		return nil, raft.ErrSnapshotTemporarilyUnavailable
+	}
+	return v.snap, nil
+}
+
+// index returns that of the last snapshot, 0 without one.
+func (v *view) index() uint64 { return v.snap.GetMetadata().GetIndex() }
+
+// install empties the log and starts it anew behind a snapshot.
+func (v *view) install(s *raftpb.Snapshot) {
+	// Without its data, which would be copied and never read there.
+	must(v.ApplySnapshot(&raftpb.Snapshot{Metadata: s.GetMetadata()}))
+	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
+}
+
+// take files a snapshot of the state at an index of the log, and forgets entries behind it: some stay, so that a replica that lags a little
+// can be served from the log, as many as keep and keepBytes allow.
+func (v *view) take(index uint64, conf *raftpb.ConfState, state []byte, keep, keepBytes int) *raftpb.Snapshot {
+	term, err := v.Term(index)
+	must(err)
+	v.snap = &raftpb.Snapshot{Data: state, Metadata: &raftpb.SnapshotMetadata{
+		ConfState: proto.CloneOf(conf), Index: &index, Term: &term}}
+	v.wanted = false
+	first, err := v.FirstIndex()
+	must(err)
+	cut := index
+	if cut >= first && keep > 0 {
+		entries, err := v.Entries(first, index+1, ^uint64(0))
+		must(err)
+		for i := len(entries) - 1; i >= 0 && keep > 0 && keepBytes > 0; i-- {
+			keep--
+			keepBytes -= len(entries[i].GetData()) + entryOverheadBytes
+			cut--
+		}
+	}
+	if cut >= first {
+		must(v.Compact(cut))
+	}
+	return v.snap
+}
+
+// installed makes a snapshot that is durable here the state of the replica.
+func (c *Core) installed(s *raftpb.Snapshot) {
+	meta := s.GetMetadata()
+	c.view.install(s)
+	c.applied, c.since = meta.GetIndex(), 0
+	c.configured(meta.GetConfState())
+	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(), Data: s.GetData()})
+}
+
+// snapshotDue reports whether the owner is to take a snapshot now: raft needs a newer one to send, or enough has been applied since the
+// last. A large state waits for as many bytes of log, so that a snapshot costs at most as much as the entries it replaces. While another replica's
+// snapshot is on its way to the store, one of our own would be older.
+func (c *Core) snapshotDue() bool {
+	if c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
+		return false
+	}
+	return c.view.wanted || c.since >= max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
+}
+
+// Snapshotted hands in the state that Output.TakeSnapshot asked for. The Core owns the slice.
+func (c *Core) Snapshotted(state []byte) {
+	if !c.snapshotDue() {
+		return
+	}
+	snap := c.view.take(c.applied, c.conf, state, c.cfg.KeepEntries, c.cfg.SnapshotBytes)
+	c.since = 0
+	c.taken++
+	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: snap, local: true, durable: true})
+}

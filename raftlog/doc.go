@@ -1,0 +1,2 @@
+// Package raftlog is one replicated log.
+package raftlog

@@ -1,0 +1,281 @@
+package raftlog
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// party is a group of Logs in a bubble, joined by a network that loses what it is told to.
+type party struct {
+	t    *testing.T
+	mu   sync.Mutex // guards the rest
+	logs map[uint64]*Log
+	apps map[uint64]*recorder
+	lose func(m *raftpb.Message) bool
+	snap func(m *raftpb.Message, done func(bool)) // nil: deliver and report it
+}
+
+// startParty starts voters 1 to n, with change applied to each Config.
+func startParty(t *testing.T, n int, change func(*Config)) *party {
+	t.Helper()
+	p := &party{t: t, logs: map[uint64]*Log{}, apps: map[uint64]*recorder{}}
+	voters := []uint64{}
+	for id := range uint64(n) {
+		voters = append(voters, id+1)
+	}
+	for _, id := range voters {
+		p.start(id, newTestStore(t, id, voters), change)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *party) start(id uint64, store Store, change func(*Config)) *Log {
+	p.t.Helper()
+	app := &recorder{}
+	cfg := Config{Group: testGroup, ID: id, Store: store, Applier: app, Send: p.send, SendSnapshot: p.sendSnapshot,
+		Clock: clock.Monotonic(), Logger: quiet}
+	if change != nil {
+		change(&cfg)
+	}
+	l, err := Start(cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	app.log = l
+	p.logs[id], p.apps[id] = l, app
+	return l
+}
+
+func (p *party) close() {
+	for _, l := range p.logs {
+		l.Close()
+	}
+}
+
+func (p *party) to(m *raftpb.Message) *Log {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lose != nil && p.lose(m) {
+		return nil
+	}
+	return p.logs[m.GetTo()]
+}
+
+func (p *party) send(ms []*raftpb.Message) {
+	for _, m := range ms {
+		if l := p.to(m); l != nil {
+			l.Step(m)
+		}
+	}
+}
+
+func (p *party) sendSnapshot(m *raftpb.Message, done func(bool)) {
+	p.mu.Lock()
+	snap := p.snap
+	p.mu.Unlock()
+	if snap != nil {
+		snap(m, done)
+		return
+	}
+	l := p.to(m)
+	if l != nil {
+		l.Step(m)
+	}
+	done(l != nil)
+}
+
+func (p *party) losing(lose func(m *raftpb.Message) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose = lose
+}
+
+// lead waits until somebody leads and returns it.
+func (p *party) lead() (*Log, *recorder) {
+	p.t.Helper()
+	for range 100 {
+		synctest.Wait()
+		for id, l := range p.logs {
+			if st := l.Status(); st.Leading && p.apps[id].leads(st.Term) {
+				return l, p.apps[id]
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.t.Fatal("nobody leads after 5 s")
+	return nil, nil
+}
+
+// recorder is an Applier that writes down what it is told, and fails when it is told to.
+type recorder struct {
+	log *Log
+
+	mu        sync.Mutex // guards the rest
+	roles     []Role
+	led       []uint64
+	text      string // all batches applied
+	entries   int
+	confirmed []uint64
+	restored  []uint64
+	turns     int
+	open      bool // something was called since the last TurnEnd
+	retired   []error
+	late      int // calls after Retired
+	onApply   func() error
+	onTake    func() error
+	onRestore func() error
+	onRole    func(Role)
+	onRetired func()
+}
+
+func (r *recorder) enter() func() {
+	r.mu.Lock()
+	if len(r.retired) > 0 {
+		r.late++
+	}
+	r.open = true
+	return r.mu.Unlock
+}
+
+func (r *recorder) Role(role Role) {
+	defer r.enter()()
+	r.roles = append(r.roles, role)
+	if r.onRole != nil {
+		r.onRole(role)
+	}
+}
+
+func (r *recorder) Apply(index, term uint64, b []byte) error {
+	defer r.enter()()
+	if r.onApply != nil {
+		if err := r.onApply(); err != nil {
+			return err
+		}
+	}
+	r.text += string(b)
+	r.entries++
+	return nil
+}
+
+func (r *recorder) Leads(term uint64) {
+	defer r.enter()()
+	r.led = append(r.led, term)
+}
+
+func (r *recorder) Confirmed(term, round uint64) {
+	defer r.enter()()
+	r.confirmed = append(r.confirmed, round)
+}
+
+func (r *recorder) Snapshot() ([]byte, error) {
+	defer r.enter()()
+	if r.onTake != nil {
+		if err := r.onTake(); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(r.text), nil
+}
+
+func (r *recorder) Restore(index, term uint64, state []byte) error {
+	defer r.enter()()
+	if r.onRestore != nil {
+		if err := r.onRestore(); err != nil {
+			return err
+		}
+	}
+	r.text = string(state)
+	r.restored = append(r.restored, index)
+	return nil
+}
+
+func (r *recorder) TurnEnd() {
+	defer r.enter()()
+	r.open = false
+	r.turns++
+}
+
+func (r *recorder) Retired(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retired = append(r.retired, err)
+	if r.onRetired != nil {
+		r.onRetired()
+	}
+}
+
+func (r *recorder) leads(term uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.led) > 0 && r.led[len(r.led)-1] == term
+}
+
+// view returns what is recorded, for a test to look at.
+func (r *recorder) view(look func(*recorder)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	look(r)
+}
+
+// disk is a Store that takes its time, blocks, fails or panics as it is told.
+type disk struct {
+	*MemoryStore
+	mu      sync.Mutex // guards the rest
+	delay   time.Duration
+	gate    chan struct{} // Save waits until it is closed
+	err     error
+	panics  any
+	saves   int
+	closed  int
+	inline  bool
+	loadErr error
+}
+
+func (d *disk) Volatile() bool { return d.inline }
+
+func (d *disk) Load() (State, error) {
+	if d.loadErr != nil {
+		return State{}, d.loadErr
+	}
+	return d.MemoryStore.Load()
+}
+
+func (d *disk) Save(b Batch) error {
+	d.mu.Lock()
+	gate, err, p, delay := d.gate, d.err, d.panics, d.delay
+	d.saves++
+	d.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	time.Sleep(delay)
+	if p != nil {
+		panic(p)
+	}
+	if err != nil {
+		return err
+	}
+	return d.MemoryStore.Save(b)
+}
+
+func (d *disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed++
+	return nil
+}
+
+func (d *disk) set(change func(*disk)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(d)
+}

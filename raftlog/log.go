@@ -1,0 +1,77 @@
+package raftlog
+
+import (
+	"fmt"
+	"sync"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Log is one replica of a replicated log. All methods are safe for concurrent use and none but Transfer and Close waits for anything.
+type Log struct {
+	cfg  Config
+	wake chan struct{} // one slot: the owner has something to do
+
+	// Owned by the owner goroutine.
+	core      *Core
+	out       []*raftpb.Message // to be sent at the end of the turn
+	called    bool              // something was handed out in this turn, so that it has an end
+	where     place             // whose code runs, for the panic that may come
+	transfers []transfer        // waiting for their outcome
+	saves     chan Batch        // to the appender; never holds more than one
+	spare     inbox             // the one swapped out; kept for its memory
+
+	mu     sync.Mutex // guards in, queued, status and ended
+	in     inbox
+	queued int // bytes of batches in inbox and core
+	status Status
+	ended  error // not nil: nothing is taken in any more
+
+	owner     chan struct{} // closed when the owner has returned
+	appender  chan struct{} // closed when the appender has returned
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Start starts the replica that the store holds. Before any other call the Applier gets the stored snapshot by Restore.
+func Start(cfg Config) (*Log, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	st, err := cfg.Store.Load()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if want := (Identity{cfg.Group, cfg.ID}); st.Identity != want {
+		return nil, fmt.Errorf("%w: it holds replica %x of group %x, not replica %x of group %x", ErrIdentity,
+			st.Identity.ID, st.Identity.Group, cfg.ID, cfg.Group)
+	}
+	core, err := NewCore(CoreConfig{
+		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,
+		EntriesInFlight: cfg.EntriesInFlight, QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
+		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{
+		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1),
+		owner: make(chan struct{}), appender: make(chan struct{}), status: core.Status(),
+	}
+	go l.own()
+	if cfg.Store.Volatile() {
+		close(l.appender)
+	} else {
+		go l.save()
+	}
+	l.kick()
+	return l, nil
+}
+
+// Status returns the replica's view of itself at the end of its last turn. The slices are shared and must not be changed.
+func (l *Log) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.status
+}

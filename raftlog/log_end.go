@@ -1,0 +1,102 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// closeWaitMax is how long Close waits for a store or an Applier that does not return.
+const closeWaitMax = 5 * time.Second
+
+// end is the last thing that the owner does: nothing is taken in any more, those who wait for a transfer learn it, and unless the log was
+// closed the Applier is told.
+func (l *Log) end(err error) {
+	l.mu.Lock()
+	if l.ended == nil {
+		l.ended = err
+	}
+	retired := !errors.Is(l.ended, ErrClosed)
+	if retired {
+		l.status.Retired = err
+		l.status.Leading, l.status.Leader, l.status.InFlight, l.status.Queued = false, 0, 0, 0
+	}
+	in := l.in
+	l.in, l.spare, l.queued = inbox{}, inbox{}, 0
+	l.mu.Unlock()
+	close(l.saves)
+	for _, t := range append(l.transfers, in.transfers...) {
+		t.done <- l.ended
+	}
+	l.transfers = nil
+	if !retired {
+		return
+	}
+	l.cfg.Logger.Error("this replica has retired", "cause", err)
+	defer func() {
+		if p := recover(); p != nil {
+			l.cfg.Logger.Error("the Applier panicked when told of it", "cause", p)
+		}
+	}()
+	l.cfg.Applier.Retired(err)
+}
+
+// save is the appender goroutine, for a store that waits for a disk. It saves one batch at a time and reports back; it ends with the owner.
+func (l *Log) save() {
+	defer close(l.appender)
+	for b := range l.saves {
+		err := l.saveOne(b)
+		l.put(func(in *inbox) { in.stored, in.storeErr = true, err })
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *Log) saveOne(b Batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %w: %w", ErrStorage, ErrPanic, l.cause(p))
+		}
+	}()
+	if err := l.cfg.Store.Save(b); err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return nil
+}
+
+// cause makes an error of a panic, and logs where it came from.
+func (l *Log) cause(p any) error {
+	l.cfg.Logger.Error("panic", "cause", p, "stack", string(debug.Stack()))
+	if err, ok := p.(error); ok {
+		return err
+	}
+	return fmt.Errorf("%v", p)
+}
+
+// Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over: transfer the lead before. It may be called more than
+// once and by several goroutines, but not by the Applier. If the store does not return from a Save within 5 s, Close gives up on it, says
+// so with ErrHung, and leaves the store open.
+func (l *Log) Close() error {
+	l.closeOnce.Do(func() {
+		l.mu.Lock()
+		if l.ended == nil {
+			l.ended = ErrClosed
+		}
+		l.mu.Unlock()
+		l.kick()
+		limit := time.NewTimer(closeWaitMax)
+		defer limit.Stop()
+		for _, done := range []chan struct{}{l.owner, l.appender} {
+			select {
+			case <-done:
+			case <-limit.C:
+				l.closeErr = fmt.Errorf("%w: it has not returned for %v", ErrHung, closeWaitMax)
+				return
+			}
+		}
+		l.closeErr = l.cfg.Store.Close()
+	})
+	return l.closeErr
+}

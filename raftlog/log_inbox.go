@@ -1,0 +1,145 @@
+package raftlog
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Bounds of the inbox: what comes faster than it can be handled is lost, as on the network; raft sends it again.
+const (
+	stepMessagesMax = 4096
+	stepBytesMax    = 64 << 20
+	unreachableMax  = 256
+)
+
+// inbox is what other goroutines want of the owner. It is swapped whole, so that everything that arrives during one turn is handled
+// together in the next.
+type inbox struct {
+	messages    []*raftpb.Message
+	stepBytes   int
+	unreachable []uint64
+	reports     []snapshotReport
+	batches     []byte // back to back
+	bounds      []bound
+	rounds      []round
+	transfers   []transfer
+	campaign    bool
+	stored      bool
+	storeErr    error
+}
+
+// bound is where a batch ends in inbox.batches, and its term.
+type bound struct {
+	term uint64
+	end  int
+}
+
+type round struct{ term, round uint64 }
+
+type snapshotReport struct {
+	to, term uint64
+	ok       bool
+}
+
+// empty keeps the memory for the next turn, unless a burst has made it large. What it held is forgotten.
+func (in *inbox) empty() {
+	clear(in.messages)
+	clear(in.transfers)
+	messages, batches := in.messages[:0], in.batches[:0]
+	if cap(batches) > queueKeepBytes {
+		batches = nil
+	}
+	*in = inbox{messages: messages, batches: batches, unreachable: in.unreachable[:0], reports: in.reports[:0], bounds: in.bounds[:0],
+		rounds: in.rounds[:0], transfers: in.transfers[:0]}
+}
+
+// kick wakes the owner. It never blocks: one wake-up is as good as many.
+func (l *Log) kick() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put changes the inbox and wakes the owner, unless the log has ended.
+func (l *Log) put(change func(*inbox)) bool {
+	l.mu.Lock()
+	ok := l.ended == nil
+	if ok {
+		change(&l.in)
+	}
+	l.mu.Unlock()
+	if ok {
+		l.kick()
+	}
+	return ok
+}
+
+// swap takes all that has arrived, and reports whether the log has been closed.
+func (l *Log) swap() (*inbox, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.in, l.spare = l.spare, l.in
+	return &l.spare, l.ended != nil
+}
+
+// Propose queues a batch of commands, which is copied, and reports whether it did: not if the queue is full or the log has ended. All batches that wait travel
+// together in one entry, in order. A batch is proposed only while this replica leads in the given term; on any change of term or role it
+// is thrown away, of which Applier.Role tells. While raft refuses (too much is uncommitted, the lead is being handed over) it waits.
+func (l *Log) Propose(term uint64, batch []byte) bool {
+	l.mu.Lock()
+	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
+	if ok {
+		l.queued += len(batch)
+		l.in.batches = append(l.in.batches, batch...)
+		l.in.bounds = append(l.in.bounds, bound{term, len(l.in.batches)})
+	}
+	l.mu.Unlock()
+	if ok {
+		l.kick()
+	}
+	return ok
+}
+
+// Confirm asks for Applier.Confirmed(term, round): a majority agrees after this call that this replica leads in that term, and everything that was
+// committed by then is applied. All rounds of a turn share one question to the others. On any change of term or role it is forgotten.
+func (l *Log) Confirm(term, n uint64) {
+	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
+}
+
+// Step takes a message of another replica, which must not be changed afterwards. The caller has checked that its sender belongs to the group and
+// is whom From names. If messages come faster than they are handled it is dropped; Status counts that.
+func (l *Log) Step(m *raftpb.Message) {
+	size := messageBytes(m)
+	l.put(func(in *inbox) {
+		if len(in.messages) >= stepMessagesMax || in.stepBytes > 0 && in.stepBytes+size > stepBytesMax {
+			l.status.Dropped++
+			return
+		}
+		in.stepBytes += size
+		in.messages = append(in.messages, m)
+	})
+}
+
+// messageBytes returns about what a message holds in memory.
+func messageBytes(m *raftpb.Message) int {
+	n := entryOverheadBytes + len(m.GetSnapshot().GetData())
+	for _, e := range m.GetEntries() {
+		n += len(e.GetData()) + entryOverheadBytes
+	}
+	return n
+}
+
+// Unreachable says that messages to a replica were probably lost, as when a connection ended: what was in flight is sent anew once it
+// answers again.
+func (l *Log) Unreachable(id uint64) {
+	l.put(func(in *inbox) {
+		if len(in.unreachable) < unreachableMax && !slices.Contains(in.unreachable, id) {
+			in.unreachable = append(in.unreachable, id)
+		}
+	})
+}
+
+// Campaign makes a voter stand for election now instead of after the election timeout. The only voter of a group leads at once.
+func (l *Log) Campaign() { l.put(func(in *inbox) { in.campaign = true }) }

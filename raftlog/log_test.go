@@ -1,0 +1,328 @@
+package raftlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+func TestLoneLogLeadsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 1, nil)
+		l, app := p.logs[1], p.apps[1]
+		before := time.Now()
+		l.Campaign()
+		synctest.Wait()
+		if !app.leads(2) || time.Since(before) != 0 {
+			t.Fatalf("no lead at once: %+v", l.Status())
+		}
+		l.Confirm(2, 7)
+		l.Propose(2, []byte("a"))
+		l.Propose(2, []byte("b"))
+		l.Propose(1, []byte("x"))
+		synctest.Wait()
+		app.view(func(r *recorder) {
+			if r.text != "ab" || r.entries != 1 || fmt.Sprint(r.confirmed) != "[7]" {
+				t.Errorf("applied %q in %d entries, confirmed %v", r.text, r.entries, r.confirmed)
+			}
+			want := []Role{{1, 0, false}, {2, 0, false}, {2, 1, true}}
+			if fmt.Sprint(r.roles) != fmt.Sprint(want) || fmt.Sprint(r.restored) != "[1]" || fmt.Sprint(r.led) != "[2]" {
+				t.Errorf("roles %v, restored %v, led %v", r.roles, r.restored, r.led)
+			}
+			if r.open || r.turns == 0 {
+				t.Error("calls without an end of their turn")
+			}
+		})
+	})
+}
+
+func TestThreeLogsElectApplyConfirm(t *testing.T) {
+	for _, volatile := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := startParty(t, 3, func(c *Config) {
+				if !volatile {
+					c.Store = &disk{MemoryStore: c.Store.(*MemoryStore), delay: 3 * time.Millisecond}
+				}
+			})
+			l, app := p.lead()
+			term := l.Status().Term
+			want := ""
+			for i := range 200 {
+				s := fmt.Sprintf("%d.", i)
+				want += s
+				if !l.Propose(term, []byte(s)) {
+					t.Fatal("a batch was refused")
+				}
+				l.Confirm(term, uint64(i))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for id, a := range p.apps {
+				a.view(func(r *recorder) {
+					if r.text != want {
+						t.Errorf("replica %d applied %q", id, r.text)
+					}
+					if r.entries > 100 {
+						t.Errorf("200 batches in %d entries", r.entries)
+					}
+				})
+			}
+			app.view(func(r *recorder) {
+				if len(r.confirmed) != 200 || r.confirmed[199] != 199 {
+					t.Errorf("confirmed %v", r.confirmed)
+				}
+			})
+			if st := l.Status(); st.Queued != 0 || st.InFlight != 0 || st.Applied != st.Commit || st.Last != st.Commit || st.ID != st.Leader {
+				t.Errorf("status at rest: %+v", st)
+			}
+		})
+	}
+}
+
+func TestSilentLeaderIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, app := p.lead()
+		old := l.Status()
+		p.losing(func(m *raftpb.Message) bool { return m.GetFrom() == old.ID || m.GetTo() == old.ID })
+		l.Propose(old.Term, []byte("lost"))
+		l.Confirm(old.Term, 1)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if l.Status().Leading {
+			t.Error("a leader without a majority leads on")
+		}
+		p.losing(nil)
+		next, _ := p.lead()
+		if st := next.Status(); st.Term <= old.Term || st.ID == old.ID {
+			t.Fatalf("next leader: %+v", st)
+		}
+		next.Propose(next.Status().Term, []byte("kept"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		app.view(func(r *recorder) {
+			if r.text != "kept" || len(r.confirmed) != 0 {
+				t.Errorf("the old leader applied %q and confirmed %v", r.text, r.confirmed)
+			}
+		})
+	})
+}
+
+func TestTransfer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, _ := p.lead()
+		id := l.Status().ID
+		if err := l.Transfer(t.Context(), 0); err != nil {
+			t.Fatalf("transfer to the best: %v", err)
+		}
+		next, _ := p.lead()
+		if next == l {
+			t.Fatal("it still leads")
+		}
+		if err := l.Transfer(t.Context(), 0); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("transfer by a follower: %v", err)
+		}
+		if err := next.Transfer(t.Context(), id); err != nil {
+			t.Errorf("transfer back: %v", err)
+		}
+		if back, _ := p.lead(); back != l {
+			t.Errorf("replica %d leads, want %d", back.Status().ID, id)
+		}
+		for _, to := range []uint64{id, 99} {
+			if err := l.Transfer(t.Context(), to); !errors.Is(err, ErrTransfer) {
+				t.Errorf("transfer to %d: %v", to, err)
+			}
+		}
+	})
+}
+
+func TestTransferThatNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, app := p.lead()
+		term := l.Status().Term
+		p.losing(func(m *raftpb.Message) bool { return m.GetType() == raftpb.MsgTimeoutNow })
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := l.Transfer(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a context that ends: %v", err)
+		}
+		l.Propose(term, []byte("waits"))
+		before := time.Now()
+		err := l.Transfer(t.Context(), 0)
+		if took := time.Since(before); !errors.Is(err, ErrTransfer) || took > time.Second {
+			t.Errorf("after %v: %v, want ErrTransfer within an election timeout", took, err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		app.view(func(r *recorder) {
+			if r.text != "waits" {
+				t.Errorf("applied %q; a batch must wait for the end of a transfer", r.text)
+			}
+		})
+	})
+}
+
+func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, func(c *Config) { c.SnapshotBytes, c.KeepEntries = 1000, -1 })
+		l, app := p.lead()
+		away := l.Status().ID%3 + 1
+		p.losing(func(m *raftpb.Message) bool { return m.GetTo() == away || m.GetFrom() == away })
+		for range 50 {
+			l.Propose(l.Status().Term, []byte(strings.Repeat("x", 100)))
+			synctest.Wait()
+		}
+		sent := 0
+		p.mu.Lock()
+		p.snap = func(m *raftpb.Message, done func(bool)) {
+			sent++
+			switch sent {
+			case 1: // lost, and said so at once, on the owner goroutine
+				done(false)
+			case 2: // lost, and said so later and twice
+				time.AfterFunc(200*time.Millisecond, func() { done(false); done(false) })
+			default:
+				go func() {
+					p.logs[m.GetTo()].Step(m)
+					done(true)
+				}()
+			}
+		}
+		p.mu.Unlock()
+		p.losing(nil)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		want := ""
+		app.view(func(r *recorder) { want = r.text })
+		p.apps[away].view(func(r *recorder) {
+			if r.text != want || len(want) != 5000 || len(r.restored) < 2 {
+				t.Errorf("follower holds %d bytes of %d, restored %v", len(r.text), len(want), r.restored)
+			}
+		})
+		if sent != 3 || l.Status().Snapshots == 0 {
+			t.Errorf("%d snapshots sent, want 3; %d taken", sent, l.Status().Snapshots)
+		}
+	})
+}
+
+func TestRestartFromTheStore(t *testing.T) {
+	for _, size := range []int{100, 1 << 20} {
+		synctest.Test(t, func(t *testing.T) {
+			p := startParty(t, 1, func(c *Config) { c.SnapshotBytes = size })
+			l := p.logs[1]
+			l.Campaign()
+			synctest.Wait()
+			for i := range 20 {
+				l.Propose(2, fmt.Appendf(nil, "%02d.", i))
+				synctest.Wait()
+			}
+			want := ""
+			p.apps[1].view(func(r *recorder) { want = r.text })
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := p.start(1, l.cfg.Store, nil)
+			again.Campaign()
+			synctest.Wait()
+			p.apps[1].view(func(r *recorder) {
+				if r.text != want || len(r.text) != 60 {
+					t.Errorf("after a restart %q, want %q", r.text, want)
+				}
+			})
+		})
+	}
+}
+
+func TestProposeIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{}
+		p := startParty(t, 1, func(c *Config) {
+			d.MemoryStore = c.Store.(*MemoryStore)
+			c.Store, c.QueueBytes = d, 1000
+		})
+		l := p.logs[1]
+		l.Campaign()
+		time.Sleep(time.Second)
+		gate := make(chan struct{})
+		d.set(func(d *disk) { d.gate = gate })
+		taken := 0
+		for range 100 {
+			if l.Propose(2, make([]byte, 100)) {
+				taken++
+			}
+			synctest.Wait()
+		}
+		// Two entries of one batch each are under way, and ten batches wait.
+		if st := l.Status(); taken != 12 || st.InFlight != 2 || st.Queued != 1000 {
+			t.Errorf("%d batches taken, status %+v", taken, st)
+		}
+		d.set(func(d *disk) { d.gate = nil })
+		close(gate)
+		synctest.Wait()
+		if l.Propose(2, make([]byte, 1001)) || !l.Propose(2, make([]byte, 1000)) {
+			t.Error("the room has not come back, or there is more of it than there should be")
+		}
+		l.Propose(1, make([]byte, 10)) // of another term: takes no room for long
+		synctest.Wait()
+		if l.mu.Lock(); l.queued != 0 {
+			t.Errorf("%d bytes are counted and not there", l.queued)
+		}
+		l.mu.Unlock()
+	})
+}
+
+func TestStepIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		d := &disk{inline: true}
+		p := startParty(t, 3, func(c *Config) {
+			if c.ID == 1 {
+				d.MemoryStore = c.Store.(*MemoryStore)
+				c.Store = d
+			}
+		})
+		p.losing(func(m *raftpb.Message) bool { return true })
+		l := p.logs[1]
+		app := func(index uint64, data []byte) *raftpb.Message {
+			return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)),
+				Index: new(index - 1), LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: &index, Term: new(uint64(1)), Data: data}}}
+		}
+		synctest.Wait()
+		d.set(func(d *disk) { d.gate = gate })
+		l.Step(app(2, nil)) // the owner is caught in Save
+		synctest.Wait()
+		big := make([]byte, stepBytesMax/2)
+		for range 3 {
+			l.Step(app(3, big))
+		}
+		if got := l.Status().Dropped; got != 2 {
+			t.Errorf("%d of three large messages dropped, want 2", got)
+		}
+		for range 5000 {
+			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
+		}
+		if got := l.Status().Dropped; got != 2+5000-(stepMessagesMax-1) {
+			t.Errorf("%d messages dropped, want all but %d", got, stepMessagesMax)
+		}
+		for id := range uint64(1000) {
+			l.Unreachable(id)
+		}
+		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax {
+			t.Errorf("%d peers reported, want %d", len(l.in.unreachable), unreachableMax)
+		}
+		l.mu.Unlock()
+		close(gate)
+		synctest.Wait()
+		if st := l.Status(); st.Retired != nil || st.Last != 3 {
+			t.Errorf("afterwards: %+v", st)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package raftlog
+
+import "context"
+
+// transfer is a call of Transfer that waits. done has room for its one answer.
+type transfer struct {
+	to   uint64
+	done chan error
+}
+
+// Transfer hands the lead to another voter, 0: the one that is most caught up among those heard of recently. It returns nil when this replica no longer
+// leads, ErrTransfer if nobody took over within an election timeout, and ErrNotLeading if it did not lead. If ctx ends first the
+// attempt goes on and may still succeed. Meanwhile proposals wait.
+func (l *Log) Transfer(ctx context.Context, to uint64) error {
+	t := transfer{to: to, done: make(chan error, 1)}
+	if !l.put(func(in *inbox) { in.transfers = append(in.transfers, t) }) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.ended
+	}
+	select {
+	case err := <-t.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// begin starts a transfer; its outcome is settled at the end of a turn.
+func (l *Log) begin(t transfer) {
+	if err := l.core.Transfer(t.to); err != nil {
+		t.done <- err
+		return
+	}
+	l.transfers = append(l.transfers, t)
+}
+
+// settle answers the transfers that have an outcome.
+func (l *Log) settle() {
+	if len(l.transfers) == 0 || l.core.Role().Leading && l.core.Transferring() {
+		return
+	}
+	var err error
+	if l.core.Role().Leading {
+		err = ErrTransfer
+	}
+	for _, t := range l.transfers {
+		t.done <- err
+	}
+	l.transfers = nil
+}

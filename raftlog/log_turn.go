@@ -1,0 +1,224 @@
+package raftlog
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must leave and ticks must pass.
+const turnRoundsMax = 32
+
+// place says whose code the owner is running, so that a panic can be named.
+type place uint8
+
+const (
+	inRaft place = iota
+	inApplier
+	inStore
+)
+
+// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save. It is woken by the inbox and by one
+// timer, the next tick. A panic of anything that it calls ends the replica and nothing else.
+func (l *Log) own() {
+	var err error
+	defer close(l.owner)
+	defer func() { l.end(err) }()
+	defer func() {
+		if p := recover(); p != nil {
+			err = l.panicked(p)
+		} else if err == nil {
+			err = l.panicked("the goroutine was ended from within")
+		}
+	}()
+	timer := time.NewTimer(l.cfg.Tick)
+	defer timer.Stop()
+	for {
+		fired := false
+		select {
+		case <-l.wake:
+		case <-timer.C:
+			fired = true
+		}
+		// Whoever can run now adds to this turn: the cheapest way to large batches, and free for a lone caller.
+		runtime.Gosched()
+		in, closed := l.swap()
+		if closed {
+			err = ErrClosed
+			return
+		}
+		if err = l.turn(in); err != nil {
+			return
+		}
+		if fired {
+			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))
+		}
+	}
+}
+
+// turn handles all that has arrived and carries out what follows from it.
+func (l *Log) turn(in *inbox) error {
+	taken := len(in.batches) + l.core.Queued()
+	if err := l.feed(in); err != nil {
+		return err
+	}
+	in.empty()
+	l.core.Tick(l.cfg.Clock.Now())
+	idle := false
+	for range turnRoundsMax {
+		out := l.core.Turn()
+		if idle = out.Idle(); idle {
+			break
+		}
+		if err := l.carry(&out); err != nil {
+			return err
+		}
+	}
+	if !idle {
+		l.kick()
+	}
+	if len(l.out) > 0 {
+		l.cfg.Send(l.out)
+		l.out, l.called = nil, true
+	}
+	if l.called {
+		l.where = inApplier
+		l.cfg.Applier.TurnEnd()
+		l.where, l.called = inRaft, false
+	}
+	l.settle()
+	l.publish(taken)
+	return nil
+}
+
+// feed gives the core its inputs. Messages come before time, so that a replica that was stalled hears what waits before it counts the silence.
+func (l *Log) feed(in *inbox) error {
+	if in.storeErr != nil {
+		return in.storeErr
+	}
+	if in.stored {
+		l.core.Stored()
+	}
+	for _, m := range in.messages {
+		l.core.Step(m)
+	}
+	for _, id := range in.unreachable {
+		l.core.Unreachable(id)
+	}
+	for _, r := range in.reports {
+		l.core.SnapshotSent(r.to, r.term, r.ok)
+	}
+	if in.campaign {
+		l.core.Campaign()
+	}
+	for _, t := range in.transfers {
+		l.begin(t)
+	}
+	for _, r := range in.rounds {
+		l.core.Confirm(r.term, r.round)
+	}
+	start := 0
+	for _, b := range in.bounds {
+		l.core.Propose(b.term, in.batches[start:b.end])
+		start = b.end
+	}
+	return nil
+}
+
+// carry carries out one output, in the order that its fields ask for. Messages are gathered until the end of the turn: one frame for each peer.
+func (l *Log) carry(out *Output) error {
+	if out.Failed != nil {
+		return out.Failed
+	}
+	for i := range out.Events {
+		if err := l.event(&out.Events[i]); err != nil {
+			return err
+		}
+	}
+	if out.TakeSnapshot {
+		l.where = inApplier
+		state, err := l.cfg.Applier.Snapshot()
+		l.where = inRaft
+		if err != nil {
+			return fmt.Errorf("%w: taking a snapshot: %w", ErrBroken, err)
+		}
+		l.core.Snapshotted(state)
+	}
+	l.out = append(l.out, out.Messages...)
+	for _, m := range out.Snapshots {
+		l.sendSnapshot(m)
+	}
+	if out.Save == nil {
+		return nil
+	}
+	if !l.cfg.Store.Volatile() {
+		l.saves <- *out.Save // never blocks: the core hands out one at a time
+		return nil
+	}
+	l.where = inStore
+	err := l.cfg.Store.Save(*out.Save)
+	l.where = inRaft
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	l.core.Stored()
+	return nil
+}
+
+// event is one call of the Applier.
+func (l *Log) event(e *Event) error {
+	l.where, l.called = inApplier, true // if the call panics it stays so
+	a := l.cfg.Applier
+	switch e.Kind {
+	case RoleChanged:
+		a.Role(e.Role)
+	case Applied:
+		if err := a.Apply(e.Index, e.Term, e.Data); err != nil {
+			return fmt.Errorf("%w: entry %d of term %d: %w", ErrBroken, e.Index, e.Term, err)
+		}
+	case LeadBegins:
+		l.cfg.Logger.Info("leading", "term", e.Term)
+		a.Leads(e.Term)
+	case RoundDone:
+		a.Confirmed(e.Term, e.Round)
+	case Restored:
+		if err := a.Restore(e.Index, e.Term, e.Data); err != nil {
+			return fmt.Errorf("%w: restoring the snapshot at %d: %w", ErrBroken, e.Index, err)
+		}
+	}
+	l.where = inRaft
+	return nil
+}
+
+// sendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is reported: raft waits for one.
+func (l *Log) sendSnapshot(m *raftpb.Message) {
+	to, term := m.GetTo(), m.GetTerm()
+	l.called = true
+	l.cfg.SendSnapshot(m, func(ok bool) {
+		l.put(func(in *inbox) { in.reports = append(in.reports, snapshotReport{to, term, ok}) })
+	})
+}
+
+// publish makes the status readable and gives back the room of the batches that have left the queue or were thrown away. taken is what this turn began with.
+func (l *Log) publish(taken int) {
+	st := l.core.Status()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st.Dropped = l.status.Dropped
+	l.status = st
+	l.queued -= taken - st.Queued
+}
+
+// panicked says what a panic on the owner goroutine means.
+func (l *Log) panicked(p any) error {
+	kind := ErrPanic
+	switch l.where {
+	case inApplier:
+		kind = fmt.Errorf("%w: %w", ErrBroken, ErrPanic)
+	case inStore:
+		kind = fmt.Errorf("%w: %w", ErrStorage, ErrPanic)
+	}
+	return fmt.Errorf("%w: %w", kind, l.cause(p))
+}

@@ -1,0 +1,49 @@
+package raftlog
+
+import "go.etcd.io/raft/v3/raftpb"
+
+// MemoryStore is a Store that lasts as long as the process. It is the default of mortise: a lock lives no longer than its holder's session, so
+// that nothing is held when every instance is gone. A replica whose process ends has lost its data and must not come back under its raft ID.
+//
+// Close keeps what is stored, so that a test can start a Log on it again.
+type MemoryStore struct {
+	state State
+}
+
+// NewMemoryStore returns an empty store.
+func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
+
+// Volatile reports true: Save waits for nothing.
+func (s *MemoryStore) Volatile() bool { return true }
+
+// Close does nothing.
+func (s *MemoryStore) Close() error { return nil }
+
+// Load returns what has been saved. The slice of entries is the caller's.
+func (s *MemoryStore) Load() (State, error) {
+	st := s.state
+	st.Entries = append([]*raftpb.Entry(nil), st.Entries...)
+	return st, nil
+}
+
+// Save keeps the batch. It fails only for a gap in the log, which would be a fault of its caller.
+func (s *MemoryStore) Save(b Batch) error {
+	st := s.state
+	if b.Identity != nil {
+		st.Identity = *b.Identity
+	}
+	if b.HardState != nil {
+		st.HardState = b.HardState
+	}
+	if b.Snapshot != nil {
+		st.Entries = behind(st.Entries, b.Snapshot.GetMetadata())
+		st.Snapshot = b.Snapshot
+	}
+	entries, err := splice(st.Entries, st.Snapshot.GetMetadata().GetIndex(), b.Entries)
+	if err != nil {
+		return err
+	}
+	st.Entries = entries
+	s.state = st
+	return nil
+}

@@ -1,0 +1,216 @@
+package raftlog
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+const (
+	testGroup = 77
+	testTick  = 10 * time.Millisecond
+)
+
+var quiet = textLogger(io.Discard)
+
+func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// replica is one Core of a run, with its disk and its state machine.
+type replica struct {
+	c       *cluster
+	id      uint64
+	core    *Core
+	store   *MemoryStore // what is durable
+	save    *Batch       // handed out, not durable: lost by a crash
+	now     clock.Time
+	machine machine
+	role    Role
+	leading uint64            // term of LeadBegins, 0: not yet in this term
+	asked   map[uint64]uint64 // round -> highest index that was committed when it was asked for
+	done    []uint64          // rounds confirmed, in order
+	number  uint64            // batches accepted in role.Term
+	taken   int               // snapshots
+	failed  error
+}
+
+// start begins a life from what is durable.
+func (r *replica) start() {
+	st, err := r.store.Load()
+	if err != nil {
+		r.c.t.Fatal(err)
+	}
+	cfg := r.c.config
+	cfg.State, cfg.Now = st, r.now
+	core, err := NewCore(cfg)
+	if err != nil {
+		r.c.t.Fatalf("replica %d: %v", r.id, err)
+	}
+	r.core, r.save, r.machine, r.role, r.leading, r.failed = core, nil, machine{}, Role{}, 0, nil
+	r.asked = map[uint64]uint64{}
+	r.turn()
+}
+
+// crash ends a life: what was not durable is gone, unless the disk had just written it.
+func (r *replica) crash(written bool) {
+	if written && r.save != nil {
+		r.stored()
+	}
+	r.core, r.save = nil, nil
+	r.c.trace("crash %d %v", r.id, written)
+}
+
+// stored makes the outstanding save durable without telling the core.
+func (r *replica) stored() {
+	if err := r.store.Save(*r.save); err != nil {
+		r.c.check.fault("replica %d: %v", r.id, err)
+	}
+	r.save = nil
+}
+
+// turn carries out outputs until there are none. Messages go to the network, a save waits until sync.
+func (r *replica) turn() {
+	for range 1000 {
+		out := r.core.Turn()
+		if out.Idle() {
+			return
+		}
+		if out.Failed != nil {
+			r.failed = out.Failed
+			r.crash(false)
+			return
+		}
+		for _, e := range out.Events {
+			r.event(e)
+		}
+		if out.TakeSnapshot {
+			r.taken++
+			r.core.Snapshotted(r.machine.snapshot())
+		}
+		for _, m := range out.Messages {
+			r.leaves(m)
+			r.c.send(m)
+		}
+		for _, m := range out.Snapshots {
+			r.c.sendSnapshot(m)
+		}
+		if out.Save != nil {
+			if r.save != nil {
+				r.c.check.fault("replica %d was handed a second save", r.id)
+			}
+			r.save = out.Save
+		}
+	}
+	r.c.check.fault("replica %d never becomes idle", r.id)
+}
+
+// sync finishes the outstanding save.
+func (r *replica) sync() {
+	r.stored()
+	r.core.Stored()
+	r.turn()
+}
+
+// leaves is the test double that fails if a promise leaves before what it rests on is durable.
+func (r *replica) leaves(m *raftpb.Message) {
+	st := r.store.state
+	last := st.Snapshot.GetMetadata().GetIndex()
+	if n := len(st.Entries); n > 0 {
+		last = st.Entries[n-1].GetIndex()
+	}
+	switch m.GetType() {
+	case raftpb.MsgVoteResp:
+		term, vote := st.HardState.GetTerm(), st.HardState.GetVote()
+		if !m.GetReject() && (term < m.GetTerm() || term == m.GetTerm() && vote != m.GetTo()) {
+			r.c.check.fault("replica %d: vote for %d in term %d left before it was durable", r.id, m.GetTo(), m.GetTerm())
+		}
+	case raftpb.MsgAppResp:
+		if !m.GetReject() && (last < m.GetIndex() || st.HardState.GetTerm() < m.GetTerm()) {
+			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
+		}
+	}
+}
+
+func (r *replica) event(e Event) {
+	k := r.c.check
+	r.c.trace("event %d %d %d %d %d %x %v", r.id, e.Kind, e.Index, e.Term, e.Round, e.Data, e.Role)
+	switch e.Kind {
+	case RoleChanged:
+		k.role(r.id, e.Role)
+		if e.Role.Term != r.role.Term || e.Role.Leading != r.role.Leading {
+			r.leading, r.number, r.asked = 0, 0, map[uint64]uint64{}
+		}
+		r.role = e.Role
+	case Applied:
+		r.applied(e)
+	case LeadBegins:
+		if !r.role.Leading || r.role.Term != e.Term || r.leading != 0 {
+			k.fault("replica %d: lead of term %d begins in %v", r.id, e.Term, r.role)
+		}
+		for index, entry := range k.entries {
+			if entry.term < e.Term && index > r.machine.index {
+				k.fault("replica %d leads term %d without having applied entry %d of term %d", r.id, e.Term, index, entry.term)
+			}
+		}
+		r.leading = e.Term
+	case RoundDone:
+		committed, ok := r.asked[e.Round]
+		if !ok || e.Term != r.role.Term || r.leading != e.Term {
+			k.fault("replica %d: round %d of term %d was confirmed and not asked for in %v", r.id, e.Round, e.Term, r.role)
+		}
+		if r.machine.index < committed {
+			k.fault("replica %d: round %d was confirmed at %d when %d had been committed before", r.id, e.Round, r.machine.index, committed)
+		}
+		delete(r.asked, e.Round)
+		r.done = append(r.done, e.Round)
+	case Restored:
+		r.machine.restore(e.Data)
+		if seen, ok := k.entries[r.machine.index]; ok && seen.state != r.machine.state {
+			k.fault("replica %d was restored to another state at %d", r.id, r.machine.index)
+		}
+	}
+}
+
+func (r *replica) applied(e Event) {
+	last := r.store.state.Snapshot.GetMetadata().GetIndex()
+	if n := len(r.store.state.Entries); n > 0 {
+		last = r.store.state.Entries[n-1].GetIndex()
+	}
+	if e.Index > last {
+		r.c.check.fault("replica %d applied %d when %d was durable", r.id, e.Index, last)
+	}
+	if e.Index <= r.machine.index {
+		r.c.check.fault("replica %d applied %d after %d", r.id, e.Index, r.machine.index)
+	}
+	r.machine.apply(e.Index, e.Data)
+	r.c.check.applied(r.id, e.Index, e.Term, e.Data, r.machine.state)
+}
+
+// propose offers the next batch of the present term. term may lie, to see it refused.
+func (r *replica) propose() bool {
+	if !r.core.Propose(r.role.Term, batch{r.role.Term, r.number}.encode()) {
+		return false
+	}
+	r.number++
+	return true
+}
+
+func (r *replica) confirm(round uint64) {
+	if r.role.Leading {
+		r.asked[round] = r.c.check.last
+	}
+	r.core.Confirm(r.role.Term, round)
+}
+
+func newTestStore(t *testing.T, id uint64, voters []uint64) *MemoryStore {
+	t.Helper()
+	s := NewMemoryStore()
+	if err := Found(s, testGroup, id, voters, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

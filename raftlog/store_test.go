@@ -1,0 +1,15 @@
+package raftlog_test
+
+import (
+	"testing"
+
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/logtest"
+)
+
+func TestMemoryStore(t *testing.T) {
+	logtest.TestStore(t, func(*testing.T) func() raftlog.Store {
+		s := raftlog.NewMemoryStore()
+		return func() raftlog.Store { return s }
+	})
+}

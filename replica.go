@@ -1,0 +1,212 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// replica is what makes an instance a voter: one replica of the log, the state machine that it feeds, and the keeper of the sessions,
+// who is at work while this replica leads. It lives from the acceptance of a charter until the restart in place, the retirement of
+// the voter, or the end of the node.
+//
+// Its methods that implement raftlog.Applier run on the log's owner goroutine, which owns the fields marked so.
+type replica struct {
+	node  *Node
+	group uint64
+	id    uint64 // raft ID
+
+	started chan struct{} // closed when log is set
+	log     *raftlog.Log
+	keeper  *session.Keeper
+	ctx     context.Context // ends with the replica; bounds what it sends in the background
+	cancel  context.CancelFunc
+	once    sync.Once
+
+	machine *lockfsm.Machine // owned by the log's owner goroutine
+	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
+
+	role     atomic.Pointer[raftlog.Role]
+	allBound atomic.Bool // everybody on the charter's list is bound
+	born     atomic.Bool
+	counts   atomic.Pointer[lockfsm.Counts]
+}
+
+// newReplica founds this instance's replica of the group of a charter.
+func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
+	machine, err := lockfsm.New(lockfsm.Charter{
+		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
+		Limits: lockfsm.DefaultLimits(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var voters []uint64
+	for _, v := range c.Voters {
+		voters = append(voters, v.Raft)
+	}
+	store := raftlog.NewMemoryStore()
+	if err := raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil)); err != nil {
+		return nil, err
+	}
+	r := &replica{node: n, group: c.Group, id: id, machine: machine, started: make(chan struct{})}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.role.Store(&raftlog.Role{})
+	r.counts.Store(&lockfsm.Counts{})
+	r.keeper = session.NewKeeper(session.KeeperConfig{
+		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
+		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
+	})
+	log, err := raftlog.Start(raftlog.Config{
+		Group: c.Group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Logger: n.logger,
+	})
+	if err != nil {
+		r.keeper.Close()
+		r.cancel()
+		return nil, err
+	}
+	r.log = log
+	close(r.started)
+	return r, nil
+}
+
+// stop ends the replica for good and waits until nothing of it runs.
+func (r *replica) stop() {
+	r.once.Do(func() {
+		r.cancel()
+		if err := r.log.Close(); err != nil {
+			r.node.logger.Warn("the log did not close cleanly", "error", err)
+		}
+		r.keeper.Close()
+	})
+}
+
+// propose and confirm are called by the keeper, which is at work from the moment that the log is.
+func (r *replica) propose(term uint64, commands []byte) bool {
+	<-r.started
+	return r.log.Propose(term, commands)
+}
+
+func (r *replica) confirm(term, round uint64) {
+	<-r.started
+	r.log.Confirm(term, round)
+}
+
+// proposeBorn lets the leader of the tentative group propose Born once everybody is bound.
+func (r *replica) proposeBorn() {
+	if role := r.role.Load(); role.Leading && r.allBound.Load() && !r.born.Load() {
+		r.keeper.ProposeBorn(role.Term)
+	}
+}
+
+// Role implements raftlog.Applier.
+func (r *replica) Role(role raftlog.Role) {
+	r.role.Store(&role)
+	r.keeper.Role(session.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
+	r.node.leaderKnown(role.Leader != 0)
+}
+
+// Apply implements raftlog.Applier.
+func (r *replica) Apply(index, term uint64, batch []byte) error {
+	leading := r.role.Load().Leading
+	r.machine.ApplyEntry(index, term, batch, func(result lockfsm.Result) {
+		if leading {
+			r.keeper.Applied(result)
+		}
+	})
+	r.noticeBirth()
+	return r.machine.Failed()
+}
+
+// noticeBirth tells the cluster once that the group is born, and begins to count the grace.
+func (r *replica) noticeBirth() {
+	if !r.born.Load() && r.machine.Born() {
+		r.bornAt = r.node.env.clock.Now()
+		r.born.Store(true)
+		r.node.cluster().BornApplied(r.group)
+	}
+}
+
+// Leads implements raftlog.Applier.
+func (r *replica) Leads(term uint64) {
+	r.keeper.Leads(session.Leadership{
+		Term: term, Sessions: r.machine.Sessions(), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
+		Grace: r.machine.Charter().Grace,
+	})
+	r.proposeBorn()
+}
+
+// Confirmed implements raftlog.Applier.
+func (r *replica) Confirmed(term, round uint64) { r.keeper.Confirmed(term, round) }
+
+// Snapshot implements raftlog.Applier.
+func (r *replica) Snapshot() ([]byte, error) { return r.machine.Snapshot(nil), nil }
+
+// Restore implements raftlog.Applier.
+func (r *replica) Restore(_, _ uint64, state []byte) error {
+	machine, err := lockfsm.Restore(state)
+	if err != nil {
+		return err
+	}
+	r.machine = machine
+	r.noticeBirth()
+	return machine.Failed()
+}
+
+// TurnEnd implements raftlog.Applier.
+func (r *replica) TurnEnd() {
+	counts := r.machine.Counts()
+	r.counts.Store(&counts)
+}
+
+// Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter.
+func (r *replica) Retired(err error) {
+	r.node.spawn(func() { r.node.retire(r, err) })
+}
+
+// send hands raft's messages to the transport, one frame for each replica.
+func (r *replica) send(messages []*raftpb.Message) {
+	<-r.started
+	for len(messages) > 0 {
+		to := messages[0].GetTo()
+		var mine, others []*raftpb.Message
+		for _, m := range messages {
+			if m.GetTo() == to {
+				mine = append(mine, m)
+			} else {
+				others = append(others, m)
+			}
+		}
+		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
+			r.log.Unreachable(to)
+		}
+		messages = others
+	}
+}
+
+func (r *replica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
+	sending := r.node.spawn(func() {
+		ctx, cancel := context.WithTimeout(r.ctx, snapshotTimeout)
+		defer cancel()
+		err := r.node.port.SendSnapshot(ctx, r.node.peer(m.GetTo()), m)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			r.node.logger.Warn("a snapshot did not reach a voter; it is sent again", "voter", fmt.Sprintf("%016x", m.GetTo()), "error", err)
+		}
+		done(err == nil)
+	})
+	if !sending {
+		done(false)
+	}
+}

@@ -1,0 +1,112 @@
+package session
+
+import (
+	"fmt"
+)
+
+// check verifies the invariants of a client core.
+func (c *ClientCore) check() error {
+	waiting, held, freeing, open, keyBytes, tries := 0, 0, 0, 0, 0, 0
+	count := func(e *entry) error {
+		if r := e.req; r != nil {
+			if r.entry != e {
+				return fmt.Errorf("entry %d: its request has another entry", e.number)
+			}
+			switch r.stage {
+			case stageWaiting:
+				waiting++
+				keyBytes += len(r.Key)
+				if r.Try {
+					tries++
+				}
+			case stageHeld:
+				held++
+			case stageReleasing:
+				if !e.freeing {
+					return fmt.Errorf("entry %d is being released and not freeing", e.number)
+				}
+			default:
+				return fmt.Errorf("entry %d belongs to a request at stage %d", e.number, r.stage)
+			}
+		} else if !e.freeing {
+			return fmt.Errorf("entry %d is nobody's and not freeing", e.number)
+		}
+		if e.freeing {
+			freeing++
+		}
+		open += e.open
+		return nil
+	}
+	last := uint64(0)
+	for e := c.unsent.head; e != nil; e = e.next {
+		if err := count(e); err != nil {
+			return err
+		}
+		if e.number != 0 || e.order <= last || e.freeing {
+			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.order, last)
+		}
+		last = e.order
+	}
+	last, size := 0, 0
+	for e := c.sent.head; e != nil; e = e.next {
+		if err := count(e); err != nil {
+			return err
+		}
+		if uint64(e.number) <= last || c.byNumber[e.number] != e || e.number >= c.number {
+			return fmt.Errorf("sent entry %d after %d, next %d", e.number, last, c.number)
+		}
+		last = uint64(e.number)
+		size++
+	}
+	if size != c.sent.size || size != len(c.byNumber) {
+		return fmt.Errorf("%d sent entries, counted as %d, %d by number", size, c.sent.size, len(c.byNumber))
+	}
+	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes || tries != c.tries {
+		return fmt.Errorf("waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, tries %d %d",
+			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
+	}
+	for _, e := range c.frees {
+		if !e.due || !e.freeing || c.byNumber[e.number] != e {
+			return fmt.Errorf("entry %d among the due ones: %+v", e.number, e)
+		}
+	}
+	return nil
+}
+
+// check verifies the invariants of a keeper core.
+func (k *KeeperCore) check() error {
+	attachments, opens, queued, expiring := 0, 0, 0, 0
+	for i, p := range k.roll {
+		if p.place != i || k.peers[p.id] != p {
+			return fmt.Errorf("peer %d at place %d has place %d", p.id, i, p.place)
+		}
+		attachments += len(p.attachments)
+		opens += p.opens
+		queued += p.queued
+		for _, a := range p.attachments {
+			if k.attachments[a.session] != a || a.over || a.peer != p {
+				return fmt.Errorf("peer %d: attachment %+v is not the session's", p.id, a)
+			}
+			if s := k.sessions[a.session]; a.live && (s == nil || s.epoch != a.epoch) {
+				return fmt.Errorf("attachment %d of %d is live, the session is %+v", a.epoch, a.session, s)
+			}
+		}
+		if len(p.attachments)+p.opens+p.queued+len(p.owed) == 0 && !p.isTouched {
+			return fmt.Errorf("peer %d is kept for nothing", p.id)
+		}
+	}
+	sum := 0
+	for _, p := range k.queue {
+		sum += len(p.bytes)
+	}
+	for _, s := range k.sessions {
+		if s.expiring {
+			expiring++
+		}
+	}
+	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued || expiring != k.expiring || len(k.roll) != len(k.peers) {
+		return fmt.Errorf("attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, peers %d %d",
+			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring, len(k.roll), len(k.peers))
+	}
+	return nil
+}

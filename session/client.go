@@ -1,0 +1,410 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// ClientConfig is what a Client needs. All fields are required except Logger; without one nothing is logged.
+type ClientConfig struct {
+	Clock clock.Clock
+	TTL   time.Duration // the lease to ask for; the group may shorten it
+	// Send hands one frame to the transport. It must not block and owns the bytes afterwards. An error says that the frame will not be
+	// sent: no link, or its queue is full. It is called by the client's goroutine only, and may call Receive and Down.
+	Send func(to Target, renewals, commands []byte) error
+	// Random fills its argument with random bytes. They become nonces, so two instances must never get the same ones.
+	Random func([]byte)
+	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called by the client's goroutine only.
+	Changed func(Phase)
+	Logger  *slog.Logger
+}
+
+// Client is an instance's end of its session. All methods are safe for concurrent use. One goroutine, started by NewClient and stopped
+// by Close, owns the core; the others append to its inbox and wake it.
+type Client struct {
+	config   ClientConfig
+	deadline atomic.Int64 // of all holds; a clock.Time, published by the goroutine
+	slots    sync.Pool    // of chan struct{} with one slot
+	wake     chan struct{}
+	ended    chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex // guards what follows; never held while waiting
+	inbox  []clientInput
+	closed bool
+	status ClientStatus
+
+	// The goroutine's own.
+	core    *ClientCore
+	spare   []clientInput
+	waiting []*waiter // for a state of the client
+	closing []*waiter // for the end of the session
+}
+
+type inputKind uint8
+
+const (
+	inputAcquire inputKind = iota
+	inputCancel
+	inputRelease
+	inputExpired // Err found the hold expired before the goroutine did
+	inputReceive
+	inputDown
+	inputTargets
+	inputRebind
+	inputLeaving
+	inputWait
+	inputCloseSession
+	inputForget // a waiter has left
+)
+
+// clientInput is one thing that happened to a client.
+type clientInput struct {
+	kind    inputKind
+	hold    *Hold
+	peer    Peer
+	bytes   []byte
+	targets []Target
+	waiter  *waiter
+}
+
+// waiter is a call that waits for something other than a lock.
+type waiter struct {
+	done   func(ClientStatus) bool // whether the wait is over; nil for the end of the session
+	result chan error              // one slot
+}
+
+// NewClient starts a client. It does nothing before Rebind. The caller must Close it.
+func NewClient(config ClientConfig) *Client {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c.core = NewClientCore(config.Clock.Now(), config.TTL)
+	go c.run()
+	return c
+}
+
+// post puts an input into the inbox. It reports false if the client is closed.
+func (c *Client) post(in clientInput) bool {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return false
+	}
+	c.inbox = append(c.inbox, in)
+	c.mu.Unlock()
+	c.rouse()
+	return true
+}
+
+func (c *Client) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Rebind begins a new life of the instance: when it takes part in a group for the first time, and at every restart in place. Locks held
+// so far are lost, calls that wait are asked anew under a session that is opened with the given record, an opaque description of this
+// instance. The client keeps both slices.
+func (c *Client) Rebind(record []byte, targets []Target) {
+	c.post(clientInput{kind: inputRebind, bytes: record, targets: targets})
+}
+
+// SetTargets names the voters, any of whom is asked who leads. The client keeps the slice.
+func (c *Client) SetTargets(targets []Target) {
+	c.post(clientInput{kind: inputTargets, targets: targets})
+}
+
+// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes belong to the client afterwards.
+func (c *Client) Receive(from Peer, replies []byte) {
+	c.post(clientInput{kind: inputReceive, peer: from, bytes: replies})
+}
+
+// Down says that the last stream to a peer has ended, or that none could be opened; behind everything received from it. It does not
+// block.
+func (c *Client) Down(peer Peer) { c.post(clientInput{kind: inputDown, peer: peer}) }
+
+// Leaving tells the group that this instance is about to leave, now and after every new attachment.
+func (c *Client) Leaving() { c.post(clientInput{kind: inputLeaving}) }
+
+// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with an error that is
+// ctx's and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
+// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, and for try a *HeldError, ErrInGrace and ErrNoLeader.
+func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("session: lock %q: %w", key, contextError(ctx))
+	}
+	h := &Hold{client: c, key: key, ready: c.slot()}
+	h.req = Request{Key: key, Try: try, Caller: h}
+	if !c.post(clientInput{kind: inputAcquire, hold: h}) {
+		return nil, ErrClosed
+	}
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+		c.post(clientInput{kind: inputCancel, hold: h})
+		return nil, fmt.Errorf("session: waiting for lock %q: %w", key, contextError(ctx))
+	}
+	c.slots.Put(h.ready)
+	h.ready = nil
+	if h.err != nil {
+		return nil, h.err
+	}
+	return h, nil
+}
+
+func (c *Client) slot() chan struct{} {
+	if s, ok := c.slots.Get().(chan struct{}); ok {
+		return s
+	}
+	return make(chan struct{}, 1)
+}
+
+// WaitAttached waits until the client is attached to a leader, which proves that the group can commit. It returns ctx's error or
+// ErrClosed if that ends first.
+func (c *Client) WaitAttached(ctx context.Context) error {
+	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Phase == Attached })
+}
+
+// WaitReady waits until the client is attached and the group is past its grace, so that a free lock is granted at once. Errors as with
+// WaitAttached.
+func (c *Client) WaitReady(ctx context.Context) error {
+	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Phase == Attached && !s.Grace })
+}
+
+// WaitReleased waits until no lock is held. Errors as with WaitAttached.
+func (c *Client) WaitReleased(ctx context.Context) error {
+	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Held == 0 })
+}
+
+// CloseSession ends the session in the group at once, rather than with its lease, and waits for that. It refuses with ErrStillHeld
+// while a lock is held. Calls that wait end with ErrClosed, later ones get it. Without a leader it waits for one as long as ctx allows.
+func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
+
+func (c *Client) wait(ctx context.Context, kind inputKind, done func(ClientStatus) bool) error {
+	w := &waiter{done: done, result: make(chan error, 1)}
+	if !c.post(clientInput{kind: kind, waiter: w}) {
+		return ErrClosed
+	}
+	select {
+	case err := <-w.result:
+		return err
+	case <-ctx.Done():
+		c.post(clientInput{kind: inputForget, waiter: w})
+		return fmt.Errorf("session: waiting for the group: %w", contextError(ctx))
+	}
+}
+
+// Status describes the client. The state of the lease is that of the moment of the call.
+func (c *Client) Status() ClientStatus {
+	c.mu.Lock()
+	s := c.status
+	c.mu.Unlock()
+	s.Lease = lease{ttl: s.TTL, sent: s.Renewed}.state(c.config.Clock.Now())
+	return s
+}
+
+// Close stops the client and waits for its goroutine. Calls that wait end with ErrClosed, held locks are lost to their holders. It does
+// not close the session, because code that holds locks may still run: the group frees them when the lease ends. Idempotent.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.rouse()
+	<-c.ended
+}
+
+// run is the goroutine that owns the core, the waiters and the publishing of the deadline. It waits for an input or for the core's next
+// deadline, whichever comes first.
+func (c *Client) run() {
+	defer close(c.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.wake:
+		case <-timer.C:
+		}
+		runtime.Gosched() // let everybody who is about to post do so: one turn then serves them all
+		more, open := c.turn()
+		if !open {
+			return
+		}
+		if more {
+			c.rouse()
+		}
+		if next := c.core.Next(); next != 0 {
+			// At least a millisecond, so that a deadline which a turn could not meet never becomes a loop.
+			timer.Reset(max(next.Sub(c.config.Clock.Now()), time.Millisecond))
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+// turn takes in what has arrived and carries out what the core wants. It reports whether there is more to send, and whether the client
+// is still open.
+func (c *Client) turn() (more, open bool) {
+	c.mu.Lock()
+	inbox, closed := c.inbox, c.closed
+	c.inbox = c.spare
+	c.mu.Unlock()
+	c.giveNonce()
+	now := c.config.Clock.Now()
+	for i := range inbox {
+		c.take(now, &inbox[i])
+		inbox[i] = clientInput{}
+	}
+	c.spare = inbox[:0]
+	if closed {
+		c.core.Stop()
+		c.finish(c.core.Flush(now))
+		c.answer(&c.waiting, ErrClosed)
+		c.answer(&c.closing, ErrClosed)
+		return false, false
+	}
+	c.giveNonce()
+	c.core.Tick(now)
+	out := c.core.Flush(now)
+	c.finish(out)
+	if len(out.Renewals)+len(out.Commands) > 0 {
+		if err := c.config.Send(out.To, out.Renewals, out.Commands); err != nil {
+			c.core.SendFailed(c.config.Clock.Now())
+		}
+	}
+	c.answerDone()
+	if c.core.Closed() {
+		c.answer(&c.closing, nil)
+		c.answer(&c.waiting, ErrClosed)
+	}
+	return out.More, true
+}
+
+func (c *Client) giveNonce() {
+	if c.core.WantsNonce() {
+		var n lockfsm.Nonce
+		c.config.Random(n[:])
+		c.core.GiveNonce(n)
+	}
+}
+
+// take feeds one input to the core.
+func (c *Client) take(now clock.Time, in *clientInput) {
+	switch in.kind {
+	case inputAcquire:
+		c.core.Acquire(now, &in.hold.req)
+	case inputCancel, inputExpired:
+		c.core.Cancel(now, &in.hold.req)
+	case inputRelease:
+		if !c.core.Release(now, &in.hold.req) {
+			in.hold.settle(ErrLost) // it was lost before the release arrived here
+		}
+	case inputReceive:
+		c.core.Receive(now, in.peer, in.bytes)
+	case inputDown:
+		c.core.Down(now, in.peer)
+	case inputTargets:
+		c.core.SetTargets(now, in.targets)
+	case inputRebind:
+		c.core.Rebind(now, in.bytes, in.targets)
+	case inputLeaving:
+		c.core.Leaving()
+	case inputWait:
+		c.waiting = append(c.waiting, in.waiter)
+	case inputCloseSession:
+		if err := c.core.CloseSession(now); err != nil {
+			in.waiter.result <- err
+			return
+		}
+		c.closing = append(c.closing, in.waiter)
+	case inputForget:
+		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
+	}
+}
+
+func without(all []*waiter, w *waiter) []*waiter {
+	for i := range all {
+		if all[i] == w {
+			return append(all[:i], all[i+1:]...)
+		}
+	}
+	return all
+}
+
+// answerDone answers the waiters whose state has come.
+func (c *Client) answerDone() {
+	if len(c.waiting) == 0 {
+		return
+	}
+	status := c.core.Status(c.config.Clock.Now())
+	var done []*waiter
+	for _, w := range c.waiting {
+		if w.done(status) {
+			done = append(done, w)
+		}
+	}
+	for _, w := range done {
+		c.waiting = without(c.waiting, w)
+	}
+	c.answer(&done, nil)
+}
+
+func (c *Client) answer(all *[]*waiter, err error) {
+	for i, w := range *all {
+		w.result <- err
+		(*all)[i] = nil
+	}
+	*all = (*all)[:0]
+}
+
+// finish carries out an output up to its frame, in the order that ClientOutput prescribes.
+func (c *Client) finish(out ClientOutput) {
+	for i := range out.Outcomes {
+		if o := &out.Outcomes[i]; o.Kind == OutcomeLost {
+			o.Request.Caller.(*Hold).end(o.Err)
+		}
+	}
+	c.deadline.Store(int64(out.Deadline))
+	c.publish()
+	for i := range out.Outcomes {
+		o := &out.Outcomes[i]
+		h := o.Request.Caller.(*Hold)
+		switch o.Kind {
+		case OutcomeGranted:
+			h.token = o.Token
+			h.ready <- struct{}{}
+		case OutcomeFailed:
+			h.err = o.Err
+			h.ready <- struct{}{}
+		case OutcomeReleased:
+			h.settle(o.Err)
+		}
+	}
+}
+
+// publish makes the state of the core visible to Status.
+func (c *Client) publish() {
+	status := c.core.Status(0)
+	c.mu.Lock()
+	before := c.status
+	c.status = status
+	c.mu.Unlock()
+	if status.Phase != before.Phase && c.config.Changed != nil {
+		c.config.Changed(status.Phase)
+	}
+	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
+		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl", status.TTL)
+	}
+	if status.Phase == Attached && before.Phase != Attached {
+		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))
+	}
+}

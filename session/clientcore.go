@@ -1,0 +1,209 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Bounds of a client, see "Limits" in the package comment.
+const (
+	maxUnfinished  = 65_536
+	maxKeyBytes    = 8 << 20   // of all waiting calls together
+	frameBytes     = 256 << 10 // of commands in one frame
+	windowBytes    = 1 << 20   // of commands that were sent and are not answered
+	maxLocalKey    = 4096      // longer keys are refused here, shorter ones by the group's own limit
+	requestBytes   = 64        // a command beside its key, generously
+	tryWithout     = 2 * time.Second
+	answerTime     = 500 * time.Millisecond
+	answerTTLParts = 6
+	waitFirst      = 50 * time.Millisecond
+	waitLongest    = 200 * time.Millisecond
+	settled        = 200 * time.Millisecond // an attachment that lasted this long was a good one
+	movesAtOnce    = 3
+)
+
+// ClientCore decides everything that a [Client] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
+// it inputs, each with the time, in any order; then call Flush, carry out what it returns, and call Tick at the latest at Next. It is
+// not safe for concurrent use. The simulation uses it without the shell.
+type ClientCore struct {
+	askTTL  time.Duration
+	record  []byte
+	bound   bool
+	targets []Target
+	cursor  int
+
+	phase    Phase
+	target   Target
+	askDue   bool // the question to target, Open or Attach, leaves with the next frame
+	pipeline bool // target is believed to lead: requests travel right behind Attach
+	retryAt  clock.Time
+	aim      Target // whom to ask at retryAt; zero: the next in turn
+	answerBy clock.Time
+	patience time.Duration
+	wait     time.Duration
+	moves    int        // changes of target without a wait
+	since    clock.Time // when this attachment was confirmed
+	orphaned clock.Time // since when there is no leader; zero while attached
+	term     uint64     // the highest that anybody named
+	attTerm  uint64     // of the present attachment
+	inGrace  bool       // the leader has said that the group is in its grace
+
+	session   lockfsm.SessionID
+	epoch     lockfsm.Epoch
+	number    lockfsm.Number // the next one to give
+	firstNew  lockfsm.Number // the first number that the last Attach did not cover
+	nonce     lockfsm.Nonce
+	nonceSent clock.Time // first sending; zero: not yet
+	spare     lockfsm.Nonce
+	lease     lease
+	renewals  renewals
+	renewAt   clock.Time
+	renewDue  bool
+
+	unsent   entryList
+	sent     entryList
+	byNumber map[lockfsm.Number]*entry
+	frees    []*entry // their commands are due
+	open     int      // bytes of unanswered commands
+	order    uint64
+	waiting  int
+	held     int
+	freeing  int
+	keyBytes int
+	tries    int
+
+	leaving      bool
+	leavingEpoch lockfsm.Epoch
+	closing      bool
+	closeEpoch   lockfsm.Epoch
+	closed       bool
+
+	outcomes []Outcome
+}
+
+// NewClientCore returns the core of a client that asks for leases of the given length. It does nothing before Rebind.
+func NewClientCore(now clock.Time, ttl time.Duration) *ClientCore {
+	c := &ClientCore{askTTL: ttl, number: 1, wait: waitFirst, orphaned: now, byNumber: make(map[lockfsm.Number]*entry)}
+	c.patience = c.answerTime()
+	return c
+}
+
+// Rebind begins a new life of the instance: every hold is lost, the session is forgotten, waiting calls will be asked anew under a
+// session that is opened with the given record. The core keeps record and targets.
+func (c *ClientCore) Rebind(now clock.Time, record []byte, targets []Target) {
+	c.begin(now)
+	if c.closed {
+		return
+	}
+	c.forgetSession(ErrLost)
+	c.record, c.targets, c.cursor, c.bound = record, targets, 0, true
+	c.term, c.attTerm, c.moves, c.wait = 0, 0, 0, waitFirst
+	c.patience = c.answerTime()
+	if c.closing {
+		c.finishClose()
+		return
+	}
+	c.seek(now, now, Target{})
+}
+
+// SetTargets replaces the voters to ask. The core keeps the slice.
+func (c *ClientCore) SetTargets(now clock.Time, targets []Target) {
+	c.begin(now)
+	c.targets, c.cursor = targets, 0
+	if c.phase == Seeking && c.bound && !c.closed && c.retryAt == 0 {
+		c.seek(now, now, Target{})
+	}
+}
+
+// WantsNonce reports whether the core needs a fresh nonce. The shell gives it one before the next Flush.
+func (c *ClientCore) WantsNonce() bool { return c.spare == lockfsm.Nonce{} }
+
+// GiveNonce hands over 16 random bytes, to be used for the next session.
+func (c *ClientCore) GiveNonce(n lockfsm.Nonce) { c.spare = n }
+
+// Tick lets time pass.
+func (c *ClientCore) Tick(now clock.Time) {
+	c.begin(now)
+	if c.closed {
+		return
+	}
+	switch c.phase {
+	case Seeking:
+		if c.retryAt != 0 && !now.Before(c.retryAt) {
+			c.askNext(now)
+		}
+	case Opening, Attaching:
+		if !c.askDue && !now.Before(c.answerBy) {
+			c.unanswered(now)
+		}
+	case Attached:
+		c.tickAttached(now)
+	}
+	if c.tries > 0 && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout {
+		c.failWaiting(true, ErrNoLeader)
+	}
+}
+
+// begin comes first in every input: holds whose deadline has passed are lost before anything else can be read as good news, so a
+// renewal that is acknowledged too late revives nothing.
+func (c *ClientCore) begin(now clock.Time) {
+	if c.held > 0 && !now.Before(c.lease.deadline()) {
+		c.loseAll()
+	}
+}
+
+// Next returns when Tick must be called at the latest, zero for never.
+func (c *ClientCore) Next() clock.Time {
+	var next clock.Time
+	consider := func(t clock.Time) {
+		if t != 0 && (next == 0 || t.Before(next)) {
+			next = t
+		}
+	}
+	if c.closed {
+		return 0
+	}
+	if c.held > 0 {
+		consider(c.lease.deadline())
+	}
+	if c.tries > 0 && c.orphaned != 0 {
+		consider(c.orphaned.Add(tryWithout))
+	}
+	switch c.phase {
+	case Seeking:
+		consider(c.retryAt)
+	case Opening, Attaching:
+		consider(c.answerBy)
+	case Attached:
+		consider(c.renewAt)
+		if oldest, ok := c.renewals.oldest(); ok {
+			consider(oldest.Add(c.patience))
+		}
+	}
+	return next
+}
+
+// Status describes the core.
+func (c *ClientCore) Status(now clock.Time) ClientStatus {
+	s := ClientStatus{
+		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now), Deadline: c.lease.deadline(),
+		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held,
+	}
+	if c.phase == Attached {
+		s.Leader, s.Grace = c.target, c.inGrace
+	}
+	return s
+}
+
+// answerTime is how long an unproven target is waited for.
+func (c *ClientCore) answerTime() time.Duration { return min(answerTime, c.ttl()/answerTTLParts) }
+
+// ttl is the TTL granted, or while there is none the TTL to ask for.
+func (c *ClientCore) ttl() time.Duration {
+	if c.lease.ttl != 0 {
+		return c.lease.ttl
+	}
+	return c.askTTL
+}

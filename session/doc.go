@@ -1,0 +1,2 @@
+// Package session holds both ends of a lease. (Being written.)
+package session

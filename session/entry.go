@@ -1,0 +1,125 @@
+package session
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Request is one call for a lock, from the call to its end. Whoever makes one fills in the exported fields and gives it to
+// [ClientCore.Acquire]; from then on it belongs to the core until an outcome ends it.
+type Request struct {
+	Key    string
+	Try    bool // never queue
+	Caller any  // for whoever made the request; the core only hands it back
+
+	stage stage
+	token lockfsm.Token
+	entry *entry     // what stands for the request in the group, or will; nil when over
+	order uint64     // its place among the calls of this client: it keeps it when it is asked anew
+	since clock.Time // when it was made
+}
+
+// stage says what a request's caller waits for.
+type stage uint8
+
+const (
+	stageWaiting   stage = iota + 1 // for an answer
+	stageHeld                       // for nothing: it holds the lock
+	stageReleasing                  // for the confirmation of its release
+	stageOver                       // nobody waits, and nothing is held
+)
+
+// entry is one numbered request as the group knows it. A request that is asked anew gets a new entry; the old one stays until it is
+// known to be gone from the group. Invariants: number == 0 as long as the entry is in the unsent queue; freeing entries were sent;
+// an entry that is not freeing has a request that waits or holds.
+type entry struct {
+	number lockfsm.Number
+	req    *Request
+	order  uint64
+	// freeing: nobody wants it any more. Its Release or Cancel is due, or sent, or left to the next Attach, which does not name it.
+	freeing bool
+	// due: its Release or Cancel leaves with the next frame.
+	due bool
+	// left is the epoch of the Attach that did not name it.
+	left lockfsm.Epoch
+	// seen is the epoch on which the group last said what has become of it.
+	seen lockfsm.Epoch
+	// asked is when its last command was sent.
+	asked clock.Time
+	// open is the size of a command that was sent on this attachment and is not answered; it counts against the window.
+	open int
+
+	prev, next *entry
+}
+
+// entryList is a list in ascending order, by place for the unsent queue and by number for what was sent. Being intrusive it needs no
+// allocation, and an entry leaves it from the middle at no cost.
+type entryList struct {
+	head, tail *entry
+	size       int
+}
+
+func (l *entryList) pushBack(e *entry) {
+	e.prev, e.next = l.tail, nil
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
+	}
+	l.tail = e
+	l.size++
+}
+
+// insert puts e behind all entries whose order is lower. It looks from the front, where requests that are asked anew belong.
+func (l *entryList) insert(e *entry) {
+	at := l.head
+	for at != nil && at.order < e.order {
+		at = at.next
+	}
+	if at == nil {
+		l.pushBack(e)
+		return
+	}
+	e.prev, e.next = at.prev, at
+	if at.prev == nil {
+		l.head = e
+	} else {
+		at.prev.next = e
+	}
+	at.prev = e
+	l.size++
+}
+
+func (l *entryList) remove(e *entry) {
+	if e.prev == nil {
+		l.head = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.tail = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next = nil, nil
+	l.size--
+}
+
+// merge puts entries, ascending by order, into the list in one pass.
+func (l *entryList) merge(entries []*entry) {
+	old := l.head
+	*l = entryList{}
+	for _, e := range entries {
+		for old != nil && old.order < e.order {
+			next := old.next
+			l.pushBack(old)
+			old = next
+		}
+		l.pushBack(e)
+	}
+	for old != nil {
+		next := old.next
+		l.pushBack(old)
+		old = next
+	}
+}

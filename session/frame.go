@@ -1,0 +1,157 @@
+package session
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// ClientOutput is what a client core wants done, in this order: mark the requests of OutcomeLost; publish Deadline; hand on the other
+// outcomes; send the frame. The order of the first two keeps a lost hold lost: whoever reads the new deadline finds the mark. The
+// deadline comes before the outcomes so that a granted hold is never born expired.
+type ClientOutput struct {
+	// Outcomes is valid until the next call of Flush.
+	Outcomes []Outcome
+	// Deadline is when all holds are lost unless a renewal is acknowledged before; zero without a session.
+	Deadline clock.Time
+	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh and belong to whoever sends them. If
+	// it cannot be sent, SendFailed must be called.
+	To                 Target
+	Renewals, Commands []byte
+	// More says that there is another frame to send at once.
+	More bool
+}
+
+// frame is a frame being written.
+type frame struct {
+	renewals, commands []byte
+	scratch            lockfsm.Command
+}
+
+// Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent now, so the clock must be read before.
+func (c *ClientCore) Flush(now clock.Time) ClientOutput {
+	out := ClientOutput{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
+	c.outcomes = c.outcomes[len(c.outcomes):]
+	var f frame
+	if c.askDue {
+		c.writeQuestion(now, &f)
+	}
+	if c.phase == Attached || c.phase == Attaching && c.pipeline {
+		out.More = c.writeCommands(now, &f)
+	}
+	if c.renewDue {
+		c.writeRenewal(now, &f)
+	}
+	out.To, out.Renewals, out.Commands = c.target, f.renewals, f.commands
+	return out
+}
+
+// writeQuestion writes the Open or Attach that begins an attachment.
+func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
+	c.askDue = false
+	if c.phase == Opening {
+		if c.nonceSent == 0 {
+			c.nonceSent = now
+		}
+		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
+		return
+	}
+	c.epoch++
+	c.firstNew = c.number
+	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number, Live: c.live(now)})
+	c.renewals.forget()
+	c.writeRenewal(now, f)
+}
+
+// live returns the numbers that somebody still wants, and marks the others as left out.
+func (c *ClientCore) live(now clock.Time) []lockfsm.Range {
+	var live []lockfsm.Range
+	c.open = 0
+	for e := c.sent.head; e != nil; e = e.next {
+		e.open, e.asked = 0, now
+		if e.freeing {
+			e.left = c.epoch
+			continue
+		}
+		if n := len(live); n > 0 && live[n-1].Last+1 == e.number {
+			live[n-1].Last = e.number
+			continue
+		}
+		live = append(live, lockfsm.Range{First: e.number, Last: e.number})
+	}
+	return live
+}
+
+func (c *ClientCore) writeRenewal(now clock.Time, f *frame) {
+	c.renewDue = false
+	c.renewAt = now.Add(c.lease.ttl / leaseRenewParts)
+	f.renewals = renewal{session: c.session, epoch: c.epoch, seq: c.renewals.next(now)}.append(f.renewals)
+}
+
+// writeCommands writes what is due on the attachment and fits: first what frees something, which no limit holds back but the size of
+// a frame, then requests, then the marks. It reports whether there is more to send at once.
+func (c *ClientCore) writeCommands(now clock.Time, f *frame) (more bool) {
+	done := 0
+	for _, e := range c.frees {
+		if len(f.commands) >= frameBytes {
+			break
+		}
+		kind := lockfsm.Release
+		if e.req == nil {
+			kind = lockfsm.Cancel // the same to the group; the log of a lock reads better
+		}
+		c.writeFor(now, f, e, lockfsm.Command{Kind: kind})
+		e.due = false
+		done++
+	}
+	c.frees = c.frees[:copy(c.frees, c.frees[done:])]
+	if len(c.frees) > 0 {
+		return true
+	}
+	if !c.lease.short(now) { // else a grant would only have to be given back
+		for c.unsent.head != nil && c.open < windowBytes {
+			if len(f.commands) >= frameBytes {
+				return true
+			}
+			c.writeRequest(now, f)
+		}
+	}
+	if c.leaving && c.leavingEpoch != c.epoch {
+		c.leavingEpoch = c.epoch
+		f.command(lockfsm.Command{Kind: lockfsm.Leaving, Session: c.session, Epoch: c.epoch})
+	}
+	if c.closing && c.closeEpoch != c.epoch {
+		c.closeEpoch = c.epoch
+		f.command(lockfsm.Command{Kind: lockfsm.Close, Session: c.session, Epoch: c.epoch})
+	}
+	return false
+}
+
+// writeRequest numbers the first unsent request and writes it. Only here is a number given, so what was never sent has none.
+func (c *ClientCore) writeRequest(now clock.Time, f *frame) {
+	e := c.unsent.head
+	c.unsent.remove(e)
+	e.number = c.number
+	c.number++
+	c.byNumber[e.number] = e
+	c.sent.pushBack(e)
+	c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Acquire, Key: e.req.Key, Try: e.req.Try})
+}
+
+// writeFor writes a command about an entry and opens the account for its answer.
+func (c *ClientCore) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
+	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
+	before := len(f.commands)
+	f.command(cmd)
+	size := len(f.commands) - before
+	e.asked = now
+	e.open += size
+	c.open += size
+}
+
+// answered closes the account of an entry.
+func (c *ClientCore) answered(e *entry) {
+	c.open -= e.open
+	e.open = 0
+}
+
+func (f *frame) command(cmd lockfsm.Command) { f.commands = cmd.Append(f.commands) }

@@ -1,0 +1,143 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Hold is a lock that was granted to one call of [Client.Acquire]. It is safe for concurrent use. It is not a sync.Locker, because it
+// can fail: see Err.
+//
+// What the goroutines share: over is set once and for all, before the client publishes a deadline that was extended after this hold
+// had been lost. So whoever reads the new deadline finds the mark, and no renewal can make a lost hold look held again.
+type Hold struct {
+	client *Client
+	key    string
+	token  lockfsm.Token
+	req    Request // the client's goroutine only
+
+	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
+	err   error         // the answer, set before ready; nil: granted
+
+	over     atomic.Bool // ended is set
+	mu       sync.Mutex  // guards what follows; never held while waiting
+	ended    error       // why it is no longer held
+	done     chan struct{}
+	released bool // Release was called
+	settled  chan struct{}
+	result   error // of Release, set before settled is closed
+}
+
+// Token returns the fencing token: every later grant of the same key has a higher one. It stays the same after the lock has ended.
+func (h *Hold) Token() lockfsm.Token { return h.token }
+
+// Key returns the key.
+func (h *Hold) Key() string { return h.key }
+
+// Err returns nil while the lock is held, ErrReleased after Release, and an error that is ErrLost once the lock is lost. It reads the
+// clock and does not trust that any timer has fired, so the first call that begins after a pause of the process tells the truth. An
+// error once returned stays.
+func (h *Hold) Err() error {
+	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
+	now := h.client.config.Clock.Now()
+	expired := int64(now) >= h.client.deadline.Load()
+	if h.over.Load() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.ended
+	}
+	if !expired {
+		return nil
+	}
+	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
+	// and its lock is to be given back even if nobody calls Release.
+	err := h.end(ErrLost)
+	h.client.post(clientInput{kind: inputExpired, hold: h})
+	return err
+}
+
+// end marks the hold as ended and returns why, which is an earlier reason if there is one.
+func (h *Hold) end(reason error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		h.ended = reason
+		h.over.Store(true)
+		if h.done != nil {
+			close(h.done)
+		}
+	}
+	return h.ended
+}
+
+// Done returns a channel that is closed when the lock is no longer held. It may be closed late, when the process is short of CPU time
+// or was stopped: Err is exact.
+func (h *Hold) Done() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done == nil {
+		h.done = make(chan struct{})
+		if h.ended != nil {
+			close(h.done)
+		}
+	}
+	return h.done
+}
+
+// Release gives the lock back. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,
+// whatever it returns, the handle holds nothing. It returns nil once the release is confirmed, an error that is ErrLost if the lock
+// was lost before, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
+// for the same confirmation.
+func (h *Hold) Release(ctx context.Context) error {
+	settled := h.startRelease()
+	select {
+	case <-settled:
+		return h.result
+	default:
+	}
+	select {
+	case <-settled:
+		return h.result
+	case <-ctx.Done():
+		return fmt.Errorf("session: lock %q is released, not yet confirmed: %w", h.key, contextError(ctx))
+	}
+}
+
+// startRelease starts the release if nobody has, and returns the channel that is closed when it is over.
+func (h *Hold) startRelease() <-chan struct{} {
+	h.mu.Lock()
+	if h.released {
+		defer h.mu.Unlock()
+		return h.settled
+	}
+	h.released = true
+	h.settled = make(chan struct{})
+	h.mu.Unlock()
+	if err := h.Err(); err != nil {
+		h.settle(err)
+	} else if err := h.end(ErrReleased); err != ErrReleased {
+		h.settle(err) // lost between the two lines
+	} else if !h.client.post(clientInput{kind: inputRelease, hold: h}) {
+		h.settle(ErrClosed)
+	}
+	return h.settled
+}
+
+// settle ends the wait of Release. It is called once.
+func (h *Hold) settle(err error) {
+	h.result = err
+	close(h.settled)
+}
+
+// contextError returns the reason why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

@@ -1,0 +1,293 @@
+package session
+
+import (
+	"bytes"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// inboxBytes bounds the client commands that wait for the keeper's goroutine.
+const inboxBytes = 64 << 20
+
+// KeeperConfig is what a Keeper needs. All fields are required except Logger. The functions are called by the keeper's goroutine only,
+// must not block, and may call the keeper's methods.
+type KeeperConfig struct {
+	Clock clock.Clock
+	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It owns the bytes afterwards. False: it
+	// will not be proposed.
+	Propose func(term uint64, commands []byte) bool
+	// Confirm asks for a round by which a quorum confirms our lead; Confirmed is called when it is done.
+	Confirm func(term, round uint64)
+	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the bytes afterwards. An error says that
+	// the frame will not be sent.
+	Reply      func(to Peer, replies []byte) error
+	WallUnixMS func() int64 // the wall clock, for people to read
+	Logger     *slog.Logger
+}
+
+// Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead redirect. All methods are safe for
+// concurrent use, do not block, and are carried out in the order of the calls. One goroutine, started by NewKeeper and stopped by Close,
+// owns the core; the others append to its inbox and wake it.
+type Keeper struct {
+	config KeeperConfig
+	wake   chan struct{}
+	ended  chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex // guards what follows; never held while waiting
+	inbox  keeperInbox
+	closed bool
+	status KeeperStatus
+
+	// The goroutine's own.
+	core  *KeeperCore
+	spare keeperInbox
+}
+
+// keeperInbox is what has happened to a keeper since its last turn. Results are copied into two slices that are used again, so a busy
+// leader does not allocate for them.
+type keeperInbox struct {
+	inputs  []keeperInput
+	results []lockfsm.Result
+	changes []lockfsm.Change
+	bytes   int // of commands
+}
+
+type keeperInputKind uint8
+
+const (
+	keeperReceive keeperInputKind = iota
+	keeperDropped
+	keeperDown
+	keeperRole
+	keeperLeads
+	keeperApplied
+	keeperConfirmed
+	keeperBorn
+)
+
+// keeperInput is one thing that happened to a keeper.
+type keeperInput struct {
+	kind               keeperInputKind
+	peer               Peer
+	renewals, commands []byte
+	term, round        uint64
+	from, to           int // results
+	role               *Role
+	leads              *Leadership
+}
+
+// NewKeeper starts a keeper that knows of no leader. The caller must Close it.
+func NewKeeper(config KeeperConfig) *Keeper {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go k.run()
+	return k
+}
+
+func (k *Keeper) post(in keeperInput) {
+	k.mu.Lock()
+	if !k.closed {
+		k.inbox.inputs = append(k.inbox.inputs, in)
+	}
+	k.mu.Unlock()
+	k.rouse()
+}
+
+func (k *Keeper) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Receive takes one frame of a peer, in the order in which they came. The bytes belong to the keeper afterwards.
+func (k *Keeper) Receive(from Peer, renewals, commands []byte) {
+	in := keeperInput{kind: keeperReceive, peer: from, renewals: renewals, commands: commands}
+	k.mu.Lock()
+	if k.inbox.bytes+len(commands) > inboxBytes {
+		in = keeperInput{kind: keeperDropped, peer: from}
+	}
+	if !k.closed {
+		k.inbox.inputs = append(k.inbox.inputs, in)
+		k.inbox.bytes += len(in.commands)
+	}
+	k.mu.Unlock()
+	k.rouse()
+}
+
+// Down says that the last stream to a peer has ended, behind everything received from it.
+func (k *Keeper) Down(peer Peer) { k.post(keeperInput{kind: keeperDown, peer: peer}) }
+
+// Role tells every change of term, leader or this voter's part.
+func (k *Keeper) Role(r Role) { k.post(keeperInput{kind: keeperRole, role: &r}) }
+
+// Leads tells that the first entry of the own term is applied, in order with Applied. The keeper keeps l.Sessions.
+func (k *Keeper) Leads(l Leadership) { k.post(keeperInput{kind: keeperLeads, leads: &l}) }
+
+// Confirmed tells that the round asked for by Confirm is done and that everything committed before it is applied, in order with
+// Applied.
+func (k *Keeper) Confirmed(term, round uint64) {
+	k.post(keeperInput{kind: keeperConfirmed, term: term, round: round})
+}
+
+// ProposeBorn asks the keeper to found the group, if it leads in the given term.
+func (k *Keeper) ProposeBorn(term uint64) { k.post(keeperInput{kind: keeperBorn, term: term}) }
+
+// Applied takes the results of applied commands, in the order of the log. They are copied before it returns.
+func (k *Keeper) Applied(results ...lockfsm.Result) {
+	if len(results) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.rouse()
+	defer k.mu.Unlock()
+	if k.closed {
+		return
+	}
+	b := &k.inbox
+	for i := range results {
+		b.results = append(b.results, b.copy(&results[i]))
+	}
+	if n := len(b.inputs); n > 0 && b.inputs[n-1].kind == keeperApplied {
+		b.inputs[n-1].to = len(b.results)
+		return
+	}
+	b.inputs = append(b.inputs, keeperInput{kind: keeperApplied, from: len(b.results) - len(results), to: len(b.results)})
+}
+
+// copy returns a result that does not point into the machine.
+func (b *keeperInbox) copy(r *lockfsm.Result) lockfsm.Result {
+	c := *r
+	c.States, c.Fired = b.copyChanges(r.States), b.copyChanges(r.Fired)
+	if r.Holder != nil {
+		h := *r.Holder
+		h.Record = bytes.Clone(h.Record)
+		c.Holder = &h
+	}
+	return c
+}
+
+func (b *keeperInbox) copyChanges(changes []lockfsm.Change) []lockfsm.Change {
+	if len(changes) == 0 {
+		return nil
+	}
+	from := len(b.changes)
+	b.changes = append(b.changes, changes...)
+	return b.changes[from:len(b.changes):len(b.changes)]
+}
+
+func (b *keeperInbox) reset() {
+	clear(b.inputs)
+	clear(b.results)
+	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
+}
+
+// Status describes the keeper.
+func (k *Keeper) Status() KeeperStatus {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.status
+}
+
+// Close stops the keeper and waits for its goroutine. Nobody is told anything. Idempotent.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.rouse()
+	<-k.ended
+}
+
+// run is the goroutine that owns the core. It waits for an input or for the core's next deadline, whichever comes first.
+func (k *Keeper) run() {
+	defer close(k.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.wake:
+		case <-timer.C:
+		}
+		runtime.Gosched() // let everybody who is about to post do so: one proposal then carries it all
+		if !k.turn() {
+			return
+		}
+		if next := k.core.Next(); next != 0 {
+			// At least a millisecond, so that a deadline which a turn could not meet never becomes a loop.
+			timer.Reset(max(next.Sub(k.config.Clock.Now()), time.Millisecond))
+		} else {
+			timer.Stop()
+		}
+	}
+}
+
+// turn takes in all that has arrived, then lets time pass, so that a session is never expired over a renewal that lies in the inbox.
+func (k *Keeper) turn() (open bool) {
+	k.mu.Lock()
+	in, closed := k.inbox, k.closed
+	k.inbox = k.spare
+	k.mu.Unlock()
+	if closed {
+		return false
+	}
+	now := k.config.Clock.Now()
+	for i := range in.inputs {
+		k.take(now, &in, &in.inputs[i])
+	}
+	in.reset()
+	k.spare = in
+	k.core.Tick(now)
+	if term, blob := k.core.Proposal(k.config.WallUnixMS()); blob != nil {
+		k.core.Proposed(k.config.Propose(term, blob))
+	}
+	if term, round, ok := k.core.Round(); ok {
+		k.config.Confirm(term, round)
+	}
+	for _, r := range k.core.Replies() {
+		k.core.Replied(now, r.Peer, k.send(r))
+	}
+	status := k.core.Status()
+	k.mu.Lock()
+	k.status = status
+	k.mu.Unlock()
+	return true
+}
+
+func (k *Keeper) send(r PeerReplies) bool {
+	for _, frame := range r.Frames {
+		if err := k.config.Reply(r.Peer, frame); err != nil {
+			k.config.Logger.Debug("a peer does not take its replies, its attachments end", "peer", uint64(r.Peer), "error", err)
+			return false
+		}
+	}
+	return true
+}
+
+// take feeds one input to the core.
+func (k *Keeper) take(now clock.Time, b *keeperInbox, in *keeperInput) {
+	switch in.kind {
+	case keeperReceive:
+		k.core.Receive(now, in.peer, in.renewals, in.commands)
+	case keeperDropped:
+		k.core.Dropped(now, in.peer)
+	case keeperDown:
+		k.core.Down(now, in.peer)
+	case keeperRole:
+		k.core.Role(now, *in.role)
+	case keeperLeads:
+		k.core.Leads(now, *in.leads)
+	case keeperApplied:
+		k.core.Applied(now, b.results[in.from:in.to])
+	case keeperConfirmed:
+		k.core.Confirmed(now, in.term, in.round)
+	case keeperBorn:
+		k.core.ProposeBorn(now, in.term)
+	}
+}

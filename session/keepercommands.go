@@ -1,0 +1,227 @@
+package session
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is the way of commands through the keeper: checked by their header, passed on byte for byte, one proposal per turn.
+
+// piece is a run of commands that waits to be proposed: some of one attachment, or one Open.
+type piece struct {
+	peer  *keptPeer
+	on    *attachment // nil: an Open
+	nonce lockfsm.Nonce
+	bytes []byte
+}
+
+// Receive takes one frame of a peer. The bytes belong to the core from then on.
+func (k *KeeperCore) Receive(now clock.Time, from Peer, renewals, commands []byte) {
+	k.begin(now)
+	if from == 0 {
+		return
+	}
+	if !k.serving() {
+		if !k.role.Leading {
+			k.redirect(k.peer(from))
+		}
+		k.remember(from)
+		return
+	}
+	p := k.peer(from)
+	// Commands first: the renewal that goes with an Attach travels in the same frame.
+	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
+		return
+	}
+	for len(p.attachments) > 0 {
+		k.end(p.attachments[0], endRefused)
+	}
+}
+
+// takeCommands queues the commands of a frame, in runs of the same attachment. It reports false if there is something among them that
+// no client may send.
+func (k *KeeperCore) takeCommands(p *keptPeer, frame []byte) bool {
+	run := piece{peer: p}
+	for len(frame) > 0 {
+		command, rest, err := lockfsm.Next(frame)
+		if err != nil {
+			break
+		}
+		h, err := lockfsm.Peek(command)
+		if err != nil {
+			break
+		}
+		size := len(frame) - len(rest)
+		next, ok := k.admit(p, h, command)
+		if !ok {
+			break
+		}
+		if next.peer == nil { // answered without the log
+			k.enqueue(run)
+			run = piece{peer: p}
+		} else if next.on != nil && next.on == run.on {
+			run.bytes = run.bytes[:len(run.bytes)+size] // it lies right behind
+		} else {
+			k.enqueue(run)
+			run = next
+			run.bytes = frame[:size]
+		}
+		frame = rest
+	}
+	k.enqueue(run)
+	return len(frame) == 0
+}
+
+// admit judges one command. It returns the piece to which the command belongs, without its bytes; one without a peer if the command is
+// not to be proposed; false if no client may send it.
+func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
+	switch h.Kind {
+	case lockfsm.Open:
+		return k.admitOpen(p, command)
+	case lockfsm.Attach:
+		return k.admitAttach(p, h), true
+	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel:
+		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
+			return piece{peer: p, on: a}, true
+		}
+		k.unknown(p, h.Session, h.Epoch)
+		return piece{}, true
+	}
+	return piece{}, false
+}
+
+// admitOpen lets an Open pass once for each nonce; whoever asked last gets the answer.
+func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
+	c, err := lockfsm.Decode(command)
+	if err != nil {
+		return piece{}, false
+	}
+	before := k.opens[c.Nonce]
+	if p.opens >= peerOpens && before != p {
+		return piece{}, true // it will ask again
+	}
+	if before != nil {
+		before.opens--
+		k.touch(before)
+	}
+	p.opens++
+	k.opens[c.Nonce] = p
+	if before != nil {
+		return piece{}, true
+	}
+	return piece{peer: p, nonce: c.Nonce}, true
+}
+
+// admitAttach begins an attachment, which takes the place of one with a lower epoch.
+func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header) piece {
+	if s := k.sessions[h.Session]; s != nil && h.Epoch <= s.epoch {
+		k.reply(p, &reply{kind: replyAttached, session: h.Session, epoch: h.Epoch, code: lockfsm.Stale, term: k.role.Term})
+		return piece{}
+	}
+	old := k.attachments[h.Session]
+	if old != nil && h.Epoch <= old.epoch {
+		k.unknown(p, h.Session, h.Epoch)
+		return piece{}
+	}
+	if old != nil && old.peer == p {
+		k.detach(old)
+	} else if old != nil {
+		k.end(old, endUnknown)
+	}
+	if len(p.attachments) >= peerAttachments {
+		k.reply(p, &reply{kind: replyEnded, session: h.Session, epoch: h.Epoch, reason: endOverloaded})
+		return piece{}
+	}
+	a := &attachment{session: h.Session, epoch: h.Epoch, peer: p}
+	k.attachments[h.Session] = a
+	p.attachments = append(p.attachments, a)
+	return piece{peer: p, on: a}
+}
+
+// enqueue puts a piece behind what waits. What does not fit ends its attachment.
+func (k *KeeperCore) enqueue(p piece) {
+	if len(p.bytes) == 0 {
+		return
+	}
+	if k.queued+len(p.bytes) > queuedBytes || p.peer.queued+len(p.bytes) > peerBytes {
+		k.refuse(p)
+		return
+	}
+	k.queued += len(p.bytes)
+	p.peer.queued += len(p.bytes)
+	k.queue = append(k.queue, p)
+}
+
+// refuse ends what a piece belongs to, since it will not be proposed.
+func (k *KeeperCore) refuse(p piece) {
+	if p.on == nil {
+		k.forgetOpen(p.nonce)
+	} else if !p.on.over {
+		k.end(p.on, endOverloaded)
+	}
+}
+
+func (k *KeeperCore) forgetOpen(nonce lockfsm.Nonce) *keptPeer {
+	p := k.opens[nonce]
+	if p != nil {
+		p.opens--
+		delete(k.opens, nonce)
+		k.touch(p)
+	}
+	return p
+}
+
+// Proposal returns the blob to propose in this turn, and its term; nil if there is nothing to propose. The leader's wall clock leads
+// the blob. Proposed must be called with what became of it. The bytes are fresh.
+func (k *KeeperCore) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
+	k.blob, k.blobExpires = k.blob[:0], 0
+	if !k.led || k.now.Before(k.proposeAt) || len(k.queue) == 0 && !k.due() {
+		return 0, nil
+	}
+	size := 0
+	for _, p := range k.queue {
+		if size >= blobBytes {
+			break
+		}
+		size += len(p.bytes)
+		k.blob = append(k.blob, p)
+	}
+	blob = make([]byte, 0, size+64+32*min(len(k.expireDue), expiresPerBlob))
+	blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: wallUnixMS}.Append(blob)
+	if k.bornDue && !k.bornSent && !k.born {
+		blob = lockfsm.Command{Kind: lockfsm.Born}.Append(blob)
+	}
+	if k.graceDue && !k.graceSent {
+		blob = lockfsm.Command{Kind: lockfsm.EndGrace}.Append(blob)
+	}
+	for _, id := range k.expireDue[:min(len(k.expireDue), expiresPerBlob)] {
+		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: k.role.Term}.Append(blob)
+		k.blobExpires++
+	}
+	for _, p := range k.blob {
+		blob = append(blob, p.bytes...)
+	}
+	k.queue = k.queue[:copy(k.queue, k.queue[len(k.blob):])]
+	clear(k.queue[len(k.queue):cap(k.queue)])
+	return k.role.Term, blob
+}
+
+// Proposed says whether the log took the last blob. If not, its attachments end; what the keeper itself wants stays due, and an
+// expiring session stays marked.
+func (k *KeeperCore) Proposed(accepted bool) {
+	for _, p := range k.blob {
+		k.queued -= len(p.bytes)
+		p.peer.queued -= len(p.bytes)
+		k.touch(p.peer)
+		if !accepted {
+			k.refuse(p)
+		}
+	}
+	if !accepted {
+		k.proposeAt = k.now.Add(retryAfter)
+		return
+	}
+	k.bornSent = k.bornSent || k.bornDue
+	k.graceSent = k.graceSent || k.graceDue
+	k.expireDue = k.expireDue[:copy(k.expireDue, k.expireDue[k.blobExpires:])]
+}

@@ -1,0 +1,220 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Bounds of a keeper, see "Limits" in the package comment.
+const (
+	tickEvery       = 100 * time.Millisecond // a keeper with sessions looks at their deadlines this often
+	stallAfter      = 300 * time.Millisecond // a turn this long after the last one was a stall
+	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
+	roundAgain      = 200 * time.Millisecond // an unconfirmed round is asked again
+	blobBytes       = 1 << 20                // commands in one proposal
+	replyBytes      = 256 << 10              // replies in one frame
+	queuedBytes     = 32 << 20               // commands waiting to be proposed
+	peerBytes       = 8 << 20                // of them from one peer
+	peerAttachments = 1024
+	peerOpens       = 64
+	frameRenewals   = 4096
+	maxAskers       = 4096
+	expiresPerBlob  = 4096
+)
+
+// Role is this voter's part in a term, as far as it knows.
+type Role struct {
+	Term    uint64
+	Leading bool
+	Leader  Target // itself if Leading; zero if nobody is known to lead
+}
+
+// Leadership is what a keeper must know when the first entry of its own term is applied.
+type Leadership struct {
+	Term      uint64
+	Sessions  []lockfsm.SessionInfo // as of that entry; not kept
+	Born      bool
+	GraceOver bool
+	BornAt    clock.Time // when this node itself applied Born, or restored a snapshot that holds it; if Born
+	Grace     time.Duration
+}
+
+// KeeperCore decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
+// it inputs, each with the time; then call Tick, carry out Proposal, Round and Replies, and come back at the latest at Next. It is not
+// safe for concurrent use. The simulation uses it without the shell.
+type KeeperCore struct {
+	role   Role
+	led    bool // the first entry of the own term is applied
+	born   bool
+	bornAt clock.Time
+	grace  time.Duration
+
+	graceOver            bool
+	bornDue, bornSent    bool
+	graceDue, graceSent  bool
+	proposeAt            clock.Time // not before, after a refusal
+	opens                map[lockfsm.Nonce]*keptPeer
+	queue                []piece
+	queued               int
+	blob                 []piece // of the last proposal
+	blobExpires          int
+	sessions             map[lockfsm.SessionID]*keptSession
+	attachments          map[lockfsm.SessionID]*attachment
+	expiries             expiryHeap
+	expireDue            []lockfsm.SessionID
+	expiring             int
+	now                  clock.Time
+	stalled              time.Duration // all stalls so far; deadlines are counted on a clock that stood still during them
+	waiters, flying      []*attachment // whose renewal waits for a round to begin, or to be confirmed
+	round                uint64
+	roundAt              clock.Time
+	peers                map[Peer]*keptPeer
+	roll, touched, owing []*keptPeer // all peers; those touched in this turn; those who were not told yet that an attachment ended
+	askers               []Peer
+	asking               map[Peer]struct{}
+}
+
+// NewKeeperCore returns a core that knows of no leader.
+func NewKeeperCore() *KeeperCore {
+	return &KeeperCore{peers: make(map[Peer]*keptPeer), asking: make(map[Peer]struct{})}
+}
+
+// Role takes every change of term, of leader or of this voter's part. All queues are thrown away and all attachments end: nothing that
+// arrived in one term is proposed or acknowledged in another.
+func (k *KeeperCore) Role(now clock.Time, r Role) {
+	k.begin(now)
+	if r == k.role {
+		return
+	}
+	if r.Leading && k.role.Leading && r.Term == k.role.Term {
+		k.role = r // only its own address became known
+		return
+	}
+	attached := k.throwAway()
+	k.role = r
+	for _, p := range attached {
+		if !r.Leading {
+			k.redirect(p)
+		}
+		k.remember(p.id)
+	}
+	if !r.Leading && r.Leader.Peer != 0 {
+		k.tellAskers()
+	}
+}
+
+// throwAway forgets everything of the term and returns the peers that were attached.
+func (k *KeeperCore) throwAway() (attached []*keptPeer) {
+	for _, p := range k.roll {
+		if len(p.attachments) > 0 || p.opens > 0 {
+			attached = append(attached, p)
+		}
+		k.touch(p)
+		p.attachments, p.opens, p.queued = nil, 0, 0
+		p.owed, p.owedSent = nil, 0
+	}
+	k.led, k.born, k.graceOver = false, false, false
+	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
+	k.opens = make(map[lockfsm.Nonce]*keptPeer)
+	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
+	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
+	k.expiries, k.expireDue, k.expiring = expiryHeap{}, nil, 0
+	k.waiters, k.flying, k.owing = nil, nil, nil
+	return attached
+}
+
+// Leads says that the first entry of the own term is applied, in order with Applied. Every session gets its full TTL, since nobody
+// here knows when its last renewal was acknowledged.
+func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
+	k.begin(now)
+	if l.Term != k.role.Term || !k.role.Leading || k.led {
+		return
+	}
+	k.led = true
+	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
+	for _, s := range l.Sessions {
+		k.keep(s.ID, s.Epoch, s.TTL)
+	}
+	if k.born {
+		k.tellAskers()
+	}
+}
+
+// ProposeBorn asks the core to found the group if it still leads in the given term, as soon as it may.
+func (k *KeeperCore) ProposeBorn(now clock.Time, term uint64) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.bornDue = true
+	}
+}
+
+// serving reports whether client commands are taken: only a leader that has applied its own first entry knows the state that it is
+// asked about, and before Born there is no group.
+func (k *KeeperCore) serving() bool { return k.led && k.born }
+
+// begin comes first in every input. It notices stalls: a keeper that was held up has not read the renewals that arrived meanwhile, so
+// that time does not count for anybody's deadline.
+func (k *KeeperCore) begin(now clock.Time) {
+	if gap := now.Sub(k.now); k.now != 0 && gap >= stallAfter {
+		k.stalled += gap
+	}
+	k.now = now
+}
+
+// Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may be the renewal of a session that is
+// due.
+func (k *KeeperCore) Tick(now clock.Time) {
+	k.begin(now)
+	if !k.serving() {
+		return
+	}
+	if !k.graceOver && !k.graceSent && now.Sub(k.bornAt) >= k.grace {
+		k.graceDue = true
+	}
+	k.expire()
+}
+
+// Next returns when Tick must be called at the latest, zero for never.
+func (k *KeeperCore) Next() clock.Time {
+	var next clock.Time
+	consider := func(t clock.Time) {
+		if next == 0 || t.Before(next) {
+			next = t
+		}
+	}
+	if k.led && (len(k.queue) > 0 || k.due()) {
+		consider(max(k.now, k.proposeAt))
+	}
+	for _, p := range k.owing {
+		consider(p.retryAt)
+	}
+	if !k.serving() {
+		return next
+	}
+	if len(k.sessions) > 0 {
+		consider(k.now.Add(tickEvery))
+	}
+	if len(k.flying) > 0 {
+		consider(k.roundAt.Add(roundAgain))
+	}
+	if !k.graceOver && !k.graceSent && !k.graceDue {
+		consider(k.bornAt.Add(k.grace))
+	}
+	return next
+}
+
+// due reports whether a command of the keeper's own is due.
+func (k *KeeperCore) due() bool {
+	return k.bornDue && !k.bornSent && !k.born || k.graceDue && !k.graceSent || len(k.expireDue) > 0
+}
+
+// Status describes the core.
+func (k *KeeperCore) Status() KeeperStatus {
+	return KeeperStatus{
+		Term: k.role.Term, Leading: k.led, Leader: k.role.Leader, Born: k.born, GraceOver: k.graceOver,
+		Sessions: len(k.sessions), Attachments: len(k.attachments), Expiring: k.expiring,
+		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.roll), Askers: len(k.askers),
+	}
+}

@@ -1,0 +1,191 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is the keeper's side of leases: renewals, the rounds that confirm them, and expiry.
+
+// keptSession is a session of the applied state and its deadline, which only this leader knows.
+type keptSession struct {
+	id       lockfsm.SessionID
+	epoch    lockfsm.Epoch // in the applied state
+	ttl      time.Duration
+	deadline clock.Time // on the keeper's own clock, see elapsed
+	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its outcome, which is the end of the session
+	// or the end of the term.
+	expiring bool
+}
+
+// elapsed is the clock of deadlines: the boot-time clock less all stalls.
+func (k *KeeperCore) elapsed() clock.Time { return k.now.Add(-k.stalled) }
+
+// keep enters a session with its full TTL.
+func (k *KeeperCore) keep(id lockfsm.SessionID, epoch lockfsm.Epoch, ttl time.Duration) {
+	s := &keptSession{id: id, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl)}
+	k.sessions[id] = s
+	k.expiries.push(expiry{at: s.deadline, session: id})
+}
+
+// takeRenewals notes the renewals of a frame. It reports false if they cannot be read.
+func (k *KeeperCore) takeRenewals(p *keptPeer, frame []byte) bool {
+	for n := 0; len(frame) > 0; n++ {
+		r, rest, err := nextRenewal(frame)
+		if err != nil || n == frameRenewals {
+			return false
+		}
+		frame = rest
+		a := k.attachments[r.session]
+		if a == nil || a.peer != p || a.epoch != r.epoch {
+			k.unknown(p, r.session, r.epoch)
+			continue
+		}
+		a.waits, a.waitSeq = true, r.seq
+		k.await(a)
+	}
+	return true
+}
+
+// await puts an attachment with a renewal among those that wait for the next round. Renewals behind an Attach that is not applied wait
+// for that first: until then the session's epoch in the state is another.
+func (k *KeeperCore) await(a *attachment) {
+	if a.waits && a.live && !a.inWaiters {
+		a.inWaiters = true
+		k.waiters = append(k.waiters, a)
+	}
+}
+
+// Round returns the round that is to be asked for in this turn, if any: one for all renewals that wait. While one is not confirmed
+// the next ones gather; one that takes long is asked again, and the confirmation of a later round is good for the earlier ones.
+func (k *KeeperCore) Round() (term, round uint64, ok bool) {
+	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
+	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
+		return 0, 0, false
+	}
+	k.round++
+	k.roundAt = k.now
+	kept := k.waiters[:0]
+	for _, a := range k.waiters {
+		switch {
+		case a.over || !a.waits:
+			a.inWaiters = false
+		case a.flies: // its earlier renewal first, or a slow quorum would never acknowledge any
+			kept = append(kept, a)
+		default:
+			a.inWaiters, a.waits = false, false
+			a.flies, a.flySeq, a.round = true, a.waitSeq, k.round
+			k.flying = append(k.flying, a)
+		}
+	}
+	clear(k.waiters[len(kept):])
+	k.waiters = kept
+	if len(k.flying) == 0 {
+		return 0, 0, false
+	}
+	return k.role.Term, k.round, true
+}
+
+// Confirmed says that a quorum has confirmed our lead after Round returned the given round, and that everything committed by then is
+// applied. It comes in order with Applied. The renewals of that round and of those before it are acknowledged, if their sessions are
+// still there, still at that epoch and not about to expire.
+func (k *KeeperCore) Confirmed(now clock.Time, term, round uint64) {
+	k.begin(now)
+	if term != k.role.Term || !k.led {
+		return
+	}
+	kept := k.flying[:0]
+	for _, a := range k.flying {
+		if a.over || !a.flies {
+			continue
+		}
+		if a.round > round {
+			kept = append(kept, a)
+			continue
+		}
+		a.flies = false
+		s := k.sessions[a.session]
+		if s == nil || s.epoch != a.epoch || s.expiring {
+			continue
+		}
+		s.deadline = k.elapsed().Add(s.ttl)
+		k.reply(a.peer, &reply{kind: replyRenewed, session: a.session, epoch: a.epoch, seq: a.flySeq})
+	}
+	clear(k.flying[len(kept):])
+	k.flying = kept
+}
+
+// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not.
+func (k *KeeperCore) expire() {
+	now := k.elapsed()
+	for len(k.expiries) > 0 && !now.Before(k.expiries[0].at) {
+		due := k.expiries.pop()
+		s := k.sessions[due.session]
+		if s == nil || s.expiring {
+			continue
+		}
+		if now.Before(s.deadline) { // it was renewed since
+			k.expiries.push(expiry{at: s.deadline, session: s.id})
+			continue
+		}
+		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
+			k.expiries.push(expiry{at: now.Add(tickEvery), session: s.id})
+			continue
+		}
+		s.expiring = true
+		k.expiring++
+		k.expireDue = append(k.expireDue, s.id)
+	}
+}
+
+// expiry is the time at which a session is to be looked at.
+type expiry struct {
+	at      clock.Time
+	session lockfsm.SessionID
+}
+
+// expiryHeap is a heap with the earliest expiry first, and of two at the same time that of the older session. A renewal does not touch
+// it: an expiry that comes up too early is put back, once per TTL and session.
+type expiryHeap []expiry
+
+func (h expiryHeap) less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].session < h[j].session
+}
+
+func (h *expiryHeap) push(e expiry) {
+	*h = append(*h, e)
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !s.less(i, parent) {
+			return
+		}
+		s[i], s[parent] = s[parent], s[i]
+		i = parent
+	}
+}
+
+func (h *expiryHeap) pop() expiry {
+	s := *h
+	first := s[0]
+	last := len(s) - 1
+	s[0] = s[last]
+	s = s[:last]
+	*h = s
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			return first
+		}
+		if child+1 < last && s.less(child+1, child) {
+			child++
+		}
+		if !s.less(child, i) {
+			return first
+		}
+		s[i], s[child] = s[child], s[i]
+		i = child
+	}
+}

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file turns the results of applied commands into replies and into what the keeper itself must know.
+
+// Applied takes results in the order of the log. Those before Leads are not for us: Leads tells what they amount to.
+func (k *KeeperCore) Applied(now clock.Time, results []lockfsm.Result) {
+	k.begin(now)
+	if !k.led {
+		return
+	}
+	for i := range results {
+		k.applied(&results[i])
+	}
+}
+
+func (k *KeeperCore) applied(r *lockfsm.Result) {
+	switch r.Kind {
+	case lockfsm.Born:
+		k.appliedBorn(r)
+	case lockfsm.EndGrace:
+		if r.Code == lockfsm.Done && !k.graceOver {
+			k.graceOver = true
+			k.tellGraceOver()
+		}
+	case lockfsm.Open:
+		k.appliedOpen(r)
+	case lockfsm.Attach:
+		k.appliedAttach(r)
+	case lockfsm.Acquire:
+		k.appliedAcquire(r)
+	case lockfsm.Release, lockfsm.Cancel:
+		if a := k.present(r); a != nil {
+			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code})
+		}
+	case lockfsm.Close, lockfsm.Expire:
+		if r.Code == lockfsm.Done {
+			k.gone(r.Session)
+		}
+	}
+	for i := range r.Fired {
+		k.fired(&r.Fired[i])
+	}
+}
+
+// present returns the attachment on which a command came, if it is still the session's.
+func (k *KeeperCore) present(r *lockfsm.Result) *attachment {
+	if a := k.attachments[r.Session]; a != nil && a.live && a.epoch == r.Epoch {
+		return a
+	}
+	return nil
+}
+
+func (k *KeeperCore) appliedBorn(r *lockfsm.Result) {
+	if r.Code != lockfsm.Done || k.born {
+		return
+	}
+	k.born, k.bornAt = true, k.now
+	k.graceOver = k.grace == 0
+	k.tellAskers()
+}
+
+func (k *KeeperCore) appliedOpen(r *lockfsm.Result) {
+	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
+		k.keep(r.Session, 0, r.TTL)
+	}
+	if p := k.forgetOpen(r.Nonce); p != nil {
+		k.reply(p, &reply{kind: replyOpened, nonce: r.Nonce, code: r.Code, session: r.Session, ttl: r.TTL, term: k.role.Term})
+	}
+}
+
+// tellGraceOver tells everybody who is attached that locks are granted from now on.
+func (k *KeeperCore) tellGraceOver() {
+	for _, p := range k.roll {
+		for _, a := range p.attachments {
+			if a.live {
+				k.reply(p, &reply{kind: replyGrace, session: a.session, epoch: a.epoch, over: true})
+			}
+		}
+	}
+}
+
+// appliedAttach makes an attachment live. The states come first: Attached says that they are complete.
+func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
+	if s := k.sessions[r.Session]; s != nil && r.Code == lockfsm.Done {
+		s.epoch = r.Epoch
+	}
+	a := k.attachments[r.Session]
+	if a == nil || a.epoch != r.Epoch || a.live {
+		return
+	}
+	if r.Code == lockfsm.Done {
+		a.live = true
+		for i := range r.States {
+			k.tell(a, &r.States[i])
+		}
+		k.await(a)
+		if !k.graceOver {
+			k.reply(a.peer, &reply{kind: replyGrace, session: a.session, epoch: a.epoch})
+		}
+	} else {
+		k.detach(a)
+	}
+	k.reply(a.peer, &reply{kind: replyAttached, session: r.Session, epoch: r.Epoch, code: r.Code, term: k.role.Term})
+}
+
+func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
+	a := k.present(r)
+	if a == nil {
+		return
+	}
+	out := reply{
+		kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch,
+	}
+	if r.Code == lockfsm.Held && r.Holder != nil {
+		out.kind = replyHeld
+		out.holder, out.record, out.token = r.Holder.Session, r.Holder.Record, r.Holder.Token
+		out.since, out.waiters = r.Holder.SinceUnixMS, int64(r.Holder.Waiters)
+	}
+	k.reply(a.peer, &out)
+}
+
+// fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next
+// Attach.
+func (k *KeeperCore) fired(c *lockfsm.Change) {
+	if a := k.attachments[c.Session]; a != nil && a.live {
+		k.tell(a, c)
+	}
+}
+
+func (k *KeeperCore) tell(a *attachment, c *lockfsm.Change) {
+	code := lockfsm.Waiting
+	if c.Token != 0 {
+		code = lockfsm.Granted
+	}
+	k.reply(a.peer, &reply{
+		kind: replyState, session: a.session, epoch: a.epoch, number: c.Number, code: code, token: c.Token, watch: c.Watch,
+	})
+}
+
+// gone forgets a session that the state does not have any more.
+func (k *KeeperCore) gone(id lockfsm.SessionID) {
+	if s := k.sessions[id]; s != nil {
+		if s.expiring {
+			k.expiring--
+		}
+		delete(k.sessions, id)
+	}
+	if a := k.attachments[id]; a != nil {
+		k.end(a, endNoSession)
+	}
+}

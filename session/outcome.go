@@ -1,0 +1,210 @@
+package session
+
+import (
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// OutcomeKind says what an outcome tells.
+type OutcomeKind uint8
+
+// The kinds of outcomes. All but OutcomeGranted end the request.
+const (
+	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
+	OutcomeFailed                          // the call holds nothing and never will; Err says why
+	OutcomeLost                            // a granted lock is lost; Err says why
+	OutcomeReleased                        // the release is confirmed, or with Err it never can be
+)
+
+// Outcome is news for a caller.
+type Outcome struct {
+	Kind    OutcomeKind
+	Request *Request
+	Token   lockfsm.Token
+	Err     error
+}
+
+// Acquire takes a call. Its outcome comes with a Flush, perhaps with the next one.
+func (c *ClientCore) Acquire(now clock.Time, r *Request) {
+	c.begin(now)
+	r.stage, r.since = stageWaiting, now
+	c.waiting++
+	c.keyBytes += len(r.Key)
+	if r.Try {
+		c.tries++
+	}
+	switch {
+	case c.closing || c.closed:
+		c.fail(r, ErrClosed)
+	case !plainKey(r.Key):
+		c.fail(r, ErrBadKey)
+	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
+		c.fail(r, ErrOverloaded)
+	case r.Try && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout:
+		c.fail(r, ErrNoLeader)
+	default:
+		c.order++
+		r.order = c.order
+		r.entry = &entry{req: r, order: r.order}
+		c.unsent.pushBack(r.entry)
+	}
+}
+
+// plainKey refuses here what every group refuses, without a way there and back.
+func plainKey(key string) bool {
+	return key != "" && len(key) <= maxLocalKey && utf8.ValidString(key) && !containsControl(key)
+}
+
+func containsControl(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Cancel says that the caller has left. Nothing more is told about the request; a grant that crosses this is given back.
+func (c *ClientCore) Cancel(now clock.Time, r *Request) {
+	c.begin(now)
+	switch r.stage {
+	case stageWaiting:
+		c.leave(r)
+	case stageHeld:
+		c.held--
+	default:
+		return
+	}
+	c.abandon(r)
+}
+
+// Release gives a held lock back and reports whether it was held until now; if so OutcomeReleased follows.
+func (c *ClientCore) Release(now clock.Time, r *Request) bool {
+	c.begin(now)
+	if r.stage != stageHeld {
+		return false
+	}
+	c.held--
+	r.stage = stageReleasing
+	c.free(r.entry)
+	return true
+}
+
+// Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases with ErrClosed. Nothing is sent any
+// more, and nothing is taken.
+func (c *ClientCore) Stop() {
+	c.forgetSession(ErrClosed)
+	c.failWaiting(false, ErrClosed)
+	c.finishClose()
+}
+
+// leave takes a waiting request out of the counts.
+func (c *ClientCore) leave(r *Request) {
+	c.waiting--
+	c.keyBytes -= len(r.Key)
+	if r.Try {
+		c.tries--
+	}
+}
+
+// fail ends a waiting request that has no entry any more.
+func (c *ClientCore) fail(r *Request, err error) {
+	c.leave(r)
+	r.stage, r.entry = stageOver, nil
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
+}
+
+// abandon ends a request without a word. What was sent of it is freed.
+func (c *ClientCore) abandon(r *Request) {
+	e := r.entry
+	r.stage, r.entry, e.req = stageOver, nil, nil
+	if e.number == 0 {
+		c.unsent.remove(e)
+		return
+	}
+	c.free(e)
+}
+
+// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next Attach does not name it.
+func (c *ClientCore) free(e *entry) {
+	e.freeing = true
+	c.freeing++
+	if c.linked() {
+		e.due = true
+		c.frees = append(c.frees, e)
+	}
+}
+
+// drop forgets a numbered entry that is known to be gone from the group, and tells whoever waits for that.
+func (c *ClientCore) drop(e *entry, err error) {
+	delete(c.byNumber, e.number)
+	c.sent.remove(e)
+	c.answered(e)
+	if e.freeing {
+		c.freeing--
+		if e.due {
+			c.frees = slices.DeleteFunc(c.frees, func(f *entry) bool { return f == e })
+		}
+	}
+	if r := e.req; r != nil && r.stage == stageReleasing {
+		r.stage, r.entry = stageOver, nil
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeReleased, Request: r, Err: err})
+	}
+}
+
+// grant hands a lock to its caller, or back to the group when the lease is so short that the caller could do nothing with it.
+func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
+	r := e.req
+	if c.lease.short(now) {
+		c.requeue(r)
+		e.req = nil
+		c.free(e)
+		return
+	}
+	c.leave(r)
+	r.stage, r.token = stageHeld, token
+	c.held++
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token})
+}
+
+// requeue puts a waiting request back among the unsent, at its old place. Its old entry is the caller's to settle.
+func (c *ClientCore) requeue(r *Request) {
+	r.entry = &entry{req: r, order: r.order}
+	c.unsent.insert(r.entry)
+}
+
+// lose ends a held request: its lock is gone, or must be treated as gone.
+func (c *ClientCore) lose(r *Request) {
+	c.held--
+	r.stage, r.entry = stageOver, nil
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: ErrLost})
+}
+
+// loseAll ends every held request, for ever, and frees their entries even though the session may live on.
+func (c *ClientCore) loseAll() {
+	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
+		if e.req != nil && e.req.stage == stageHeld {
+			c.lose(e.req)
+			e.req = nil
+			c.free(e)
+		}
+	}
+}
+
+// failWaiting ends calls that wait: all of them, or only those that try, which do not wait for a leader to be found.
+func (c *ClientCore) failWaiting(onlyTries bool, err error) {
+	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
+		for e := l.head; e != nil; {
+			next := e.next
+			if r := e.req; r != nil && r.stage == stageWaiting && (r.Try || !onlyTries) {
+				c.abandon(r)
+				c.fail(r, err)
+			}
+			e = next
+		}
+	}
+}

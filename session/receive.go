@@ -1,0 +1,257 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is how a client reads its leader's replies. Everything that names another attachment than the present one is ignored:
+// whatever it told is told again by the states of the present one's Attach.
+
+// Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the attachment: what they were to say is
+// asked for by the next.
+func (c *ClientCore) Receive(now clock.Time, from Peer, replies []byte) {
+	c.begin(now)
+	for len(replies) > 0 && !c.closed {
+		r, rest, err := nextReply(replies)
+		if err != nil {
+			if c.phase != Seeking && !c.askDue && from == c.target.Peer {
+				c.pause(now, Target{})
+			}
+			return
+		}
+		c.reply(now, from, &r)
+		replies = rest
+	}
+}
+
+func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
+	switch r.kind {
+	case replyOpened:
+		c.opened(now, from, r)
+		return
+	case replyRedirect:
+		c.redirected(now, from, r)
+		return
+	}
+	if !c.linked() || from != c.target.Peer || r.session != c.session || r.epoch != c.epoch {
+		return
+	}
+	switch r.kind {
+	case replyAttached:
+		c.attached(now, r)
+	case replyState:
+		c.state(now, r)
+	case replyHeld:
+		c.metHolder(now, r)
+	case replyFreed:
+		c.freed(now, r)
+	case replyRenewed:
+		c.renewed(r)
+	case replyEnded:
+		c.ended(now, r)
+	case replyGrace:
+		c.inGrace = !r.over
+	}
+}
+
+// opened takes the answer to Open, from whomever it comes: he leads, or did when he answered. The lease counts from the first sending
+// of the nonce, because any of the sendings may be the one that opened the session.
+func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
+	if c.session != 0 || c.nonceSent == 0 || r.nonce != c.nonce {
+		return
+	}
+	c.term = max(c.term, r.term)
+	if r.code != lockfsm.Done || r.session == 0 || r.ttl <= 0 {
+		c.pause(now, Target{}) // full, or not born: the same nonce again in a while
+		return
+	}
+	c.session, c.nonce = r.session, lockfsm.Nonce{}
+	c.lease = lease{ttl: min(r.ttl, c.askTTL), sent: c.nonceSent}
+	c.nonceSent = 0
+	c.patience = c.answerTime()
+	c.ask(now, c.find(from), true)
+}
+
+// find returns the target with the given peer's address, as far as it is known.
+func (c *ClientCore) find(peer Peer) Target {
+	if c.target.Peer == peer {
+		return c.target
+	}
+	for _, t := range c.targets {
+		if t.Peer == peer {
+			return t
+		}
+	}
+	return Target{Peer: peer}
+}
+
+// attached takes the answer to Attach. It comes behind the states of everything live, so what was named and not reported is finished,
+// and what was not named is free.
+func (c *ClientCore) attached(now clock.Time, r *reply) {
+	if c.phase != Attaching {
+		return
+	}
+	c.term = max(c.term, r.term)
+	switch r.code {
+	case lockfsm.Done:
+	case lockfsm.NoSession, lockfsm.Stale:
+		// Stale: somebody who believes to be us has attached since, say a copy of this process. One of us must take a new session.
+		c.sessionGone(now)
+		return
+	default:
+		c.pause(now, Target{})
+		return
+	}
+	c.phase, c.since, c.attTerm, c.orphaned = Attached, now, r.term, 0
+	var again []*entry
+	for e := c.sent.head; e != nil && e.number < c.firstNew; {
+		next := e.next
+		switch {
+		case e.freeing && e.left == c.epoch:
+			c.drop(e, nil)
+		case !e.freeing && e.seen != c.epoch:
+			if e.req.stage == stageHeld {
+				c.lose(e.req)
+			} else {
+				e.req.entry = &entry{req: e.req, order: e.order}
+				again = append(again, e.req.entry)
+			}
+			e.req = nil
+			c.drop(e, nil)
+		}
+		e = next
+	}
+	c.askAgain(again)
+}
+
+// state takes what a request has come to.
+func (c *ClientCore) state(now clock.Time, r *reply) {
+	e := c.byNumber[r.number]
+	if e == nil {
+		if r.token != 0 {
+			c.move(now, c.target) // a grant that nobody here asked for: an Attach that does not name it gives it back
+		}
+		return
+	}
+	e.seen = c.epoch
+	if r.code == lockfsm.Granted && r.token != 0 {
+		c.answeredAsk(e)
+		c.stateGranted(now, e, r.token)
+		return
+	}
+	if r.code == lockfsm.Waiting {
+		c.answeredAsk(e)
+		return
+	}
+	if r.code == lockfsm.NoSession || r.code == lockfsm.Stale {
+		c.move(now, c.target)
+		return
+	}
+	c.finish(e, codeError(r.code))
+}
+
+// answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the command that frees it which must still
+// be answered.
+func (c *ClientCore) answeredAsk(e *entry) {
+	if !e.freeing || e.due {
+		c.answered(e)
+	}
+}
+
+func (c *ClientCore) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
+	switch {
+	case e.freeing: // it crossed what gives it back
+	case e.req.stage == stageWaiting:
+		c.grant(now, e, token)
+	case e.req.token != token: // cannot be; and the caller has fenced with a token that is no longer his
+		c.lose(e.req)
+		e.req = nil
+		c.free(e)
+	}
+}
+
+// finish ends an entry that the group says is over. A nil error means that it is over for no reason of its own: the caller, if one
+// still waits, is served by asking anew.
+func (c *ClientCore) finish(e *entry, err error) {
+	if r := e.req; r != nil && r.stage != stageReleasing {
+		switch {
+		case r.stage == stageHeld:
+			c.lose(r)
+		case err == nil:
+			c.requeue(r)
+		default:
+			c.fail(r, err)
+		}
+		e.req = nil
+	}
+	c.drop(e, nil)
+}
+
+// codeError returns the error for a request that ended with the given code; nil for one that is to be asked anew.
+func codeError(code lockfsm.Code) error {
+	switch code {
+	case lockfsm.Finished, lockfsm.Done:
+		return nil
+	case lockfsm.QueueFull:
+		return ErrQueueFull
+	case lockfsm.BadKey:
+		return ErrBadKey
+	case lockfsm.TooManyEntries:
+		return ErrOverloaded
+	case lockfsm.InGrace:
+		return ErrInGrace
+	}
+	return fmt.Errorf("%w: %v", ErrRefused, code)
+}
+
+// metHolder takes the answer to a try request that found the lock held.
+func (c *ClientCore) metHolder(now clock.Time, r *reply) {
+	e := c.byNumber[r.number]
+	if e == nil {
+		return
+	}
+	var err error
+	if e.req != nil {
+		err = &HeldError{
+			Key: e.req.Key, Session: r.holder, Record: bytes.Clone(r.record), Token: r.token, SinceUnixMS: r.since, Waiters: int(r.waiters),
+		}
+	}
+	c.finish(e, err)
+}
+
+// freed takes the answer to a Release or Cancel.
+func (c *ClientCore) freed(now clock.Time, r *reply) {
+	e := c.byNumber[r.number]
+	if e == nil || !e.freeing {
+		return
+	}
+	if r.code != lockfsm.Done && r.code != lockfsm.Finished {
+		c.move(now, c.target) // the group would not; an Attach that does not name it settles it
+		return
+	}
+	c.drop(e, nil)
+}
+
+// renewed takes an acknowledged renewal. Holds that ended before it came stay lost, see begin.
+func (c *ClientCore) renewed(r *reply) {
+	if sent, ok := c.renewals.acknowledged(r.seq); ok {
+		c.lease.renewed(sent)
+		c.patience = c.answerTime()
+	}
+}
+
+// ended takes the leader's word that this attachment is over.
+func (c *ClientCore) ended(now clock.Time, r *reply) {
+	switch r.reason {
+	case endNoSession:
+		c.sessionGone(now)
+	case endOverloaded:
+		c.pause(now, c.target)
+	default:
+		c.move(now, c.target)
+	}
+}

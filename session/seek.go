@@ -1,0 +1,251 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is how a client finds its leader: whom it asks, when it turns to another, and what that ends.
+
+// linked reports whether the present attachment's question is on its way, so that commands of this epoch may follow it.
+func (c *ClientCore) linked() bool { return c.phase >= Attaching && !c.askDue }
+
+// seek leaves whatever there was and asks again at the given time: aim, if it names somebody, else the next target in turn.
+func (c *ClientCore) seek(now, at clock.Time, aim Target) {
+	if c.phase == Attached {
+		c.orphaned = now
+	}
+	c.phase, c.retryAt, c.aim = Seeking, at, aim
+	c.askDue, c.renewDue = false, false
+	c.inGrace = false
+	c.renewals.forget()
+	c.dropFrees()
+}
+
+// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries out, which frees them as well.
+func (c *ClientCore) dropFrees() {
+	for i, e := range c.frees {
+		e.due, c.frees[i] = false, nil
+	}
+	c.frees = c.frees[:0]
+}
+
+// move turns to another target at once, or after a wait when that has been done too often: two voters that name each other must not
+// make us run in circles at the speed of the network.
+func (c *ClientCore) move(now clock.Time, aim Target) {
+	c.calm(now)
+	c.moves++
+	if c.moves > movesAtOnce+len(c.targets) {
+		c.pause(now, aim)
+		return
+	}
+	c.seek(now, now, aim)
+}
+
+// pause turns to another target after a wait that grows.
+func (c *ClientCore) pause(now clock.Time, aim Target) {
+	c.calm(now)
+	wait := c.wait
+	c.wait, c.moves = min(2*wait, waitLongest), 0
+	c.seek(now, now.Add(wait), aim)
+}
+
+// calm makes the next search quick again, if this attachment was a good one.
+func (c *ClientCore) calm(now clock.Time) {
+	if c.phase == Attached && now.Sub(c.since) >= settled {
+		c.wait, c.moves = waitFirst, 0
+	}
+}
+
+// askNext asks whoever is due.
+func (c *ClientCore) askNext(now clock.Time) {
+	to, believed := c.aim, true
+	if to.Peer == 0 {
+		if len(c.targets) == 0 {
+			c.retryAt = 0 // until SetTargets
+			return
+		}
+		to, believed = c.nextTarget(), false
+	}
+	c.ask(now, to, believed)
+}
+
+// nextTarget goes round the targets, passing over the one that was asked last.
+func (c *ClientCore) nextTarget() Target {
+	to := c.targets[c.cursor%len(c.targets)]
+	c.cursor++
+	if to.Peer == c.target.Peer && len(c.targets) > 1 {
+		to = c.targets[c.cursor%len(c.targets)]
+		c.cursor++
+	}
+	return to
+}
+
+// ask puts the question "do you lead?" to a target, in the form of what we want from the leader: a session, or an attachment of ours.
+// A target that somebody has named is believed: requests are pipelined behind Attach, and it gets more time to answer.
+func (c *ClientCore) ask(now clock.Time, to Target, believed bool) {
+	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
+		if c.WantsNonce() {
+			return // stays due; the shell is about to give one
+		}
+		c.nonce, c.nonceSent, c.spare = c.spare, 0, lockfsm.Nonce{}
+	}
+	c.target, c.pipeline, c.askDue = to, believed, true
+	c.retryAt, c.aim = 0, Target{}
+	c.phase = Attaching
+	if c.session == 0 {
+		c.phase = Opening
+	}
+	wait := c.answerTime()
+	if believed {
+		wait = c.patience
+	}
+	c.answerBy = now.Add(wait)
+}
+
+// unanswered gives a silent target up. One that others say leads may only be slow, so it gets more time when we come back.
+func (c *ClientCore) unanswered(now clock.Time) {
+	if c.pipeline || c.phase == Attached {
+		c.patience = min(2*c.patience, c.ttl()/leaseRenewParts)
+	}
+	c.move(now, Target{})
+}
+
+// tickAttached renews, and notices a leader that has fallen silent without its stream ending.
+func (c *ClientCore) tickAttached(now clock.Time) {
+	if oldest, ok := c.renewals.oldest(); ok && now.Sub(oldest) >= c.patience {
+		c.unanswered(now)
+		return
+	}
+	if now.Before(c.renewAt) {
+		return
+	}
+	if c.deaf(now) {
+		c.move(now, c.target)
+		return
+	}
+	c.renewDue = true
+}
+
+// deaf reports whether a command has been without an answer for as long as a whole round of renewal, while renewals were answered: a
+// frame was lost, which must not happen, and which a new attachment repairs.
+func (c *ClientCore) deaf(now clock.Time) bool {
+	for e := c.sent.head; e != nil; e = e.next {
+		if e.open > 0 && now.Sub(e.asked) >= c.lease.ttl/leaseRenewParts {
+			return true
+		}
+	}
+	return false
+}
+
+// Down says that the last stream to a peer has ended, or could not be opened.
+func (c *ClientCore) Down(now clock.Time, peer Peer) {
+	c.begin(now)
+	if c.phase != Seeking && !c.askDue && peer == c.target.Peer {
+		c.move(now, Target{})
+	}
+}
+
+// SendFailed says that the last frame that Flush returned was not sent.
+func (c *ClientCore) SendFailed(now clock.Time) {
+	c.begin(now)
+	if c.phase != Seeking {
+		c.move(now, Target{})
+	}
+}
+
+// redirected handles a voter's word on who leads: the answer to our question, the end of our attachment, or news for a former asker.
+func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
+	if c.closed {
+		return
+	}
+	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
+	known := r.leader != 0 && r.term >= c.term
+	c.term = max(c.term, r.term)
+	leader := Target{Peer: r.leader, Addr: string(r.addr)}
+	switch {
+	case c.phase == Attached && r.term == c.attTerm && leader.Peer == c.target.Peer:
+		// It tells all who asked before it was ready; we have asked again since.
+	case mine && known:
+		c.move(now, leader)
+	case mine:
+		c.pause(now, Target{})
+	case !known || !c.bound:
+	case c.phase == Attached && r.term <= c.attTerm:
+	case (c.phase == Opening || c.phase == Attaching) && c.target.Peer == leader.Peer:
+	default:
+		c.move(now, leader)
+	}
+}
+
+// sessionGone begins anew after the group has said that the session is over: it frees everything of ours, and what our callers still
+// wait for is asked anew under a new session.
+func (c *ClientCore) sessionGone(now clock.Time) {
+	leader := c.target
+	c.forgetSession(nil)
+	if c.closing {
+		c.finishClose()
+		return
+	}
+	c.move(now, leader)
+}
+
+// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error.
+func (c *ClientCore) forgetSession(releasing error) {
+	c.dropFrees()
+	var again []*entry
+	for e := c.sent.head; e != nil; {
+		next := e.next
+		if r := e.req; r != nil {
+			switch r.stage {
+			case stageWaiting:
+				r.entry = &entry{req: r, order: r.order}
+				again = append(again, r.entry)
+			case stageHeld:
+				c.lose(r)
+			}
+		}
+		c.drop(e, releasing)
+		e = next
+	}
+	c.askAgain(again)
+	c.session, c.lease, c.nonce, c.nonceSent = 0, lease{}, lockfsm.Nonce{}, 0
+	c.renewals.forget()
+}
+
+// askAgain puts requests back among the unsent, each at its old place.
+func (c *ClientCore) askAgain(again []*entry) {
+	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	c.unsent.merge(again)
+}
+
+// CloseSession closes the session as soon as it is attached; Closed says when that is done. It refuses with ErrStillHeld while a lock
+// is held. Calls that wait end with ErrClosed, and so do later ones.
+func (c *ClientCore) CloseSession(now clock.Time) error {
+	c.begin(now)
+	if c.closed || c.closing {
+		return nil
+	}
+	if c.held > 0 {
+		return ErrStillHeld
+	}
+	c.closing = true
+	c.failWaiting(false, ErrClosed)
+	if c.session == 0 && c.nonceSent == 0 {
+		c.finishClose()
+	}
+	return nil
+}
+
+// Closed reports whether the session was closed and nothing more will be sent.
+func (c *ClientCore) Closed() bool { return c.closed }
+
+func (c *ClientCore) finishClose() {
+	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
+}
+
+// Leaving marks the session's instance as leaving, at the group, now and on every later attachment.
+func (c *ClientCore) Leaving() { c.leaving = true }

@@ -1,0 +1,375 @@
+package session
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine per voter, and in place of raft a log
+// that is true by construction, with leaders that do not know yet that they were deposed. One seed is one run.
+
+type simConfig struct {
+	voters, plain, callers, keys int
+	ttl, grace                   time.Duration
+	faults                       bool
+	drift                        float64
+	duplicates                   float64
+}
+
+type simEvent struct {
+	at  time.Duration
+	seq int
+	run func()
+}
+
+type simQueue []simEvent
+
+func (q simQueue) Len() int { return len(q) }
+func (q simQueue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q simQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *simQueue) Push(e any)   { *q = append(*q, e.(simEvent)) }
+func (q *simQueue) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return e
+}
+
+type sim struct {
+	t      *testing.T
+	seed   uint64
+	config simConfig
+	rand   *rand.Rand
+	now    time.Duration
+	seq    int
+	events simQueue
+	nodes  []*simNode
+	conns  map[[2]Peer]*simConn
+	faults bool
+
+	// The log.
+	term    uint64
+	leader  int
+	log     []simEntry
+	pending [][]byte // proposed in this term and not committed
+
+	believers map[string][]*simCall
+	tokens    map[string]lockfsm.Token
+	stats     simStats
+}
+
+// simStats counts what happened, to see that a run meets what it is for.
+type simStats struct{ granted, failed, lost, cancelled, tries, held, changes, expired, releases int }
+
+type simEntry struct {
+	term uint64
+	blob []byte
+}
+
+type simNode struct {
+	s           *sim
+	id          Peer
+	rate        float64
+	origin      time.Duration
+	pausedUntil time.Duration
+	client      *ClientCore
+	keeper      *KeeperCore
+	toClient    []func(now clock.Time)
+	toKeeper    []func(now clock.Time)
+	kicked      bool
+	deadline    clock.Time
+	nonce       byte
+	machine     *lockfsm.Machine
+	applied     int
+	role        Role
+	arena       keeperInbox
+	bornAt      clock.Time
+	live        int
+	timer       int // counts what it was set to
+}
+
+// simConn is the stream between two nodes.
+type simConn struct {
+	gen     int
+	up      bool
+	stuckTo time.Duration // nothing arrives before
+	last    [2]time.Duration
+}
+
+// simCall is one caller's call.
+type simCall struct {
+	node    *simNode
+	req     Request
+	key     string
+	token   lockfsm.Token
+	begun   time.Duration
+	ended   bool
+	left    bool
+	settled bool
+}
+
+func newSim(t *testing.T, seed uint64, config simConfig) *sim {
+	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)), conns: make(map[[2]Peer]*simConn), leader: -1}
+	s.believers, s.tokens = make(map[string][]*simCall), make(map[string]lockfsm.Token)
+	s.now = time.Second
+	targets := make([]Target, config.voters)
+	for i := range targets {
+		targets[i] = Target{Peer: Peer(i + 1), Addr: fmt.Sprint("v", i+1)}
+	}
+	for i := range config.voters + config.plain {
+		n := &simNode{s: s, id: Peer(i + 1), rate: 1 + config.drift*(2*s.rand.Float64()-1), origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
+		if i < 2 { // the two ends of the range are always there
+			n.rate = 1 + config.drift*float64(2*i-1)
+		}
+		n.client = NewClientCore(n.clock(), config.ttl)
+		if i < config.voters {
+			n.keeper = NewKeeperCore()
+			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.machine = m
+		}
+		s.nodes = append(s.nodes, n)
+		n.client.GiveNonce(n.newNonce())
+		n.client.Rebind(n.clock(), []byte(fmt.Sprint("record of ", n.id)), targets)
+		n.kick()
+	}
+	return s
+}
+
+func (n *simNode) newNonce() lockfsm.Nonce {
+	n.nonce++
+	return lockfsm.Nonce{byte(n.id), n.nonce, 1}
+}
+
+// clock is the node's boot-time clock: it runs at the node's own rate, and on while the node is paused.
+func (n *simNode) clock() clock.Time {
+	return clock.Time(float64(n.s.now)*n.rate) + clock.Time(n.origin)
+}
+
+// global returns when the node's clock reaches t.
+func (n *simNode) global(t clock.Time) time.Duration {
+	return time.Duration(float64(t-clock.Time(n.origin)) / n.rate)
+}
+
+func (s *sim) after(d time.Duration, run func()) {
+	s.seq++
+	heap.Push(&s.events, simEvent{at: s.now + d, seq: s.seq, run: run})
+}
+
+// between returns a random duration.
+func (s *sim) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(s.rand.Int64N(int64(b-a)+1))
+}
+
+func (s *sim) chance(p float64) bool { return s.rand.Float64() < p }
+
+func (s *sim) runUntil(end time.Duration) {
+	for s.events.Len() > 0 && s.events[0].at <= end {
+		e := heap.Pop(&s.events).(simEvent)
+		s.now = e.at
+		e.run()
+	}
+	s.now = end
+}
+
+// kick makes the node have a turn soon.
+func (n *simNode) kick() {
+	if !n.kicked {
+		n.kicked = true
+		n.s.after(n.s.between(0, 30*time.Microsecond), n.turn)
+	}
+}
+
+func (n *simNode) turn() {
+	if n.s.now < n.pausedUntil {
+		n.s.after(n.pausedUntil-n.s.now, n.turn)
+		return
+	}
+	n.kicked = false
+	now := n.clock()
+	n.clientTurn(now)
+	if n.keeper != nil {
+		n.keeperTurn(now)
+	}
+	next := n.client.Next()
+	if n.keeper != nil {
+		if k := n.keeper.Next(); next == 0 || k != 0 && k.Before(next) {
+			next = k
+		}
+	}
+	n.timer++
+	if next == 0 {
+		return
+	}
+	timer := n.timer
+	n.s.after(max(n.global(next)-n.s.now, 0)+time.Microsecond, func() {
+		if timer == n.timer { // else a later turn has set another
+			n.kick()
+		}
+	})
+}
+
+func (n *simNode) clientTurn(now clock.Time) {
+	if n.client.WantsNonce() {
+		n.client.GiveNonce(n.newNonce())
+	}
+	inbox := n.toClient
+	n.toClient = nil
+	for _, in := range inbox {
+		in(now)
+	}
+	if n.client.WantsNonce() {
+		n.client.GiveNonce(n.newNonce())
+	}
+	n.client.Tick(now)
+	out := n.client.Flush(now)
+	n.outcomes(out)
+	if len(out.Renewals)+len(out.Commands) > 0 {
+		renewals, commands := out.Renewals, out.Commands
+		sent := n.s.send(n, out.To.Peer, func(to *simNode) {
+			if to.keeper != nil {
+				to.keeperInput(func(now clock.Time) { to.keeper.Receive(now, n.id, renewals, commands) })
+			}
+		})
+		if !sent {
+			n.client.SendFailed(now)
+		}
+	}
+	if out.More {
+		n.kick()
+	}
+	if err := n.client.check(); err != nil {
+		n.s.fail("client %d: %v", n.id, err)
+	}
+}
+
+func (n *simNode) clientInput(f func(clock.Time)) {
+	n.toClient = append(n.toClient, f)
+	n.kick()
+}
+
+func (n *simNode) keeperInput(f func(clock.Time)) {
+	n.toKeeper = append(n.toKeeper, f)
+	n.kick()
+}
+
+func (n *simNode) keeperTurn(now clock.Time) {
+	inbox := n.toKeeper
+	n.toKeeper = nil
+	for _, in := range inbox {
+		in(now)
+	}
+	n.keeper.Tick(now)
+	if term, blob := n.keeper.Proposal(int64(n.s.now / time.Millisecond)); blob != nil {
+		n.keeper.Proposed(n.s.propose(n, term, blob))
+	}
+	if term, round, ok := n.keeper.Round(); ok {
+		n.s.confirm(n, term, round)
+	}
+	for _, r := range n.keeper.Replies() {
+		all := true
+		for _, frame := range r.Frames {
+			all = all && n.s.send(n, r.Peer, func(to *simNode) {
+				to.clientInput(func(now clock.Time) { to.client.Receive(now, n.id, frame) })
+			})
+		}
+		n.keeper.Replied(now, r.Peer, all)
+	}
+	if err := n.keeper.check(); err != nil {
+		n.s.fail("keeper %d: %v", n.id, err)
+	}
+}
+
+func (s *sim) conn(a, b Peer) *simConn {
+	key := [2]Peer{min(a, b), max(a, b)}
+	c := s.conns[key]
+	if c == nil {
+		c = &simConn{}
+		s.conns[key] = c
+	}
+	return c
+}
+
+// send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before. The order on a stream is kept.
+func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
+	if int(to) < 1 || int(to) > len(s.nodes) {
+		return false
+	}
+	target := s.nodes[to-1]
+	if from == target {
+		arrive(target)
+		return true
+	}
+	c := s.conn(from.id, to)
+	if !c.up {
+		if s.now < c.stuckTo {
+			if s.chance(0.5) {
+				s.after(s.between(0, 100*time.Millisecond), func() { s.down(from, to) })
+				return true // queued while dialing, and lost
+			}
+			return false
+		}
+		c.up = true
+		c.gen++
+	}
+	if s.faults && s.chance(0.002) {
+		return false // its queue is full
+	}
+	way := 0
+	if from.id > to {
+		way = 1
+	}
+	delay := s.between(50*time.Microsecond, 2*time.Millisecond)
+	if s.faults && s.chance(0.01) {
+		delay += s.between(0, 300*time.Millisecond)
+	}
+	at := max(s.now+delay, c.last[way], c.stuckTo)
+	c.last[way] = at
+	gen := c.gen
+	deliver := func() {
+		if c.up && c.gen == gen {
+			arrive(target)
+		}
+	}
+	s.after(at-s.now, deliver)
+	if s.faults && s.chance(s.config.duplicates) {
+		s.after(at-s.now, deliver)
+	}
+	return true
+}
+
+// breakConn ends a stream: what is under way is lost, and both ends learn of it at times of their own.
+func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
+	c := s.conn(a.id, b.id)
+	if deadFor > 0 {
+		c.stuckTo = s.now + deadFor
+	}
+	if !c.up {
+		return
+	}
+	c.up = false
+	s.after(s.between(0, 50*time.Millisecond), func() { s.down(a, b.id) })
+	s.after(s.between(0, 50*time.Millisecond), func() { s.down(b, a.id) })
+}
+
+func (s *sim) down(n *simNode, peer Peer) {
+	n.clientInput(func(now clock.Time) { n.client.Down(now, peer) })
+	if n.keeper != nil {
+		n.keeperInput(func(now clock.Time) { n.keeper.Down(now, peer) })
+	}
+}
+
+func (s *sim) fail(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("MORTISE_SEED=%d: at %v: %s", s.seed, s.now, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,190 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is the simulation's raft: one true log, one true leader per term, and leaders that learn late that they are none.
+
+// elect makes a voter the leader of a new term. Of what the old leader had proposed a prefix may survive. The old leader and the others
+// learn of it at times of their own.
+func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
+	for len(s.pending) > 0 && s.chance(0.5) {
+		s.commit(s.term, s.pending[0])
+		s.pending = s.pending[1:]
+	}
+	s.pending = nil
+	old := s.leader
+	s.term++
+	s.leader = leader
+	s.stats.changes++
+	term := s.term
+	for i := range s.config.voters {
+		n := s.nodes[i]
+		learns := s.between(time.Millisecond, 50*time.Millisecond)
+		if i == old && old != leader {
+			learns = oldLearnsIn
+		}
+		if i == leader {
+			continue
+		}
+		s.after(learns, func() { n.learn(term, leader) })
+	}
+	n := s.nodes[leader]
+	n.learn(term, leader)
+	s.after(s.between(time.Millisecond, 20*time.Millisecond), func() {
+		if s.term == term {
+			s.commit(term, nil) // the first entry of the term
+		}
+	})
+}
+
+// learn tells a voter of a term, if that is news.
+func (n *simNode) learn(term uint64, leader int) {
+	role := Role{Term: term, Leading: int(n.id) == leader+1}
+	if leader >= 0 {
+		role.Leader = Target{Peer: Peer(leader + 1)}
+	}
+	if term < n.role.Term || role == n.role {
+		return
+	}
+	n.role = role
+	n.keeperInput(func(now clock.Time) { n.keeper.Role(now, role) })
+}
+
+func (s *sim) propose(n *simNode, term uint64, blob []byte) bool {
+	if s.faults && s.chance(0.005) {
+		return false
+	}
+	if n.role.Term != term || s.term != term || s.nodes[s.leader] != n {
+		return true // thrown away with the term, or never committed
+	}
+	s.pending = append(s.pending, blob)
+	s.after(s.between(100*time.Microsecond, 3*time.Millisecond), func() {
+		if s.term == term && len(s.pending) > 0 {
+			s.commit(term, s.pending[0])
+			s.pending = s.pending[1:]
+		}
+	})
+	return true
+}
+
+// commit appends an entry; every voter applies it in its own time.
+func (s *sim) commit(term uint64, blob []byte) {
+	s.log = append(s.log, simEntry{term: term, blob: blob})
+	index := len(s.log)
+	for i := range s.config.voters {
+		n := s.nodes[i]
+		delay := s.between(0, 20*time.Millisecond)
+		if i == s.leader {
+			delay = s.between(0, time.Millisecond)
+		}
+		s.after(delay, func() { n.apply(index) })
+	}
+}
+
+// apply applies the log up to index. Entries of a higher term come with that term: a leader that applies one knows that it is none.
+func (n *simNode) apply(index int) {
+	s := n.s
+	if s.now < n.pausedUntil {
+		s.after(n.pausedUntil-s.now, func() { n.apply(index) })
+		return
+	}
+	for n.applied < index {
+		e := s.log[n.applied]
+		n.applied++
+		if e.term > n.role.Term {
+			n.learn(e.term, -1)
+		}
+		n.applyEntry(e)
+	}
+}
+
+func (n *simNode) applyEntry(e simEntry) {
+	s := n.s
+	var results []lockfsm.Result
+	n.machine.ApplyEntry(uint64(n.applied), e.term, e.blob, func(r lockfsm.Result) {
+		if r.Kind == lockfsm.Born {
+			n.bornAt = n.clock()
+		}
+		if r.Kind == lockfsm.Expire && r.Code == lockfsm.Done && n.role.Leading {
+			s.stats.expired++
+		}
+		results = append(results, n.arena.copy(&r))
+	})
+	if !n.role.Leading || n.role.Term != e.term && len(e.blob) == 0 {
+		return
+	}
+	if len(e.blob) == 0 {
+		l := Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(), GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
+		n.keeperInput(func(now clock.Time) {
+			n.keeper.Leads(now, l)
+			if !l.Born {
+				n.keeper.ProposeBorn(now, l.Term)
+			}
+		})
+		return
+	}
+	n.keeperInput(func(now clock.Time) { n.keeper.Applied(now, results) })
+}
+
+// confirm is a ReadIndex round: the lead is checked at some moment after the question, and the answer comes some time after that.
+func (s *sim) confirm(n *simNode, term, round uint64) {
+	index := len(s.log)
+	first := s.between(0, 2*time.Millisecond)
+	if s.faults && s.chance(0.02) {
+		first = s.between(0, 400*time.Millisecond)
+	}
+	s.after(first, func() {
+		if s.term != term || s.nodes[s.leader] != n {
+			return
+		}
+		s.after(s.between(0, time.Millisecond), func() { n.confirmed(term, round, index) })
+	})
+}
+
+func (n *simNode) confirmed(term, round uint64, index int) {
+	if n.role.Term != term {
+		return
+	}
+	if n.applied < index {
+		n.s.after(time.Millisecond, func() { n.confirmed(term, round, index) })
+		return
+	}
+	n.keeperInput(func(now clock.Time) { n.keeper.Confirmed(now, term, round) })
+}
+
+// nemesis does one bad thing now and then.
+func (s *sim) nemesis() {
+	if !s.faults {
+		return
+	}
+	a, b := s.nodes[s.rand.IntN(len(s.nodes))], s.nodes[s.rand.IntN(len(s.nodes))]
+	ttl := s.config.ttl
+	switch s.rand.IntN(8) {
+	case 0, 1:
+		if a != b {
+			s.breakConn(a, b, 0)
+		}
+	case 2:
+		if a != b {
+			s.breakConn(a, b, s.between(0, 2*ttl))
+		}
+	case 3: // silence: the stream stands, nothing comes through
+		if a != b {
+			s.conn(a.id, b.id).stuckTo = s.now + s.between(0, 2*ttl)
+		}
+	case 4:
+		a.pausedUntil = s.now + s.between(0, ttl/2)
+	case 5:
+		a.pausedUntil = s.now + s.between(ttl/2, 2*ttl)
+	case 6: // an election; the old leader may not hear of it for long
+		s.elect(s.rand.IntN(s.config.voters), s.between(0, ttl/4))
+	case 7:
+		s.elect(s.rand.IntN(s.config.voters), s.between(ttl/2, 2*ttl))
+	}
+	s.after(s.between(ttl/20, ttl), s.nemesis)
+}

@@ -1,0 +1,55 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Phase says how far a client is on its way to the leader.
+type Phase uint8
+
+// The phases of a client, in the order of the way.
+const (
+	Seeking   Phase = iota // has nobody to ask at the moment
+	Opening                // has asked a target for a session
+	Attaching              // has asked a target for an attachment of its session
+	Attached               // talks to the leader
+)
+
+// String returns the phase in lower case.
+func (p Phase) String() string {
+	return [...]string{"seeking", "opening", "attaching", "attached"}[p&3]
+}
+
+// ClientStatus describes a client at one moment, for people, programs and leak tests.
+type ClientStatus struct {
+	Phase    Phase
+	Leader   Target            // the leader it is attached to; zero unless Phase is Attached
+	Session  lockfsm.SessionID // 0: none
+	TTL      time.Duration     // as granted by the group; 0 without a session
+	Renewed  clock.Time        // when the last acknowledged renewal was sent
+	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
+	Lease    LeaseState
+	Grace    bool // the group is in its grace: requests queue, nothing is granted. Known only while attached
+	Requests int  // everything unfinished: waiting, held, and releases that are not confirmed
+	Waiting  int  // calls that wait for an answer
+	Held     int  // granted and neither released nor lost
+}
+
+// KeeperStatus describes a keeper at one moment, for people, programs and leak tests.
+type KeeperStatus struct {
+	Term        uint64
+	Leading     bool // it leads and its own first entry is applied
+	Leader      Target
+	Born        bool
+	GraceOver   bool
+	Sessions    int
+	Attachments int
+	Expiring    int
+	Renewals    int // that are not confirmed
+	Opens       int // that are not applied
+	Peers       int // for which anything is kept
+	Askers      int // peers that are told when a leader appears
+}

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Peer is an instance: the random ID of one life of one process. Zero is nobody.
+type Peer uint64
+
+// Target is an instance and the address at which it is reached. An empty address is allowed for an instance that has a link already.
+type Target struct {
+	Peer Peer
+	Addr string
+}
+
+// maxAddrBytes bounds the address in a redirect: a host name is at most 253 bytes long.
+const maxAddrBytes = 1024
+
+// errWire is what the decoders return for bytes that no session of ours wrote.
+var errWire = errors.New("session: malformed bytes from a peer")
+
+// renewal asks for another TTL. Renewals travel before all else in a frame, so they have their own field there and their own codec:
+// three varints each, back to back.
+type renewal struct {
+	session lockfsm.SessionID
+	epoch   lockfsm.Epoch
+	seq     uint64
+}
+
+// append writes r behind b.
+func (r renewal) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(r.session))
+	b = binary.AppendUvarint(b, uint64(r.epoch))
+	return binary.AppendUvarint(b, r.seq)
+}
+
+// nextRenewal splits the first renewal off b, which must not be empty.
+func nextRenewal(b []byte) (r renewal, rest []byte, err error) {
+	f := fields{b: b}
+	r = renewal{session: lockfsm.SessionID(f.uvarint()), epoch: lockfsm.Epoch(f.uvarint()), seq: f.uvarint()}
+	if f.bad {
+		return renewal{}, nil, errWire
+	}
+	return r, f.b, nil
+}
+
+// fields reads the parts of a record. A read behind the end, or of a varint that is too long, sets bad and returns zeros; the caller
+// looks once at the end.
+type fields struct {
+	b   []byte
+	bad bool
+}
+
+func (f *fields) uvarint() uint64 {
+	v, n := binary.Uvarint(f.b)
+	if n <= 0 {
+		f.bad, f.b = true, nil
+		return 0
+	}
+	f.b = f.b[n:]
+	return v
+}
+
+// count reads a number that must fit a positive int64: a duration, a wall time, a number of waiters.
+func (f *fields) count() int64 {
+	v := f.uvarint()
+	if v > math.MaxInt64 {
+		f.bad = true
+		return 0
+	}
+	return int64(v)
+}
+
+func (f *fields) octet() byte {
+	if len(f.b) == 0 {
+		f.bad = true
+		return 0
+	}
+	v := f.b[0]
+	f.b = f.b[1:]
+	return v
+}
+
+// bytes reads n bytes without copying them.
+func (f *fields) bytes(n uint64) []byte {
+	if n > uint64(len(f.b)) {
+		f.bad, f.b = true, nil
+		return nil
+	}
+	v := f.b[:n:n]
+	f.b = f.b[n:]
+	return v
+}
+
+// sized reads a size of at most limit and then as many bytes, without copying them.
+func (f *fields) sized(limit uint64) []byte {
+	n := f.uvarint()
+	if n > limit {
+		f.bad = true
+		return nil
+	}
+	return f.bytes(n)
+}

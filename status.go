@@ -1,0 +1,159 @@
+package mortise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
+type Status struct {
+	Name     string // of this instance
+	Instance string // ID of its present life
+	Address  string // at which others reach it
+	Phase    string // "newborn", "bound" or "member"
+
+	Group   string // ID of the group, "" without one
+	Leader  string // Name of the instance that leads as far as known, "" if none is
+	Leading bool   // this instance leads
+	Term    uint64 // of the group, 0 on an instance that does not vote
+	Votes   bool   // this instance is a voter
+	Voters  []Member
+	Members []Member // all instances that gossip sees, this one among them
+
+	Session  string        // "seeking", "opening", "attaching" or "attached"
+	Lease    string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
+	LeaseFor time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
+	Held     int           // locks that this instance holds
+	Waiting  string        // what this node waits for and the way out, in a sentence; "" if nothing
+	Waiters  int           // calls on this instance that wait for a lock
+	Err      error         // as Node.Err
+}
+
+// Member is one instance as others see it.
+type Member struct {
+	Name     string
+	Instance string
+	Address  string
+	Zone     string
+	Votes    bool
+}
+
+// Status returns the present picture. It asks nobody.
+func (n *Node) Status() Status {
+	s := Status{Name: n.config.Name, Instance: instanceText(n.instance.Load()), Address: n.address, Err: n.Err()}
+	client := n.client.Status()
+	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
+	s.LeaseFor = max(client.Deadline.Sub(n.env.clock.Now()), 0)
+	leader := uint64(client.Leader.Peer)
+	if r := n.replica.Load(); r != nil {
+		role := r.role.Load()
+		s.Votes, s.Term, s.Leading = true, role.Term, role.Leading
+		leader = uint64(n.target(role.Leader).Peer)
+	}
+	if c := n.cluster(); c != nil {
+		s.fill(c.Status(), leader)
+	}
+	if s.Waiting == "" {
+		s.Waiting = n.waitsFor(s, client)
+	}
+	return s
+}
+
+// fill adds what the cluster room knows.
+func (s *Status) fill(c cluster.Status, leader uint64) {
+	s.Phase, s.Waiting = c.Phase.String(), c.Waiting
+	if c.Group != 0 {
+		s.Group = instanceText(c.Group)
+	}
+	names := map[uint64]string{}
+	for _, m := range c.Members {
+		names[m.Instance] = m.Name
+		s.Members = append(s.Members, Member{Name: m.Name, Instance: instanceText(m.Instance), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
+	}
+	for _, v := range c.Voters {
+		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: v.Addr, Votes: true})
+	}
+	if leader != 0 {
+		if s.Leader = names[leader]; s.Leader == "" {
+			s.Leader = instanceText(leader)
+		}
+	}
+	slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
+}
+
+// waitsFor says what stands between this node and a lock once it belongs to a group.
+func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
+	switch {
+	case s.Err != nil:
+		return ""
+	case client.Phase == session.Attached && client.Grace:
+		return "the group is in its grace: nothing is granted until no holder of an earlier group can still believe in its lock"
+	case client.Phase == session.Attached:
+		return ""
+	case s.Leader != "":
+		return fmt.Sprintf("%s a session with the leader, %s", client.Phase, s.Leader)
+	case len(s.Voters) == 0:
+		return "no group is known yet"
+	}
+	return "no leader answers; a majority of these voters must be running and reach each other: " + s.votersText()
+}
+
+// votersText lists the voters, and which of them gossip does not see.
+func (s Status) votersText() string {
+	var list []string
+	for _, v := range s.Voters {
+		seen := slices.ContainsFunc(s.Members, func(m Member) bool { return m.Instance == v.Instance })
+		text := v.Address
+		if v.Name != "" {
+			text = v.Name + " at " + v.Address
+		}
+		if !seen {
+			text += " (not seen)"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// String shows the status in a few lines.
+func (s Status) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s: %s", s.Name, s.Address, s.Phase)
+	if s.Group != "" {
+		fmt.Fprintf(&b, " of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
+	}
+	fmt.Fprintf(&b, "\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, s.LeaseFor.Round(time.Millisecond), s.Held, s.Waiters)
+	if s.Waiting != "" {
+		fmt.Fprintf(&b, "\nwaiting: %s", s.Waiting)
+	}
+	if s.Err != nil {
+		fmt.Fprintf(&b, "\nfailed: %v", s.Err)
+	}
+	return b.String()
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name
+}
+
+// phaseChanged tells the cluster room whether this instance knows a leader; the client calls it when its phase changes.
+func (n *Node) phaseChanged(phase session.Phase) {
+	if n.replica.Load() == nil {
+		n.leaderKnown(phase == session.Attached)
+	}
+}
+
+// leaderKnown passes on what gossip and birth go by: whether there is a leader.
+func (n *Node) leaderKnown(known bool) {
+	if c := n.cluster(); c != nil {
+		c.HasLeader(known)
+	}
+}

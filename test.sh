@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Everything that has to hold before a merge: format, vet, builds for the other systems, and all tests under the race detector.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+  printf 'not gofmt-ed:\n%s\n' "$unformatted" >&2
+  exit 1
+fi
+go vet ./...
+for system in darwin windows; do
+  GOOS=$system go vet ./... # type-checks every package and test for that system
+done
+go test -race -count=1 -timeout=10m ./...

@@ -1,0 +1,273 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+func TestAsk(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		var from string
+		b.ask = func(_ context.Context, addr string, question []byte) ([]byte, error) {
+			from = addr
+			if string(question) == "hard" {
+				return nil, errors.New("do not know")
+			}
+			return []byte("re: " + string(question)), nil
+		}
+		for _, to := range []Instance{0, 2} {
+			answer, err := a.Ask(t.Context(), "b:1", to, []byte("who"))
+			if string(answer) != "re: who" || err != nil || from != "a:1" {
+				t.Fatalf("%q, %v, from %q", answer, err, from)
+			}
+		}
+		if _, err := a.Ask(t.Context(), "b:1", 2, []byte("hard")); !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "do not know") {
+			t.Errorf("no answer: %v", err)
+		}
+		_, err := a.Ask(t.Context(), "b:1", 3, []byte("who"))
+		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, ErrOther) || other.Answered != 2 || other.Asked != 3 {
+			t.Errorf("another instance: %v", err)
+		}
+		if answer, err := a.Ask(t.Context(), "a:1", 0, []byte("me")); string(answer) != "re: me" {
+			t.Errorf("asking itself: %q, %v", answer, err)
+		}
+		if n := a.Counts().Shared; n != 2 {
+			t.Errorf("%d connections for two addresses", n)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := a.Counts().Shared; n != 0 {
+			t.Errorf("%d connections are kept idle", n)
+		}
+	})
+}
+
+// Each kind of "no" is told apart, since birth counts on it.
+func TestAskTellsNoFromSilence(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		w.node("foreign", 2, func(c *Config) { c.Identity.Cluster = "theirs" })
+		serve := func(addr string, f func(net.Conn)) {
+			ln, err := w.net.Listen(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var conns sync.WaitGroup
+			var mu sync.Mutex
+			var open []net.Conn
+			conns.Go(func() {
+				for {
+					conn, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					open = append(open, conn)
+					mu.Unlock()
+					conns.Go(func() { f(conn) })
+				}
+			})
+			t.Cleanup(func() {
+				ln.Close()
+				mu.Lock()
+				for _, conn := range open {
+					conn.Close()
+				}
+				mu.Unlock()
+				conns.Wait()
+			})
+		}
+		serve("silent:1", func(net.Conn) {})
+		serve("hangs-up:1", func(c net.Conn) { c.Close() })
+		serve("http:1", func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 100))
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			c.Close()
+		})
+		serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
+		ln, err := w.net.Listen("grpc:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := grpc.NewServer()
+		go func() { _ = other.Serve(ln) }()
+		defer other.Stop()
+		newer, err := w.net.Listen("newer:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tomorrow := grpc.NewServer()
+		wire.RegisterPeerServer(tomorrow, nextVersion{})
+		go func() { _ = tomorrow.Serve(newer) }()
+		defer tomorrow.Stop()
+
+		cases := []struct {
+			addr string
+			want error
+		}{
+			{"nobody:1", ErrRefused}, {"foreign:1", ErrForeign}, {"silent:1", ErrSilent}, {"hangs-up:1", ErrSilent}, {"http:1", ErrForeign},
+			{"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion},
+		}
+		kinds := []error{ErrRefused, ErrForeign, ErrSilent, ErrVersion, ErrOther, ErrClosed}
+		for _, c := range cases {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			began := time.Now()
+			answer, err := a.Ask(ctx, c.addr, 0, []byte("who"))
+			for _, kind := range kinds {
+				if errors.Is(err, kind) != (kind == c.want) {
+					t.Errorf("%s: got %q, %v; want %v", c.addr, answer, err, c.want)
+				}
+			}
+			if c.addr == "silent:1" != (time.Since(began) == 2*time.Second) || c.addr == "silent:1" && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: took %v: %v", c.addr, time.Since(began), err)
+			}
+			cancel()
+		}
+		began := time.Now()
+		if _, err := a.Ask(context.Background(), "silent:1", 0, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 11*time.Second {
+			t.Errorf("without a deadline: %v after %v", err, time.Since(began))
+		}
+	})
+}
+
+type nextVersion struct{ wire.UnimplementedPeerServer }
+
+func (nextVersion) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
+	return &wire.Answer{Hello: &wire.Hello{Version: 2, Cluster: "test", Instance: 5}}, nil
+}
+
+// A connection that has died, or an address that has nobody for a while, costs the next question nothing.
+func TestAskAfterARestart(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		for life := Instance(2); life < 12; life++ {
+			b := w.node("b", life)
+			for range 3 {
+				began := time.Now()
+				if _, err := a.Ask(t.Context(), "b:1", life, nil); err != nil || time.Since(began) > 0 {
+					t.Fatalf("life %d: %v after %v", life, err, time.Since(began))
+				}
+			}
+			if life%2 == 0 {
+				b.Close()
+			} else {
+				w.net.Crash("b")
+				b.Close()
+			}
+			synctest.Wait()
+			for range 3 {
+				began := time.Now()
+				if _, err := a.Ask(t.Context(), "b:1", 0, nil); !errors.Is(err, ErrRefused) || time.Since(began) > 0 {
+					t.Fatalf("life %d is over: %v after %v", life, err, time.Since(began))
+				}
+			}
+		}
+		if c := a.Counts(); c.Shared != 0 {
+			t.Fatalf("left behind: %+v", c)
+		}
+	})
+}
+
+// The other side vanishes without a word and comes back on another machine with the same address.
+func TestAskAfterASilence(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+			t.Fatal(err)
+		}
+		hang := make(chan struct{})
+		b.ask = func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+			select {
+			case <-hang:
+			case <-ctx.Done():
+			}
+			return nil, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := a.Ask(ctx, "b:1", 2, nil); !errors.Is(err, ErrSilent) {
+			t.Fatal(err)
+		}
+		close(hang)
+		if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := b.Counts().Accepted; n != 2 {
+			t.Fatalf("the question after a silence did not get a connection of its own: %d", n)
+		}
+		time.Sleep(time.Minute / 2)
+		if n := b.Counts().Accepted; n != 1 {
+			t.Fatalf("%d connections", n)
+		}
+	})
+}
+
+func TestAskConnectionsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1, func(c *Config) { c.AskConns = 2 })
+		gate := make(chan struct{})
+		for i, name := range []string{"b", "c", "d", "e"} {
+			n := w.node(name, Instance(i+2))
+			n.ask = func(_ context.Context, _ string, q []byte) ([]byte, error) {
+				if string(q) == "wait" {
+					<-gate
+				}
+				return nil, nil
+			}
+			if _, err := a.Ask(t.Context(), name+":1", 0, nil); err != nil {
+				t.Fatal(err)
+			}
+			if c := a.Counts().Shared; c > 2 {
+				t.Fatalf("%d connections", c)
+			}
+		}
+		var asking sync.WaitGroup
+		for _, name := range []string{"b", "c"} {
+			asking.Go(func() {
+				if _, err := a.Ask(t.Context(), name+":1", 0, []byte("wait")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if _, err := a.Ask(t.Context(), "d:1", 0, nil); !errors.Is(err, ErrFull) {
+			t.Errorf("all connections in use: %v", err)
+		}
+		close(gate)
+		asking.Wait()
+	})
+}
+
+func TestManyQuestionsShareADial(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		w.net.Cut("a", "b")
+		var asking sync.WaitGroup
+		for i := range 50 {
+			asking.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Millisecond)
+				defer cancel()
+				_, err := a.Ask(ctx, "b:1", 0, nil)
+				if (i < 20) != (err != nil) {
+					t.Errorf("question %d: %v", i, err)
+				}
+			})
+		}
+		time.Sleep(1950 * time.Millisecond)
+		w.net.Heal("a", "b")
+		asking.Wait()
+		if n := b.Counts().Accepted; n != 1 {
+			t.Errorf("%d connections", n)
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Config is what a Port is made from. It is copied; what it points to is used as long as the Port is open. Zero bounds mean the
+// defaults named beside them.
+type Config struct {
+	Identity Identity                                                 // who we are; Cluster and Instance are required
+	Listener net.Listener                                             // required; the Port owns and closes it
+	Dial     func(ctx context.Context, addr string) (net.Conn, error) // required; must honor ctx and say ECONNREFUSED where it was that
+	TLS      *tls.Config                                              // for both sides; nil: plain text
+	Handler  Handler                                                  // required
+	Logger   *slog.Logger                                             // nil: no log
+
+	MessageBytes  int           // the largest message accepted or sent, 64 MiB; it bounds what one Send may bring
+	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
+	RaftMessages  int           // raft messages waiting for one peer before they are dropped, 4,096
+	RaftBytes     int           // payload of raft messages waiting for one peer before they are dropped, 64 MiB
+	SnapshotBytes int           // the largest snapshot sent or accepted, 1 GiB
+	Links         int           // streams to peers at a time, 65,536
+	Conns         int           // connections accepted at a time, 65,536
+	AskConns      int           // connections kept for questions and gossip at a time, 1,024
+	DialTimeout   time.Duration // for a connection and its handshakes, either side, 5 s
+}
+
+func or[T int | time.Duration](value, standard T) T {
+	if value > 0 {
+		return value
+	}
+	return standard
+}
+
+// withDefaults returns c with every bound set.
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.MessageBytes = or(c.MessageBytes, 64<<20)
+	c.QueueBytes = or(c.QueueBytes, 64<<20)
+	c.RaftMessages = or(c.RaftMessages, 4096)
+	c.RaftBytes = or(c.RaftBytes, 64<<20)
+	c.SnapshotBytes = or(c.SnapshotBytes, 1<<30)
+	c.Links = or(c.Links, 65536)
+	c.Conns = or(c.Conns, 65536)
+	c.AskConns = or(c.AskConns, 1024)
+	c.DialTimeout = or(c.DialTimeout, 5*time.Second)
+	return c
+}
+
+// validate names every mistake at once.
+func (c Config) validate() error {
+	var errs []error
+	missing := func(bad bool, what string) {
+		if bad {
+			errs = append(errs, errors.New("transport: Config."+what))
+		}
+	}
+	missing(c.Identity.Cluster == "", "Identity.Cluster is empty: give the cluster a label")
+	missing(len(c.Identity.Cluster) > maxLabel, "Identity.Cluster is longer than 255 bytes")
+	missing(c.Identity.Instance == 0, "Identity.Instance is zero: give this life a random one")
+	missing(c.Listener == nil, "Listener is nil")
+	missing(c.Dial == nil, "Dial is nil")
+	missing(c.Handler == nil, "Handler is nil")
+	return errors.Join(errs...)
+}
+
+const maxLabel = 255 // bytes of a cluster label, as in gossip

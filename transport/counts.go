@@ -1,0 +1,47 @@
+package transport
+
+import "sync/atomic"
+
+// Counts is what a port holds and has done, for status and for tests that look for leaks.
+type Counts struct {
+	Links      int // streams to peers that are up
+	Dialing    int // links being dialed
+	Ending     int // links that have ended and whose Down has not returned
+	BackingOff int // instances whose last dial failed a short while ago
+	Shared     int // connections kept for questions and gossip
+	Packeters  int // addresses that packets are being sent to
+	Streams    int // byte streams of gossip, either direction
+	Accepted   int // connections that others opened to us
+
+	FramesSent, FramesReceived uint64
+	RaftDropped                uint64 // raft messages that found the queue full or were too large
+	RaftForeign                uint64 // raft messages that were not from the peer's raft ID, or not for ours
+	FramesForeign              uint64 // frames from another group, or none
+	PacketsDropped             uint64 // either way
+}
+
+type counters struct {
+	framesSent, framesReceived, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
+}
+
+// Counts returns the present counts. It is safe for concurrent use, also after Close.
+func (p *Port) Counts() Counts {
+	packeters, streams := p.gossip.count()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := Counts{
+		Packeters: packeters, Streams: streams,
+		Ending: len(p.dying), BackingOff: len(p.backoff), Shared: len(p.shared), Accepted: p.listener.count(),
+		FramesSent: p.counts.framesSent.Load(), FramesReceived: p.counts.framesReceived.Load(),
+		RaftDropped: p.counts.raftDropped.Load(), RaftForeign: p.counts.raftForeign.Load(),
+		FramesForeign: p.counts.framesForeign.Load(), PacketsDropped: p.counts.packetsDropped.Load(),
+	}
+	for _, l := range p.links {
+		if l.state == up {
+			c.Links++
+		} else {
+			c.Dialing++
+		}
+	}
+	return c
+}

@@ -1,0 +1,134 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lag delays what a connection reads, and its making, by up to most.
+type lag struct {
+	net.Conn
+	wait func()
+}
+
+func (l lag) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	l.wait()
+	return n, err
+}
+
+func lagging(rng *rand.Rand, most time.Duration) func(*Config) {
+	wait := func() {
+		if d := time.Duration(rng.Int64N(int64(most))); d > most/4 {
+			time.Sleep(d)
+		}
+	}
+	return func(c *Config) {
+		dial := c.Dial
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			wait()
+			conn, err := dial(ctx, addr)
+			wait()
+			if err != nil {
+				return nil, err
+			}
+			return lag{conn, wait}, nil
+		}
+		c.Listener = lagListener{c.Listener, wait}
+	}
+}
+
+type lagListener struct {
+	net.Listener
+	wait func()
+}
+
+func (l lagListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return lag{conn, l.wait}, nil
+}
+
+// Both sides dial at about the same time. One stream is left, nobody hears of the other, and every frame arrives once and in order.
+func TestCrossingDials(t *testing.T) {
+	for seed := range uint64(200) {
+		inBubble(t, func(t *testing.T, w *world) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			most := time.Duration(1+rng.Int64N(8)) * time.Millisecond
+			source := func(stream uint64) *rand.Rand { return rand.New(&lockedSource{src: rand.NewPCG(seed, stream)}) }
+			a, b := w.node("a", 1, lagging(source(2), most)), w.node("b", 2, lagging(source(3), most))
+			var want strings.Builder
+			for i := range 40 {
+				a.send(b, fmt.Sprint(i, " "))
+				b.send(a, fmt.Sprint(i, " "))
+				fmt.Fprint(&want, i, " ")
+				if rng.IntN(3) > 0 {
+					time.Sleep(time.Duration(rng.Int64N(int64(most))))
+				}
+			}
+			time.Sleep(time.Second)
+			a.wantCommands(fmt.Sprint("seed ", seed), b, want.String())
+			b.wantCommands(fmt.Sprint("seed ", seed), a, want.String())
+			ca, cb := a.Counts(), b.Counts()
+			if ca.Links != 1 || cb.Links != 1 || ca.Accepted+cb.Accepted != 1 || ca.Dialing+cb.Dialing != 0 {
+				t.Fatalf("seed %d: more than one stream is left:\n%+v\n%+v", seed, ca, cb)
+			}
+		})
+	}
+}
+
+// The rule itself, step by step: the hello of the lower is out when that of the higher arrives, and the reverse.
+func TestStreamOfTheLowerInstanceWins(t *testing.T) {
+	for _, slow := range []string{"a", "b"} {
+		t.Run(slow+" is slow to answer", func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				ms := func(name string) time.Duration {
+					if name == slow {
+						return 30 * time.Millisecond
+					}
+					return 10 * time.Millisecond
+				}
+				slowly := func(name string) func(*Config) {
+					return func(c *Config) { c.Listener = lagListener{c.Listener, func() { time.Sleep(ms(name)) }} }
+				}
+				a, b := w.node("a", 1, slowly("a")), w.node("b", 2, slowly("b"))
+				a.send(b, "x")
+				b.send(a, "y")
+				time.Sleep(time.Second)
+				synctest.Wait()
+				a.wantCommands("a", b, "y")
+				b.wantCommands("b", a, "x")
+				if a.Counts().Accepted != 0 || b.Counts().Accepted != 1 {
+					t.Fatalf("the stream that a dialed should be left: a accepted %d, b accepted %d", a.Counts().Accepted, b.Counts().Accepted)
+				}
+			})
+		})
+	}
+}
+
+// One direction of dialing is blocked: the other must do, without waiting for the blocked one to time out.
+func TestDialThatHangsGivesWayToThePeers(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		hang := func(c *Config) {
+			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}
+		a, b := w.node("a", 1, hang), w.node("b", 2)
+		a.send(b, "x")
+		synctest.Wait()
+		b.send(a, "y")
+		time.Sleep(100 * time.Millisecond)
+		a.wantCommands("a", b, "y")
+		b.wantCommands("b", a, "x")
+	})
+}

@@ -1,0 +1,62 @@
+package transport
+
+import (
+	"sync"
+	"time"
+)
+
+// deadline is one deadline of a connection, as a channel that is closed when it has passed. The zero value never passes. A call that
+// waits keeps to the channel that it began with until that is closed: moving a deadline into the past wakes it, moving it back does not
+// un-wake it.
+type deadline struct {
+	mu      sync.Mutex // guards all below
+	timer   *time.Timer
+	channel chan struct{}
+	at      time.Time
+}
+
+// passed returns the channel.
+func (d *deadline) passed() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current()
+}
+
+func (d *deadline) current() chan struct{} {
+	if d.channel == nil {
+		d.channel = make(chan struct{})
+	}
+	return d.channel
+}
+
+// set moves the deadline; the zero time takes it away.
+func (d *deadline) set(t time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+	d.at = t
+	if isClosed(d.current()) {
+		d.channel = nil
+	}
+	if t.IsZero() {
+		return
+	}
+	channel := d.current()
+	if left := time.Until(t); left > 0 {
+		d.timer = time.AfterFunc(left, func() { d.expire(t, channel) })
+		return
+	}
+	close(channel)
+}
+
+// expire closes the channel if the deadline is still t.
+func (d *deadline) expire(t time.Time, channel chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at.Equal(t) && d.channel == channel && !isClosed(channel) {
+		close(channel)
+	}
+}

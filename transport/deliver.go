@@ -1,0 +1,95 @@
+package transport
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// deliver checks a frame and hands what is for us to the handler. What it returns ends the link: the peer sent what no correct peer
+// sends, or words that belong to another group, which may not be lost without its knowing. Raft messages may be lost, so those that are
+// not ours are merely dropped.
+func (l *link) deliver(f *wire.Frame) *wire.Refusal {
+	p := l.port
+	p.counts.framesReceived.Add(1)
+	if f.Refusal != nil {
+		l.blame(refused(l.peer.Addr, l.instance, f.Refusal))
+		return nil // the stream ends next
+	}
+	if l.mute.Load() {
+		return nil
+	}
+	if f.Hello != nil {
+		if r := l.learn(f.Hello); r != nil {
+			return r
+		}
+	}
+	messages, r := unpack(f.Raft)
+	if r != nil {
+		return r
+	}
+	self := p.self.Load()
+	if self.Instance != l.self {
+		return nil
+	}
+	words := len(f.Renewals)+len(f.Commands)+len(f.Replies) > 0
+	if self.Group == 0 || self.Group != l.peer.Group {
+		if !words && len(messages) == 0 && !f.Retired {
+			return nil
+		}
+		p.counts.framesForeign.Add(1)
+		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
+		p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance, "why", text)
+		if words {
+			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text, Instance: uint64(self.Instance)}
+		}
+		return nil
+	}
+	out := Frame{Renewals: f.Renewals, Commands: f.Commands, Replies: f.Replies, Retired: f.Retired}
+	for _, m := range messages {
+		if owns(self, l.peer, m) {
+			out.Raft = append(out.Raft, m)
+			continue
+		}
+		p.counts.raftForeign.Add(1)
+		p.notices.warn("transport: dropped a raft message with another sender or receiver than the stream's",
+			"addr", l.peer.Addr, "from", m.GetFrom(), "stream_from", l.peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
+	}
+	if !out.empty() {
+		p.config.Handler.Frame(l.peer, out)
+	}
+	return nil
+}
+
+// owns reports whether m is from the peer's raft node and for ours.
+func owns(self *Identity, peer Identity, m *raftpb.Message) bool {
+	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
+}
+
+// learn takes in a later hello. Only the group, the raft ID and the address may change.
+func (l *link) learn(h *wire.Hello) *wire.Refusal {
+	is := identity(h)
+	if is.Instance != l.instance || is.Cluster != l.peer.Cluster || h.Version != protocol || len(is.Addr) > maxAddr {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a later hello from another instance, cluster or version"}
+	}
+	l.peer = is
+	return nil
+}
+
+// unpack decodes raft messages. They share nothing with the frame.
+func unpack(packed [][]byte) ([]*raftpb.Message, *wire.Refusal) {
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	messages := make([]*raftpb.Message, len(packed))
+	for i, b := range packed {
+		messages[i] = &raftpb.Message{}
+		if err := proto.Unmarshal(b, messages[i]); err != nil {
+			return nil, &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
+		}
+	}
+	return messages, nil
+}

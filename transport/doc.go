@@ -1,0 +1,73 @@
+// Package transport carries bytes between the nodes of one cluster: one TCP port for everything, gRPC on it, TLS if given.
+//
+// # What it is
+//
+// A [Port] listens, dials and keeps four kinds of traffic apart, each on connections of its own so that none holds up another:
+//
+//   - Links. Between two nodes one long-lived stream carries renewals, session commands, replies and raft messages, with one [Frame]
+//     per turn: a sender goroutine per link takes everything that waits, renewals first, encodes it once and sends it. Either side dials
+//     on demand.
+//   - Questions. [Port.Ask] asks whoever is at an address, or one instance, and tells "refused" from "foreign" from "silence".
+//   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
+//   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only addresses.
+//
+// Everything begins with a hello: protocol version, cluster label, instance, group, raft ID, and the instance that is meant. Who is
+// refused is told why. The layout of messages is in wire/mortise/transport/v1/peer.proto.
+//
+// # Guarantees
+//
+//   - What [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per kind, or a Down for that peer comes
+//     afterwards. Raft messages are the exception: they may be dropped, and are counted.
+//   - For one peer the handler sees frames of one stream, then its Down, then frames of the next. Nothing comes behind a Down from
+//     before it. When a peer closes in good order, or retires, everything that it sent comes before the Down; when it crashes the last
+//     frames may be lost with it.
+//   - A frame of another group, or while either side has none, never reaches the handler; nor does a raft message that is not from the
+//     peer's raft ID or not for ours. Where that would lose words of a session, the link ends and both sides are told why.
+//   - Of crossing dials one stream comes to be used, the one that the lower instance dialed, and nobody hears of the other.
+//
+// The life of a link to one instance:
+//
+//	          Send with an address                the peer answers our hello
+//	 (none) ------------------------> dialing ---------------------------------> up
+//	   ^  \                              | \   the peer's hello is accepted      ^ |
+//	   |   `-----------------------------|--`------------------------------------' |
+//	   |        the dial fails: Down     |                                         | the stream ends, a newer hello of the
+//	   `---- back-off 50 ms to 1 s ------'                                         | peer comes, Identify, Close
+//	   `--------------------------------- ended <----------------------------------'
+//	                    Down               (drained for at most a second if the end is ours)
+//
+// Crossing dials: a dial that has not sent its hello gives way to the peer's. Once it has, the lower instance waits with the peer's
+// stream until its own dial is decided, and the higher gives its own up. So there is never a second stream to move frames from. Each
+// hello carries a number that rises with every stream that its speaker dials or accepts; one that is not newer than the stream in use
+// is late, and is refused; a newer one says that the peer has lost the stream in use, which is then ended, with a Down, first.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use, and none waits except Ask, SendSnapshot, DialStream (bounded by their contexts) and Close.
+// Goroutines: per link a sender, woken by the queue, and a receiver, which calls the handler and in the end its Down; per address one
+// that owns the connection for questions and gossip; per address that packets go to one outbox; per byte stream two. All end with
+// [Port.Close] at the latest, and nothing of a link that has ended stays behind, but for the memory of a failed dial (11 s). No lock is
+// held across a wait.
+//
+// Links at rest are kept, since a leader wants them and a node has few others; connections for questions and gossip are closed after a
+// minute of disuse.
+//
+// # Failure
+//
+// gRPC never dials, retries or resolves names here: a connection is dialed by Config.Dial and used for one gRPC client, so the reason
+// of a failure is known and no hidden back-off delays the next attempt. A peer that falls silent is found out by keepalive after at
+// most 25 s; faster detection is raft's business. A peer that sends garbage loses its link, nothing else. "Foreign" is only said on
+// proof: a label, a protocol, a certificate. A connection that breaks proves nothing and is silence.
+//
+// # Limits
+//
+// Config names the bounds and their defaults. A piece given to one Send may have 64 MiB; frames are filled up to 1 MiB. Two snapshots
+// come in at a time. Whoever opens a connection must finish its handshakes in 5 s, and then say who he is in 5 s. Log lines that outsiders can
+// cause come at most once in 10 s per kind. Without TLS every hello is believed.
+//
+// # Refused alternative
+//
+// Two open streams, with the frames of the losing one finished before those of the winner: it needs markers in the stream, since a
+// gRPC server cannot half-close, and a second kind of end that is no Down. Deciding before either is used needs neither. Raw TCP frames
+// would be 20 microseconds faster per exchange and cost us TLS, keepalive and flow control of our own.
+package transport

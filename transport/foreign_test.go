@@ -1,0 +1,219 @@
+package transport
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		b := w.node("b", 2, func(c *Config) { c.Identity.Group = 8 })
+		n := w.node("n", 3, func(c *Config) { c.Identity.Group = 0 })
+		for _, to := range []*node{b, n} {
+			if err := a.Send(to.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, to, 1)}, Retired: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if len(b.seen())+len(n.seen())+len(a.seen()) != 0 {
+			t.Fatal("a handler heard of it")
+		}
+		if b.Counts().FramesForeign != 1 || n.Counts().FramesForeign != 1 || a.Counts().Links != 2 {
+			t.Fatalf("%+v\n%+v\n%+v", a.Counts(), b.Counts(), n.Counts())
+		}
+		n.identity.Group = 7
+		n.Identify(n.identity)
+		if err := a.Send(n.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, n, 1)}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if events := n.seen(); len(events) != 1 || len(events[0].frame.Raft) != 1 {
+			t.Fatalf("after joining the group: %+v", events)
+		}
+	})
+}
+
+// Lost words of a session would leave its owner waiting, so they cost the link, and both sides know why.
+func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		b := w.node("b", 2, func(c *Config) { c.Identity.Group = 8 })
+		a.send(b, "x")
+		synctest.Wait()
+		ea, eb := a.seen(), b.seen()
+		if len(ea) != 1 || !errors.Is(ea[0].down, ErrGroup) || len(eb) != 1 || !errors.Is(eb[0].down, ErrGroup) {
+			t.Fatalf("a saw %+v\nb saw %+v", ea, eb)
+		}
+		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+			t.Fatalf("no pause after a link that ended at once: %v", err)
+		}
+		if a.Counts().Links+b.Counts().Links != 0 {
+			t.Fatal("a link is left")
+		}
+	})
+}
+
+func TestRaftMessageWithAForeignSenderIsDropped(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(c, b, 1), raftMessage(a, c, 2), raftMessage(a, b, 3)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		events := b.seen()
+		if len(events) != 1 || len(events[0].frame.Raft) != 1 || events[0].frame.Raft[0].GetIndex() != 3 {
+			t.Fatalf("got %+v", events)
+		}
+		if n := b.Counts().RaftForeign; n != 2 {
+			t.Fatalf("%d counted", n)
+		}
+		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 10)); !errors.Is(err, ErrGroup) {
+			t.Fatalf("snapshot: %v", err)
+		}
+	})
+}
+
+// A correct stream into which somebody then writes nonsense.
+func TestGarbageEndsItsLinkOnly(t *testing.T) {
+	garbage := map[string]*wire.Frame{
+		"raft bytes":       {Raft: [][]byte{{0xff, 0xff, 0xff}}},
+		"another instance": {Hello: &wire.Hello{Version: protocol, Cluster: "test", Instance: 77}},
+		"another cluster":  {Hello: &wire.Hello{Version: protocol, Cluster: "other", Instance: 9}},
+	}
+	for why, f := range garbage {
+		t.Run(why, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				a, b := w.node("a", 1), w.node("b", 2)
+				b.send(a, "x")
+				a.wantCommands("link", b, "x")
+				evil := w.node("evil", 9) // lends us its connection
+				d, err := evil.connect(t.Context(), "a:1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer d.close()
+				stream, err := d.Link(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				self := evil.identity
+				if err := stream.Send(&wire.Frame{Hello: self.greet(1, 1)}); err != nil {
+					t.Fatal(err)
+				}
+				if first, err := stream.Recv(); err != nil || first.Hello == nil {
+					t.Fatal(first, err)
+				}
+				if err := stream.Send(f); err != nil {
+					t.Fatal(err)
+				}
+				if err := stream.Send(&wire.Frame{Commands: []byte("after")}); err != nil {
+					t.Fatal(err)
+				}
+				last, err := stream.Recv()
+				if err != nil || last.Refusal.GetReason() != wire.Refusal_MALFORMED {
+					t.Fatalf("the peer is not told: %v, %v", last, err)
+				}
+				time.Sleep(2 * linger)
+				events := a.seen()
+				if len(events) != 1 || !errors.Is(events[0].down, ErrGarbage) || events[0].from.Instance != 9 {
+					t.Fatalf("got %+v", events)
+				}
+				b.send(a, "y")
+				a.wantCommands("the other link lives", b, "y")
+			})
+		})
+	}
+}
+
+func TestStrangersOnThePort(t *testing.T) {
+	strangers := map[string]string{
+		"silent":        "",
+		"garbage":       strings.Repeat("\x13\x37garbage\n", 1000),
+		"HTTP/1":        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"preface only":  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"broken frames": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\xff\xff\xff\x01\x04\x00\x00\x00\x01",
+	}
+	for name, text := range strangers {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				a, b := w.node("a", 1), w.node("b", 2)
+				a.send(b, "x")
+				conn := w.raw("a:1")
+				go func() { _, _ = conn.Write([]byte(text)) }()
+				began := time.Now()
+				drain(conn)
+				if took := time.Since(began); took > 15*time.Minute {
+					t.Errorf("the connection was kept for %v", took)
+				}
+				conn.Close()
+				synctest.Wait()
+				if a.Counts().Accepted != 0 {
+					t.Error("the connection is still accepted")
+				}
+				a.send(b, "y")
+				b.wantCommands("all is well", a, "xy")
+			})
+		})
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1, func(c *Config) { c.Conns = 3 })
+		for range 10 {
+			conn := w.raw("a:1")
+			defer conn.Close()
+		}
+		synctest.Wait()
+		if n := a.Counts().Accepted; n != 3 {
+			t.Fatalf("%d connections accepted, the limit is 3", n)
+		}
+		time.Sleep(time.Minute)
+		if n := a.Counts().Accepted; n != 0 {
+			t.Fatalf("%d silent connections are kept", n)
+		}
+	})
+}
+
+// A stream on which nobody says who he is.
+func TestStreamWithoutAHello(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, evil := w.node("a", 1), w.node("evil", 9)
+		for _, say := range []bool{false, true} {
+			d, err := evil.connect(t.Context(), "a:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := d.Link(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if say {
+				if err := stream.Send(&wire.Frame{Commands: []byte("x")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			began := time.Now()
+			first, err := stream.Recv()
+			if say && first.GetRefusal().GetReason() != wire.Refusal_MALFORMED {
+				t.Fatalf("got %v, %v", first, err)
+			}
+			if !say && (err == nil || time.Since(began) > 6*time.Second) {
+				t.Fatalf("silence was taken for %v: %v", time.Since(began), first)
+			}
+			d.close()
+		}
+		if len(a.seen()) != 0 {
+			t.Fatal("the handler heard of it")
+		}
+	})
+}

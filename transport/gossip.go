@@ -1,0 +1,112 @@
+package transport
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+const (
+	packetBytes   = 64 << 10        // the largest packet
+	packetsQueued = 128             // per address, and for the reader of Packets
+	packetIdle    = time.Minute     // after which the stream to an address is given up
+	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
+	streamsQueued = 5 * time.Second // for the reader of Streams to take a stream
+)
+
+// Packet is a datagram of gossip.
+type Packet struct {
+	Data []byte    // of the reader
+	From string    // the address that the sender says it is reachable at
+	At   time.Time // of arrival
+}
+
+// Gossip carries what a gossip protocol needs over the port: datagrams that may be lost, and byte streams. All methods are safe for
+// concurrent use.
+type Gossip struct {
+	port    *Port
+	packets chan Packet
+	streams chan net.Conn
+
+	mu        sync.Mutex // guards all below; never held across a wait
+	packeters map[string]*packeter
+	conns     map[*streamConn]struct{} // byte streams that are open
+}
+
+func newGossip(p *Port) *Gossip {
+	return &Gossip{
+		port: p, packets: make(chan Packet, packetsQueued), streams: make(chan net.Conn),
+		packeters: map[string]*packeter{}, conns: map[*streamConn]struct{}{},
+	}
+}
+
+func (g *Gossip) count() (packeters, streams int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.packeters), len(g.conns)
+}
+
+// WriteTo sends a packet of at most 64 KiB to an address, as a datagram: it may be lost, and nil says nothing about its arrival. It
+// never waits, and copies b. Errors: ErrTooLarge, ErrClosed.
+func (g *Gossip) WriteTo(b []byte, addr string) error {
+	if len(b) > packetBytes {
+		return fmt.Errorf("%w: a packet of %d bytes", ErrTooLarge, len(b))
+	}
+	if isClosed(g.port.closing) {
+		return ErrClosed
+	}
+	if !g.enqueue(addr, append([]byte(nil), b...)) {
+		g.port.counts.packetsDropped.Add(1)
+	}
+	return nil
+}
+
+// Packets gives the packets that arrive. If nobody reads, they are dropped. It is never closed.
+func (g *Gossip) Packets() <-chan Packet { return g.packets }
+
+// Streams gives the byte streams that others open; the reader owns and must close them. One that nobody takes for five seconds is
+// refused. It is never closed.
+func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
+
+// LocalAddr returns the address that the port listens at.
+func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
+
+// restart makes packets carry our new address.
+func (g *Gossip) restart() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.packeters {
+		s.stale = true
+	}
+}
+
+// Packets takes the packets that a peer sends.
+func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
+	p := s.port
+	first, err := firstOf(p, stream.Context(), stream.Recv)
+	if err != nil {
+		return err
+	}
+	if r := p.self.Load().refuse(first.Hello); r != nil {
+		p.noteRefusal("transport: refused gossip", stream.Context(), first.Hello, r)
+		return stream.SendAndClose(&wire.Ack{Refusal: r})
+	}
+	from := first.Hello.Addr
+	for parcel := first; ; {
+		for _, data := range parcel.Packets {
+			select {
+			case p.gossip.packets <- Packet{Data: data, From: from, At: time.Now()}:
+			default:
+				p.counts.packetsDropped.Add(1)
+			}
+		}
+		if parcel, err = stream.Recv(); err != nil {
+			return stream.SendAndClose(&wire.Ack{})
+		}
+	}
+}

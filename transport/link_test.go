@@ -1,0 +1,325 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+func TestFramesArriveInOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "1 ")
+		a.send(b, "2 ")
+		b.wantCommands("queued while dialing", a, "1 2 ")
+		a.send(b, "3 ")
+		b.wantCommands("on the link", a, "3 ")
+		if err := b.Send(Peer{Instance: 1}, Frame{Commands: []byte("back")}); err != nil {
+			t.Fatal(err)
+		}
+		a.wantCommands("the other way, without an address", b, "back")
+		b.Close()
+		synctest.Wait()
+		if _, downs := commands(a.seen(), 2); downs != 1 {
+			t.Fatalf("%d downs", downs)
+		}
+		if c := a.Counts(); c.Links+c.Dialing+c.Ending != 0 {
+			t.Fatalf("left behind: %+v", c)
+		}
+	})
+}
+
+func TestAllKindsTravelInOneFrame(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		m := raftMessage(a, b, 9)
+		for _, f := range []Frame{{Commands: []byte("c")}, {Replies: []byte("p")}, {Retired: true}, {Raft: []*raftpb.Message{m}}, {Renewals: []byte("r")}} {
+			if err := a.Send(b.peer(), f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		events := b.seen()
+		if len(events) != 1 {
+			t.Fatalf("%d events, want one frame: %+v", len(events), events)
+		}
+		got, from := events[0].frame, events[0].from
+		if string(got.Renewals) != "r" || string(got.Commands) != "c" || string(got.Replies) != "p" || !got.Retired || len(got.Raft) != 1 || got.Raft[0].GetIndex() != 9 || string(got.Raft[0].Entries[0].Data) != "entry 9" {
+			t.Fatalf("got %+v", got)
+		}
+		if from != a.identity {
+			t.Fatalf("from %+v, want %+v", from, a.identity)
+		}
+	})
+}
+
+// Without the sender's yielding every caller's part would travel in a frame of its own.
+func TestCallersShareAFrame(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "x")
+		synctest.Wait()
+		before := a.Counts().FramesSent
+		start := make(chan struct{})
+		var callers sync.WaitGroup
+		for range 200 {
+			callers.Go(func() {
+				<-start
+				a.send(b, "x")
+			})
+		}
+		synctest.Wait()
+		close(start)
+		callers.Wait()
+		synctest.Wait()
+		if n := a.Counts().FramesSent - before; n > 20 {
+			t.Fatalf("200 callers at once took %d frames", n)
+		}
+		b.wantCommands("nothing is lost", a, strings.Repeat("x", 201))
+	})
+}
+
+func TestDownComesAfterTheLastFrame(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		for round := range 20 { // either side of gRPC
+			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
+			if round%2 == 0 {
+				b.send(a, "hello ")
+				a.wantCommands("link", b, "hello ")
+			} else {
+				a.send(b, "hello ")
+				b.wantCommands("link", a, "hello ")
+			}
+			b.seen()
+			for i := range 100 {
+				a.send(b, fmt.Sprint(i, " "))
+			}
+			if err := a.Send(b.peer(), Frame{Retired: true}); err != nil {
+				t.Fatal(err)
+			}
+			a.Close()
+			synctest.Wait()
+			events := b.seen()
+			last := events[len(events)-1]
+			text, downs := commands(events, 1)
+			if downs != 1 || last.down == nil || !strings.HasSuffix(text, "99 ") || !events[len(events)-2].frame.Retired {
+				t.Fatalf("round %d: %d downs, last %+v, text %q", round, downs, last, text)
+			}
+			b.Close()
+		}
+	})
+}
+
+func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		nobody := Peer{Instance: 9, Addr: "nobody:1"}
+		delays := []time.Duration{50, 100, 200, 400, 800, 1000, 1000}
+		for i, delay := range delays {
+			if err := a.Send(nobody, Frame{Commands: []byte("x")}); err != nil {
+				t.Fatalf("dial %d: %v", i, err)
+			}
+			synctest.Wait()
+			events := a.seen()
+			if len(events) != 1 || !errors.Is(events[0].down, ErrRefused) || events[0].from != (Identity{Instance: 9, Addr: "nobody:1"}) {
+				t.Fatalf("dial %d: %+v", i, events)
+			}
+			time.Sleep(delay*time.Millisecond - 1)
+			if err := a.Send(nobody, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+				t.Fatalf("in pause %d: %v", i, err)
+			}
+			time.Sleep(1)
+		}
+		if err := a.Send(Peer{Instance: 9, Addr: "elsewhere:1"}, Frame{Commands: []byte("x")}); err != nil {
+			t.Fatalf("another address needs no pause: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if c := a.Counts(); c != (Counts{}) {
+			t.Fatalf("left behind: %+v", c)
+		}
+		a.seen()
+		if err := a.Send(Peer{Instance: 9}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+			t.Fatalf("without an address: %v", err)
+		}
+		if err := a.Send(Peer{Instance: 1, Addr: "a:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+			t.Fatalf("to itself: %v", err)
+		}
+	})
+}
+
+func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		foreign := w.node("f", 3, func(c *Config) { c.Identity.Cluster = "theirs" })
+		try := func(why string, to Peer, want error) {
+			t.Helper()
+			if err := a.Send(to, Frame{Commands: []byte("x")}); err != nil {
+				t.Fatal(why, err)
+			}
+			synctest.Wait()
+			events := a.seen()
+			if len(events) != 1 || !errors.Is(events[0].down, want) {
+				t.Fatalf("%s: %+v, want a Down with %v", why, events, want)
+			}
+		}
+		try("another instance", Peer{Instance: 7, Addr: "b:1"}, ErrOther)
+		try("another cluster", foreign.peer(), ErrForeign)
+		time.Sleep(15 * time.Second)
+		for i := range 20 {
+			_ = foreign.Send(a.peer(), Frame{Commands: []byte("x")})
+			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := strings.Count(a.log.String(), "refused a stream"); n == 0 || n > 2 {
+			t.Fatalf("%d log lines about many refused streams:\n%s", n, a.log)
+		}
+		if !strings.Contains(a.log.String(), `this is cluster \"test\", the peer belongs to \"theirs\"`) {
+			t.Fatalf("the log does not say what is wrong:\n%s", a.log)
+		}
+		if n := len(a.seen()) + len(b.seen()); n != 0 {
+			t.Fatalf("%d events reached the handlers", n)
+		}
+	})
+}
+
+// One that knows that its stream is gone dials anew while the other side still holds the old one.
+func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var vanished atomic.Bool
+		vanishing := func(c *Config) {
+			dial := c.Dial
+			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, addr)
+				if err != nil || vanished.Load() {
+					return conn, err
+				}
+				return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}, nil
+			}
+		}
+		a, b := w.node("a", 1, vanishing), w.node("b", 2)
+		a.send(b, "1")
+		b.wantCommands("link", a, "1")
+		vanished.Store(true)
+		a.Port.mu.Lock()
+		old := a.links[2]
+		a.Port.mu.Unlock()
+		old.carrier.kill()
+		synctest.Wait()
+		if _, downs := commands(a.seen(), 2); downs != 1 || b.Counts().Links != 1 {
+			t.Fatalf("the test is wrong: a saw %d downs, b has %d links", downs, b.Counts().Links)
+		}
+		time.Sleep(pauseFirst)
+		a.send(b, "2")
+		synctest.Wait()
+		events := b.seen()
+		if len(events) != 2 || events[0].down == nil || string(events[1].frame.Commands) != "2" {
+			t.Fatalf("want a Down, then the frame: %+v", events)
+		}
+	})
+}
+
+// vanishingConn is the connection of a machine that loses power: the other side hears nothing of its end.
+type vanishingConn struct {
+	net.Conn
+	vanished *atomic.Bool
+	once     sync.Once
+	closed   chan struct{}
+}
+
+func (c *vanishingConn) Write(b []byte) (int, error) {
+	if c.vanished.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *vanishingConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	if c.vanished.Load() {
+		return c.Conn.SetReadDeadline(time.Now())
+	}
+	return c.Conn.Close()
+}
+
+func TestIdentifyTellsPeersBeforeAnythingElse(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		newborn := func(c *Config) { c.Identity.Group, c.Identity.Raft = 0, 0 }
+		a, b := w.node("a", 1, newborn), w.node("b", 2)
+		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrGroup) {
+			t.Fatalf("a newborn has nothing to say: %v", err)
+		}
+		a.identity.Group = 7
+		a.Identify(a.identity)
+		a.send(b, "1")
+		b.wantCommands("with a group", a, "1")
+		a.identity.Raft = 55
+		a.Identify(a.identity)
+		if err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, b, 1)}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		events := b.seen()
+		if len(events) != 1 || events[0].from.Raft != 55 || len(events[0].frame.Raft) != 1 {
+			t.Fatalf("got %+v", events)
+		}
+	})
+}
+
+func TestAnotherInstanceEndsAllLinks(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		a.send(b, "1")
+		c.send(a, "1")
+		_ = a.Send(Peer{Instance: 9, Addr: "nobody:1"}, Frame{Commands: []byte("x")})
+		synctest.Wait()
+		a.seen()
+		b.seen()
+		again := a.identity
+		again.Instance = 100
+		a.Identify(again)
+		_ = c.Send(Peer{Instance: 1}, Frame{Commands: []byte("for the old life")})
+		if err := a.Send(b.peer(), Frame{Commands: []byte("new")}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		events := a.seen()
+		if text, _ := commands(events, 3); text != "" {
+			t.Fatalf("the new life got %q", text)
+		}
+		downs := map[Instance]int{}
+		for _, e := range events {
+			downs[e.from.Instance]++
+		}
+		if len(events) != 2 || downs[2] != 1 || downs[3] != 1 {
+			t.Fatalf("want one Down each: %+v", events)
+		}
+		events = b.seen()
+		if len(events) != 2 || events[0].down == nil && events[1].down == nil {
+			t.Fatalf("b saw %+v", events)
+		}
+		if text, _ := commands(events, 100); text != "new" {
+			t.Fatalf("b got %q from the new life", text)
+		}
+		time.Sleep(time.Minute)
+		if err := c.Send(Peer{Instance: 1, Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		c.seen()
+		synctest.Wait()
+		other, ok := errors.AsType[*OtherError](c.seen()[0].down)
+		if !ok || other.Answered != 100 || other.Asked != 1 {
+			t.Fatalf("got %v", other)
+		}
+	})
+}

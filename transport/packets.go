@@ -1,0 +1,177 @@
+package transport
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// packeter is the outbox of one address. Its goroutine lives while packets flow.
+type packeter struct {
+	wake  chan struct{} // one slot
+	queue [][]byte      // guarded by Gossip.mu, as is the rest
+	bytes int
+	stale bool // our address has changed: begin a new stream
+}
+
+// enqueue reports whether there was room.
+func (g *Gossip) enqueue(addr string, b []byte) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.packeters[addr]
+	if s == nil {
+		s = &packeter{wake: make(chan struct{}, 1)}
+		g.port.mu.Lock()
+		if g.port.shut {
+			g.port.mu.Unlock()
+			return false
+		}
+		g.port.tasks.Add(1)
+		g.port.mu.Unlock()
+		g.packeters[addr] = s
+		go func() {
+			defer g.port.tasks.Done()
+			g.run(s, addr)
+		}()
+	}
+	if len(s.queue) >= packetsQueued || s.bytes+len(b) > frameBytes {
+		return false
+	}
+	s.queue = append(s.queue, b)
+	s.bytes += len(b)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// collect takes all that waits. With leave it ends the outbox if nothing does.
+func (g *Gossip) collect(s *packeter, addr string, leave bool) (packets [][]byte, stale, left bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	packets, s.queue, s.bytes = s.queue, nil, 0
+	stale, s.stale = s.stale, false
+	if leave && len(packets) == 0 {
+		delete(g.packeters, addr)
+		return nil, stale, true
+	}
+	return packets, stale, false
+}
+
+// run is the goroutine of an outbox.
+func (g *Gossip) run(s *packeter, addr string) {
+	var open *flow
+	defer func() { open.end() }()
+	timer := time.NewTimer(packetIdle)
+	defer timer.Stop()
+	for leave := false; ; {
+		packets, stale, left := g.collect(s, addr, leave)
+		if left {
+			return
+		}
+		if stale {
+			open.end()
+			open = nil
+		}
+		timer.Reset(packetIdle)
+		if len(packets) > 0 {
+			var err error
+			if open, err = g.send(open, addr, packets); err != nil {
+				g.port.counts.packetsDropped.Add(uint64(len(packets)))
+				open.end()
+				open = nil
+				timer.Reset(packetPause)
+				select {
+				case <-timer.C:
+				case <-g.port.closing:
+				}
+				late, _, _ := g.collect(s, addr, false) // gossip that waited is no news any more
+				g.port.counts.packetsDropped.Add(uint64(len(late)))
+				timer.Reset(packetIdle)
+			}
+		}
+		leave = false
+		select {
+		case <-s.wake:
+		case <-timer.C:
+			leave = true
+		case <-g.port.closing:
+			g.mu.Lock()
+			delete(g.packeters, addr)
+			g.mu.Unlock()
+			return
+		}
+	}
+}
+
+// flow is an open stream of packets to an address.
+type flow struct {
+	port   *Port
+	shared *shared
+	stream grpc.ClientStreamingClient[wire.Parcel, wire.Ack]
+	cancel context.CancelFunc
+}
+
+// send sends packets on f, or on a new stream if f is nil or over.
+func (g *Gossip) send(f *flow, addr string, packets [][]byte) (*flow, error) {
+	if f != nil {
+		if f.stream.Send(&wire.Parcel{Packets: packets}) == nil {
+			return f, nil
+		}
+		if err := f.verdict(); err != nil {
+			return f, err
+		}
+		f.end() // the peer went and may be back
+	}
+	f, err := g.open(addr)
+	if err != nil {
+		return nil, err
+	}
+	if f.stream.Send(&wire.Parcel{Hello: g.port.self.Load().greet(0, 0), Packets: packets}) != nil {
+		return f, f.verdict()
+	}
+	return f, nil
+}
+
+func (g *Gossip) open(addr string) (*flow, error) {
+	ctx, cancel := context.WithCancel(g.port.ctx)
+	stop := time.AfterFunc(2*g.port.config.DialTimeout, cancel)
+	defer stop.Stop()
+	s, err := g.port.borrow(ctx, addr)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	stream, err := s.d.Packets(ctx)
+	if err != nil {
+		err = s.d.explain(ctx, err)
+		g.port.release(s)
+		cancel()
+		return nil, err
+	}
+	return &flow{port: g.port, shared: s, stream: stream, cancel: cancel}, nil
+}
+
+// verdict says why a stream that ended was refused; nil: it merely ended.
+func (f *flow) verdict() error {
+	ack := &wire.Ack{}
+	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {
+		return nil
+	}
+	err := refused(f.shared.addr, 0, ack.Refusal)
+	f.port.notices.warn("transport: gossip is refused", "addr", f.shared.addr, "why", err)
+	return err
+}
+
+// end gives the stream and its connection back. A nil flow has none.
+func (f *flow) end() {
+	if f != nil && f.cancel != nil {
+		f.cancel()
+		f.cancel = nil
+		f.port.release(f.shared)
+	}
+}

@@ -1,0 +1,181 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// linger is how long what was accepted by Send may still take to go out when a link is ended on our side.
+const linger = time.Second
+
+// Port is one node's end of everything: it listens, links, asks and gossips. Make one with New; it is safe for concurrent use.
+type Port struct {
+	config   Config
+	listener *listener
+	server   *grpc.Server
+	gossip   *Gossip
+	notices  *notices
+	counts   counters
+
+	self    atomic.Pointer[Identity]
+	closing chan struct{}   // closed when Close begins
+	ctx     context.Context // ends when Close stops being polite
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup // every goroutine but gRPC's
+	closed  chan struct{}  // closed when Close is done
+
+	snapshots chan struct{} // a token per snapshot that comes in
+
+	mu      sync.Mutex // guards all below; never held across a wait
+	shut    bool
+	number  uint64 // of the last hello that began a stream
+	links   map[Instance]*link
+	dying   map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
+	backoff map[Instance]*pause
+	shared  map[string]*shared // connections for questions and gossip, by address
+}
+
+// New opens a port: it serves when New returns. Every mistake in c is reported at once.
+func New(c Config) (*Port, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	p := &Port{
+		config:    c,
+		listener:  newListener(c.Listener, c.Conns),
+		notices:   newNotices(c.Logger),
+		closing:   make(chan struct{}),
+		closed:    make(chan struct{}),
+		snapshots: make(chan struct{}, snapshotsAtOnce),
+		links:     map[Instance]*link{},
+		dying:     map[Instance]*link{},
+		backoff:   map[Instance]*pause{},
+		shared:    map[string]*shared{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	self := c.Identity
+	p.self.Store(&self)
+	p.gossip = newGossip(p)
+	p.server = grpc.NewServer(p.serverOptions()...)
+	wire.RegisterPeerServer(p.server, &service{port: p})
+	p.tasks.Go(func() {
+		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			c.Logger.Error("transport: the listener failed; nobody can reach this node until it is restarted", "addr", c.Listener.Addr().String(), "error", err)
+		}
+	})
+	return p, nil
+}
+
+func (p *Port) serverOptions() []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(p.config.MessageBytes),
+		grpc.MaxSendMsgSize(p.config.MessageBytes),
+		grpc.MaxConcurrentStreams(256),
+		grpc.MaxHeaderListSize(headerBytes),
+		grpc.ConnectionTimeout(p.config.DialTimeout),
+		grpc.SharedWriteBuffer(true),
+		grpc.WaitForHandlers(true),
+	}
+	if p.config.TLS != nil {
+		config := p.config.TLS.Clone()
+		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+	}
+	return options
+}
+
+// Identify changes what this node says about itself. With another Instance all links end, as does everything that waits on them after
+// at most a second, and no frame that comes on them reaches the handler any more (a call that has begun may still be running).
+// Otherwise the peers are told, ahead of anything sent later.
+func (p *Port) Identify(identity Identity) {
+	if old := p.self.Load(); old.Addr != identity.Addr || old.Cluster != identity.Cluster {
+		defer p.gossip.restart()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.self.Swap(&identity)
+	if p.shut {
+		return
+	}
+	if old.Instance == identity.Instance && old.Cluster == identity.Cluster {
+		for _, l := range p.links {
+			if l.state == up {
+				l.queue.say(identity.greet(l.instance, 0))
+			}
+		}
+		return
+	}
+	for _, l := range p.links {
+		p.expel(l, ErrNoLink)
+	}
+	for instance := range p.backoff {
+		p.forgive(instance)
+	}
+}
+
+// Close ends everything. What was accepted by Send goes out if the peers read it within a second; after that all is cut. Close waits
+// until every goroutine of the port has ended and every call of the Handler has returned, among them a Down for each link. It may be
+// called again and from several goroutines, but not from the Handler. The error is nil.
+func (p *Port) Close() error {
+	p.mu.Lock()
+	if p.shut {
+		p.mu.Unlock()
+		<-p.closed
+		return nil
+	}
+	p.shut = true
+	close(p.closing)
+	var waits []<-chan struct{}
+	for _, l := range p.links {
+		p.expel(l, ErrClosed)
+	}
+	for _, l := range p.dying {
+		waits = append(waits, l.done)
+		if l.carrier != nil && l.carrier.gone != nil {
+			waits = append(waits, l.carrier.gone) // the peer hangs up when it has read all
+		}
+	}
+	for instance := range p.backoff {
+		p.forgive(instance)
+	}
+	p.mu.Unlock()
+
+	patience := time.NewTimer(linger)
+	defer patience.Stop()
+	for _, wait := range waits {
+		select {
+		case <-wait:
+		case <-patience.C:
+			patience.Reset(0)
+		}
+	}
+	p.cancel()
+	p.listener.closeAll()
+	p.server.Stop()
+	p.listener.closeAll()
+	p.tasks.Wait()
+	close(p.closed)
+	return nil
+}
+
+// Gossip returns the part of the port that gossip uses.
+func (p *Port) Gossip() *Gossip { return p.gossip }
+
+// Addr returns the address that the port listens at.
+func (p *Port) Addr() net.Addr { return p.config.Listener.Addr() }

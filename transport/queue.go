@@ -1,0 +1,267 @@
+package transport
+
+import (
+	"sort"
+	"sync"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+const (
+	frameBytes = 1 << 20  // what a frame is filled up to; a single larger piece still goes, alone
+	slackBytes = 64 << 10 // of a message: kept free for the hello and the framing
+	spareBytes = 1 << 20  // the largest buffer kept for the next turn
+)
+
+// batch is bytes of one kind that wait, and where each call's piece ends: pieces are never cut.
+type batch struct {
+	data  []byte
+	ends  []int  // offsets in data, rising
+	head  int    // of ends: the pieces before it are sent
+	sent  int    // of data
+	lent  []byte // what the last take emptied and handed out: still being read
+	spare []byte // for data when it is next needed
+}
+
+func (b *batch) add(piece []byte) {
+	if len(piece) == 0 {
+		return
+	}
+	if b.data == nil {
+		b.data, b.spare = b.spare, nil
+	}
+	b.data = append(b.data, piece...)
+	b.ends = append(b.ends, len(b.data))
+}
+
+func (b *batch) empty() bool { return b.head == len(b.ends) }
+
+// take hands out the longest run of whole pieces of at most soft bytes, or else the first piece if it has at most hard bytes. What it
+// returns is valid until the next take.
+func (b *batch) take(soft, hard int) []byte {
+	if b.lent != nil {
+		b.spare, b.lent = b.lent[:0], nil
+	}
+	if b.empty() {
+		return nil
+	}
+	n := sort.SearchInts(b.ends[b.head:], b.sent+soft+1) // pieces that end within soft
+	if n == 0 {
+		if b.ends[b.head]-b.sent > hard {
+			return nil
+		}
+		n = 1
+	}
+	b.head += n
+	end := b.ends[b.head-1]
+	piece := b.data[b.sent:end:end]
+	b.sent = end
+	if b.empty() {
+		if cap(b.data) <= spareBytes {
+			b.lent = b.data
+		}
+		b.data, b.ends, b.head, b.sent = nil, b.ends[:0], 0, 0
+	}
+	return piece
+}
+
+// queue is what waits to be sent on one link. Senders push, the link's sender goroutine takes a frame at a time.
+type queue struct {
+	config *Config
+	wake   chan struct{} // one slot: something waits, or the end has come
+	frame  wire.Frame    // of the taker, reused
+	arena  []byte        // of the taker, reused: encoded raft messages
+
+	mu        sync.Mutex // guards all below
+	closed    bool       // takes nothing any more
+	ending    bool       // the sender goroutine must stop once empty
+	kinds     [3]batch   // renewals, commands, replies
+	bytes     int        // in kinds
+	raft      []*raftpb.Message
+	raftBytes int // estimated, in raft
+	turn      int // which kind goes first after the renewals
+	retired   bool
+	hello     *wire.Hello
+	refusal   *wire.Refusal
+}
+
+func newQueue(c *Config) *queue { return &queue{config: c, wake: make(chan struct{}, 1)} }
+
+func (q *queue) notify() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// push queues f, or nothing of it and says why. It returns how many raft messages it dropped for want of room.
+func (q *queue) push(f *Frame) (dropped int, err error) {
+	pieces := [3][]byte{f.Renewals, f.Commands, f.Replies}
+	size := 0
+	for _, piece := range pieces {
+		if len(piece) > q.config.MessageBytes-slackBytes {
+			return 0, ErrTooLarge
+		}
+		size += len(piece)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return 0, ErrNoLink
+	}
+	if size > 0 && q.bytes+size > q.config.QueueBytes {
+		return 0, ErrFull
+	}
+	q.bytes += size
+	for i, piece := range pieces {
+		q.kinds[i].add(piece)
+	}
+	for _, m := range f.Raft {
+		n := raftSize(m)
+		if len(q.raft) >= q.config.RaftMessages || q.raftBytes+n > q.config.RaftBytes || n > q.config.MessageBytes-slackBytes {
+			dropped++
+			continue
+		}
+		q.raft = append(q.raft, m)
+		q.raftBytes += n
+	}
+	q.retired = q.retired || f.Retired
+	q.notify()
+	return dropped, nil
+}
+
+// raftSize estimates the encoded size of m from its payload; exact would cost as much as encoding it.
+func raftSize(m *raftpb.Message) int {
+	n := 128 + len(m.Context) + len(m.GetSnapshot().GetData())
+	for _, e := range m.Entries {
+		n += 32 + len(e.Data)
+	}
+	return n
+}
+
+// say queues a hello; it goes out before anything that is pushed later.
+func (q *queue) say(h *wire.Hello) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.hello != nil { // it answers the peer's hello and has not gone out yet
+		h.Number = q.hello.Number
+	}
+	q.hello = h
+	q.notify()
+}
+
+// end makes the sender goroutine stop once everything is sent; with a refusal it is the last word. Nothing is taken in any more.
+func (q *queue) end(r *wire.Refusal) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.ending, q.refusal = true, true, r
+	q.notify()
+}
+
+// drop throws away everything.
+func (q *queue) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.ending = true, true
+	q.kinds, q.raft, q.bytes, q.raftBytes = [3]batch{}, nil, 0, 0
+	q.hello, q.refusal, q.retired = nil, nil, false
+	q.notify()
+}
+
+// take gives the next frame: everything that waits, or a part below the size limit. It returns nil if nothing waits; ended then says
+// that nothing will come. The frame is valid until the next take. Only the sender goroutine calls it.
+func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
+	f := &q.frame
+	f.Hello, f.Renewals, f.Commands, f.Replies, f.Retired, f.Refusal = nil, nil, nil, nil, false, nil
+	f.Raft = f.Raft[:0]
+	raft, ended := q.cut(f)
+	dropped = q.encode(f, raft)
+	if f.Hello == nil && len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(raft) == 0 && !f.Retired && f.Refusal == nil {
+		return nil, ended, dropped
+	}
+	return f, false, dropped
+}
+
+// cut moves what goes into the next frame out of the queue.
+func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f.Hello, q.hello = q.hello, nil
+	limit := q.config.MessageBytes - slackBytes
+	f.Renewals = q.kinds[0].take(frameBytes, limit)
+	total := len(f.Renewals)
+	// The kinds take turns in going first. Only the first that has something may exceed the soft limit, or a large piece would never go.
+	for i := range 3 {
+		soft, hard := max(0, min(frameBytes, limit)-total), limit-total
+		if total > len(f.Renewals) {
+			hard = soft
+		}
+		switch (q.turn + i) % 3 {
+		case 0:
+			f.Commands = q.kinds[1].take(soft, hard)
+			total += len(f.Commands)
+		case 1:
+			f.Replies = q.kinds[2].take(soft, hard)
+			total += len(f.Replies)
+		case 2:
+			n := 0
+			raft, n = q.cutRaft(soft, hard)
+			total += n
+		}
+	}
+	q.turn++
+	q.bytes -= len(f.Renewals) + len(f.Commands) + len(f.Replies)
+	if q.bytes == 0 && len(q.raft) == 0 {
+		f.Retired, q.retired = q.retired, false
+		f.Refusal, q.refusal = q.refusal, nil
+		return raft, q.ending
+	}
+	return raft, false
+}
+
+// cutRaft takes the first messages that fit soft bytes, or the first alone if it fits hard. The caller holds mu.
+func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
+	n := 0
+	for n < len(q.raft) {
+		next := size + raftSize(q.raft[n])
+		if next > soft && (n > 0 || next > hard) {
+			break
+		}
+		size, n = next, n+1
+	}
+	taken, q.raft = q.raft[:n:n], q.raft[n:]
+	if len(q.raft) == 0 {
+		q.raft = nil
+	}
+	q.raftBytes -= size
+	return taken, size
+}
+
+// encode writes the raft messages into the frame, outside the lock. A message that cannot be sent is dropped, as a full queue would.
+func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
+	arena := q.arena[:0]
+	ends := make([]int, 0, len(raft))
+	room := q.config.MessageBytes - slackBytes/2 - len(f.Renewals) - len(f.Commands) - len(f.Replies)
+	for _, m := range raft {
+		out, err := proto.MarshalOptions{}.MarshalAppend(arena, m)
+		if err != nil || len(out)+8*(len(ends)+1) > room {
+			dropped++
+			continue
+		}
+		arena = out
+		ends = append(ends, len(arena))
+	}
+	start := 0
+	for _, end := range ends {
+		f.Raft = append(f.Raft, arena[start:end:end])
+		start = end
+	}
+	q.arena = nil
+	if cap(arena) <= spareBytes {
+		q.arena = arena
+	}
+	return dropped
+}

@@ -1,0 +1,221 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// Whatever the sizes, pieces arrive whole, once and in order, and no frame is too large.
+func TestQueueKeepsPiecesWhole(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		c := (Config{MessageBytes: 2 << 20}).withDefaults()
+		q := newQueue(&c)
+		var pushed, taken [3]bytes.Buffer
+		var ends [3][]int // of pieces
+		var raftIn, raftOut []uint64
+		frames := 0
+		take := func() bool {
+			f, _, dropped := q.take()
+			if f == nil {
+				return false
+			}
+			frames++
+			if dropped > 0 || proto.Size(f) > c.MessageBytes {
+				t.Fatalf("seed %d: a frame of %d bytes, %d messages dropped", seed, proto.Size(f), dropped)
+			}
+			for i, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
+				taken[i].Write(b)
+				if end := taken[i].Len(); len(b) > 0 && !slices.Contains(ends[i], end) {
+					t.Fatalf("seed %d: a piece was cut at %d", seed, end)
+				}
+			}
+			messages, refusal := unpack(f.Raft)
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			for _, m := range messages {
+				raftOut = append(raftOut, m.GetIndex())
+			}
+			return true
+		}
+		for i := range uint64(100) {
+			var f Frame
+			size := func() []byte {
+				b := make([]byte, min(rng.IntN(1<<rng.IntN(22)), 2<<20-slackBytes))
+				for j := range b {
+					b[j] = byte(i + uint64(j))
+				}
+				return b
+			}
+			switch rng.IntN(4) {
+			case 0:
+				f.Renewals = size()
+			case 1:
+				f.Commands = size()
+			case 2:
+				f.Replies = size()
+			case 3:
+				f.Raft = []*raftpb.Message{{Index: &i, Entries: []*raftpb.Entry{{Data: size()[:0]}, {Data: size()}}}}
+			}
+			dropped, err := q.push(&f)
+			if err == nil && dropped == 0 {
+				for k, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
+					pushed[k].Write(b)
+					ends[k] = append(ends[k], pushed[k].Len())
+				}
+				if len(f.Raft) > 0 {
+					raftIn = append(raftIn, i)
+				}
+			}
+			if rng.IntN(20) == 0 {
+				take()
+			}
+		}
+		for take() {
+		}
+		for i := range pushed {
+			if !bytes.Equal(pushed[i].Bytes(), taken[i].Bytes()) {
+				t.Fatalf("seed %d: kind %d differs", seed, i)
+			}
+		}
+		if !slices.Equal(raftIn, raftOut) || q.bytes != 0 || q.raftBytes != 0 {
+			t.Fatalf("seed %d: raft %v, want %v; %d and %d bytes are left", seed, raftOut, raftIn, q.bytes, q.raftBytes)
+		}
+	}
+}
+
+// What take returned stays untouched until the next take, while others push.
+func TestQueueLendsItsBuffers(t *testing.T) {
+	c := Config{}.withDefaults()
+	q := newQueue(&c)
+	for i := range 100 {
+		text := fmt.Sprint("turn ", i)
+		_, _ = q.push(&Frame{Commands: []byte(text)})
+		f, _, _ := q.take()
+		_, _ = q.push(&Frame{Commands: []byte("XXXXXXXXX")})
+		if string(f.Commands) != text {
+			t.Fatalf("%q was overwritten: %q", text, f.Commands)
+		}
+		q.take()
+	}
+	push := func() {
+		_, _ = q.push(&Frame{Commands: []byte("some command"), Renewals: []byte("some renewal")})
+		q.take()
+	}
+	if n := testing.AllocsPerRun(1000, push); n > 0 {
+		t.Errorf("%v allocations a turn", n)
+	}
+}
+
+func TestQueueLimits(t *testing.T) {
+	c := (Config{QueueBytes: 100, RaftMessages: 3, RaftBytes: 1000, MessageBytes: 1 << 20}).withDefaults()
+	q := newQueue(&c)
+	push := func(why string, f Frame, drops int, want error) {
+		t.Helper()
+		dropped, err := q.push(&f)
+		if dropped != drops || !errors.Is(err, want) {
+			t.Errorf("%s: dropped %d, %v; want %d, %v", why, dropped, err, drops, want)
+		}
+	}
+	message := func(n int) *raftpb.Message { return &raftpb.Message{Entries: []*raftpb.Entry{{Data: make([]byte, n)}}} }
+	push("room", Frame{Commands: make([]byte, 60)}, 0, nil)
+	push("full", Frame{Replies: make([]byte, 60), Raft: []*raftpb.Message{message(1)}}, 0, ErrFull)
+	push("room again", Frame{Renewals: make([]byte, 40)}, 0, nil)
+	push("raft has its own room", Frame{Raft: []*raftpb.Message{message(1), message(1)}}, 0, nil)
+	push("too many bytes", Frame{Raft: []*raftpb.Message{message(900)}}, 1, nil)
+	push("too many", Frame{Raft: []*raftpb.Message{message(1), message(1)}}, 1, nil)
+	push("never", Frame{Commands: make([]byte, 1<<20)}, 0, ErrTooLarge)
+	if f, _, _ := q.take(); len(f.Raft) != 3 || len(f.Commands) != 60 || len(f.Replies) != 0 {
+		t.Errorf("took %d raft messages, %d and %d bytes", len(f.Raft), len(f.Commands), len(f.Replies))
+	}
+	push("room after sending", Frame{Replies: make([]byte, 100)}, 0, nil)
+	q.end(&wire.Refusal{Text: "bye"})
+	push("ended", Frame{Replies: make([]byte, 1)}, 0, ErrNoLink)
+	if f, ended, _ := q.take(); ended || f.Refusal.GetText() != "bye" || len(f.Replies) != 100 {
+		t.Errorf("the last frame: %v %v", f, ended)
+	}
+	if f, ended, _ := q.take(); !ended || f != nil {
+		t.Errorf("the end: %v %v", f, ended)
+	}
+}
+
+// A peer whose handler hangs: memory is bounded, callers are told, raft messages are dropped, renewals overtake, and nothing that was
+// accepted is lost.
+func TestSlowReader(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		small := func(c *Config) { c.QueueBytes, c.RaftMessages = 1<<20, 10 }
+		a, b := w.node("a", 1, small), w.node("b", 2, small)
+		gate := make(chan struct{})
+		b.onFrame = func(Identity, Frame) { <-gate }
+		a.send(b, "x")
+		synctest.Wait()
+		accepted, full := 1, false
+		for !full {
+			err := a.Send(b.peer(), Frame{Commands: make([]byte, 10_000)})
+			switch {
+			case errors.Is(err, ErrFull):
+				full = true
+			case err != nil:
+				t.Fatal(err)
+			default:
+				accepted += 10_000
+			}
+			synctest.Wait()
+		}
+		if accepted < 5<<20 || accepted > 20<<20 {
+			t.Errorf("%d bytes were accepted before ErrFull", accepted)
+		}
+		for i := range uint64(100) {
+			if err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, b, i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := a.Counts().RaftDropped; n != 90 {
+			t.Errorf("%d raft messages dropped", n)
+		}
+		time.Sleep(5 * time.Minute) // neither keepalive nor anything else ends the link
+		close(gate)
+		synctest.Wait()
+		text, downs := commands(b.seen(), 1)
+		if len(text) != accepted || downs != 0 || len(a.seen()) != 0 {
+			t.Errorf("%d bytes arrived of %d, %d downs", len(text), accepted, downs)
+		}
+		a.send(b, strings.Repeat("y", 1000))
+	})
+}
+
+// A large backlog does not hold up renewals: they are in the next frame.
+func TestRenewalsComeFirst(t *testing.T) {
+	c := Config{}.withDefaults()
+	q := newQueue(&c)
+	for range 100 {
+		_, _ = q.push(&Frame{Commands: make([]byte, 100_000), Replies: make([]byte, 100_000)})
+	}
+	q.take()
+	_, _ = q.push(&Frame{Renewals: []byte("now")})
+	f, _, _ := q.take()
+	if string(f.Renewals) != "now" || proto.Size(f) > frameBytes+slackBytes {
+		t.Fatalf("renewals %q in a frame of %d bytes", f.Renewals, proto.Size(f))
+	}
+	commands, replies := 0, 0
+	for range 6 {
+		f, _, _ := q.take()
+		commands, replies = commands+len(f.Commands), replies+len(f.Replies)
+	}
+	if commands == 0 || replies == 0 {
+		t.Fatalf("one kind starves: %d, %d", commands, replies)
+	}
+}

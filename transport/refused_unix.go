@@ -1,0 +1,11 @@
+//go:build !windows
+
+package transport
+
+import (
+	"errors"
+	"syscall"
+)
+
+// isRefused reports whether a dial failed because the machine answered that nobody listens.
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -1,0 +1,225 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/memnet"
+)
+
+// node is a port with a handler that remembers. Its address is "<name>:1".
+type node struct {
+	*Port
+	t        *testing.T
+	identity Identity
+	log      *logs
+
+	mu        sync.Mutex
+	events    []event
+	ask       func(ctx context.Context, from string, question []byte) ([]byte, error)
+	snapshot  func(from Identity, m *raftpb.Message) error
+	onFrame   func(from Identity, f Frame)
+	snapshots []*raftpb.Message
+}
+
+// handler is a node as its port sees it.
+type handler node
+
+// event is a Frame or a Down.
+type event struct {
+	from  Identity
+	frame Frame
+	down  error
+}
+
+func (n *handler) Frame(from Identity, f Frame) {
+	n.mu.Lock()
+	n.events = append(n.events, event{from: from, frame: f})
+	hook := n.onFrame
+	n.mu.Unlock()
+	if hook != nil {
+		hook(from, f)
+	}
+}
+
+func (n *handler) Down(peer Identity, err error) {
+	if err == nil {
+		n.t.Error("a Down without a reason")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.events = append(n.events, event{from: peer, down: err})
+}
+
+func (n *handler) Ask(ctx context.Context, from string, question []byte) ([]byte, error) {
+	n.mu.Lock()
+	ask := n.ask
+	n.mu.Unlock()
+	if ask != nil {
+		return ask(ctx, from, question)
+	}
+	return append([]byte("re: "), question...), nil
+}
+
+func (n *handler) Snapshot(from Identity, m *raftpb.Message) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.snapshots = append(n.snapshots, m)
+	if n.snapshot != nil {
+		return n.snapshot(from, m)
+	}
+	return nil
+}
+
+// seen returns the events so far and forgets them.
+func (n *node) seen() []event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	events := n.events
+	n.events = nil
+	return events
+}
+
+func (n *node) peer() Peer { return Peer{Instance: n.identity.Instance, Addr: n.identity.Addr} }
+
+// commands joins the commands of all frames from one instance, and counts its downs.
+func commands(events []event, from Instance) (text string, downs int) {
+	for _, e := range events {
+		if e.from.Instance != from {
+			continue
+		}
+		if e.down != nil {
+			downs++
+		}
+		text += string(e.frame.Commands)
+	}
+	return text, downs
+}
+
+// logs collects log lines.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// world is a network for one test.
+type world struct {
+	t   *testing.T
+	net *memnet.Network
+}
+
+func newWorld(t *testing.T) *world { return &world{t: t, net: memnet.New()} }
+
+// node starts a node; it is closed with the test.
+func (w *world) node(name string, instance Instance, change ...func(*Config)) *node {
+	w.t.Helper()
+	ln, err := w.net.Listen(name + ":1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return startNode(w.t, ln, w.net.Dialer(name), Identity{Cluster: "test", Instance: instance, Group: 7, Raft: uint64(instance) + 100, Addr: name + ":1"}, change...)
+}
+
+func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), identity Identity, change ...func(*Config)) *node {
+	t.Helper()
+	n := &node{t: t, identity: identity, log: &logs{}}
+	c := Config{Identity: identity, Listener: ln, Dial: dial, Handler: (*handler)(n), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
+	for _, f := range change {
+		f(&c)
+	}
+	n.identity = c.Identity
+	port, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Port = port
+	t.Cleanup(func() { port.Close() })
+	return n
+}
+
+// inBubble runs f in a synctest bubble with a network.
+func inBubble(t *testing.T, f func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newWorld(t)) })
+}
+
+func (n *node) send(to *node, text string) {
+	n.t.Helper()
+	if err := n.Send(to.peer(), Frame{Commands: []byte(text)}); err != nil {
+		n.t.Fatalf("Send %q: %v", text, err)
+	}
+}
+
+// wantCommands waits until all is quiet and compares what came from one node.
+func (n *node) wantCommands(why string, from *node, want string) {
+	n.t.Helper()
+	synctest.Wait()
+	text, downs := commands(n.seen(), from.identity.Instance)
+	if text != want || downs != 0 {
+		n.t.Fatalf("%s: got %q and %d downs, want %q and none", why, text, downs, want)
+	}
+}
+
+// rawPeer opens a connection to a node as a stranger would.
+func (w *world) raw(addr string) net.Conn {
+	w.t.Helper()
+	conn, err := w.net.Dialer("stranger")(context.Background(), addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
+// drain reads a connection to its end.
+func drain(conn net.Conn) string {
+	b, _ := io.ReadAll(conn)
+	return string(b)
+}
+
+func raftMessage(from, to *node, index uint64) *raftpb.Message {
+	return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: &from.identity.Raft, To: &to.identity.Raft, Index: &index, Entries: []*raftpb.Entry{{Data: []byte(fmt.Sprint("entry ", index))}}}
+}
+
+// eventually is for tests over real sockets.
+func eventually(t *testing.T, why string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(why)
+		}
+	}
+}
+
+// lockedSource makes a random source that several goroutines may use.
+type lockedSource struct {
+	mu  sync.Mutex
+	src interface{ Uint64() uint64 }
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Uint64()
+}

@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// service answers what comes in on the port.
+type service struct {
+	wire.UnimplementedPeerServer
+	port *Port
+}
+
+// Link serves a stream that a peer opened. Its goroutine is the link's sender, since only its return ends the stream.
+func (s *service) Link(stream grpc.BidiStreamingServer[wire.Frame, wire.Frame]) error {
+	p := s.port
+	conn, ok := acceptedOf(stream.Context())
+	if !ok {
+		return status.Error(codes.Internal, "no connection")
+	}
+	first, err := firstOf(p, stream.Context(), stream.Recv)
+	if err != nil {
+		return err
+	}
+	c := &carrier{send: stream.Send, recv: stream.Recv, close: func() {}, kill: func() { conn.Close() }, gone: conn.gone}
+	refusal := p.self.Load().refuse(first.Hello)
+	var l *link
+	if refusal == nil {
+		l, refusal = p.accept(stream.Context(), first.Hello, c)
+	}
+	if refusal != nil {
+		p.noteRefusal("transport: refused a stream", stream.Context(), first.Hello, refusal)
+		return stream.Send(&wire.Frame{Refusal: refusal})
+	}
+	sent := make(chan struct{})
+	defer close(sent)
+	p.tasks.Go(func() {
+		l.receive(c, first)
+		l.queue.drop()
+		<-sent
+		p.bury(l)
+	})
+	l.transmit(c)
+	return nil
+}
+
+// firstOf reads the first message of a stream that somebody opened. Who says nothing loses the connection.
+func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
+	conn, ok := acceptedOf(ctx)
+	if !ok {
+		return nil, status.Error(codes.Internal, "no connection")
+	}
+	timer := time.AfterFunc(p.config.DialTimeout, func() { conn.Close() })
+	defer timer.Stop()
+	m, err := recv()
+	if err == io.EOF {
+		return nil, status.Error(codes.InvalidArgument, "an empty stream")
+	}
+	return m, err
+}
+
+// noteRefusal logs a refusal that an operator should know of.
+func (p *Port) noteRefusal(text string, ctx context.Context, h *wire.Hello, r *wire.Refusal) {
+	switch r.Reason {
+	case wire.Refusal_CROSSED, wire.Refusal_INSTANCE, wire.Refusal_FAILED:
+		return // the course of things
+	}
+	remote := ""
+	if conn, ok := acceptedOf(ctx); ok {
+		remote = conn.Conn.RemoteAddr().String()
+	}
+	p.notices.warn(text, "remote", remote, "says_it_is", clip(h.GetAddr()), "why", r.Text)
+}

@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of Ask.
+func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) {
+	p := g.port
+	s, err := p.borrow(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(p.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	stream, peer, err := g.hail(life, s.d)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
+		if g.start(c, func() { g.carry(c, stream, cancel, s) }) {
+			return c, nil
+		}
+		err = ErrClosed
+	}
+	cancel()
+	p.release(s)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
+	}
+	return nil, err
+}
+
+// hail opens the stream and exchanges hellos.
+func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], peer Identity, err error) {
+	self := g.port.self.Load()
+	if stream, err = d.Conn(ctx); err != nil {
+		return nil, peer, d.explain(ctx, err)
+	}
+	_ = stream.Send(&wire.Bytes{Hello: self.greet(0, 0)}) // Recv knows why
+	first, err := stream.Recv()
+	switch {
+	case err != nil:
+		return nil, peer, d.explain(ctx, err)
+	case first.Refusal != nil:
+		return nil, peer, refused(d.addr, 0, first.Refusal)
+	}
+	peer = identity(first.Hello)
+	return stream, peer, self.answered(d.addr, 0, first.Hello)
+}
+
+// start registers c and runs its goroutine, unless the port is closed.
+func (g *Gossip) start(c *streamConn, run func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.port.mu.Lock()
+	defer g.port.mu.Unlock()
+	if g.port.shut {
+		return false
+	}
+	g.conns[c] = struct{}{}
+	g.port.tasks.Go(func() {
+		run()
+		g.mu.Lock()
+		delete(g.conns, c)
+		g.mu.Unlock()
+	})
+	return true
+}
+
+// carry is the goroutine of a stream that we dialed.
+func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], cancel context.CancelFunc, s *shared) {
+	defer g.port.release(s)
+	defer cancel()
+	g.port.tasks.Go(c.read)
+	c.write(stream.Context())
+	_ = stream.CloseSend()
+	timer := time.NewTimer(linger) // for the peer to read what is under way
+	defer timer.Stop()
+	select {
+	case <-c.over:
+	case <-timer.C:
+	case <-stream.Context().Done():
+	}
+}
+
+// Conn serves a byte stream that a peer opened.
+func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
+	p := s.port
+	first, err := firstOf(p, stream.Context(), stream.Recv)
+	if err != nil {
+		return err
+	}
+	self := p.self.Load()
+	if r := self.refuse(first.Hello); r != nil {
+		p.noteRefusal("transport: refused a gossip stream", stream.Context(), first.Hello, r)
+		return stream.Send(&wire.Bytes{Refusal: r})
+	}
+	c := newStreamConn(p, first.Hello.Addr, stream.Send, stream.Recv)
+	timer := time.NewTimer(streamsQueued)
+	defer timer.Stop()
+	select {
+	case p.gossip.streams <- c:
+	case <-timer.C:
+		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "nobody takes gossip streams here"}})
+	case <-stream.Context().Done():
+		return nil
+	case <-p.closing:
+		return nil
+	}
+	done := make(chan struct{})
+	if !p.gossip.start(c, func() { c.read(); <-done }) {
+		c.Close()
+		return nil
+	}
+	defer close(done)
+	if err := stream.Send(&wire.Bytes{Hello: self.greet(Instance(first.Hello.Instance), 0)}); err != nil && err != io.EOF {
+		c.fail(err)
+	}
+	c.write(stream.Context())
+	return nil
+}

@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// authority makes TLS configurations that accept each other.
+type authority struct {
+	t    *testing.T
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pool *x509.CertPool
+}
+
+func newAuthority(t *testing.T) *authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{t: t, key: key, cert: cert, pool: x509.NewCertPool()}
+	a.pool.AddCert(cert)
+	return a
+}
+
+// use gives a node mutual TLS 1.3.
+func (a *authority) use(c *Config) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"a", "b", "c", "d"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	c.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+}
+
+func TestTLS(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ours, theirs := newAuthority(t), newAuthority(t)
+		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.use)
+		c, d := w.node("c", 3, theirs.use), w.node("d", 4)
+		a.send(b, "x")
+		b.wantCommands("mutual TLS", a, "x")
+		if _, err := b.Ask(t.Context(), "a:1", 1, nil); err != nil {
+			t.Error(err)
+		}
+		_ = a.Gossip().WriteTo([]byte("p"), "b:1")
+		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 1<<20)); err != nil {
+			t.Error(err)
+		}
+		if got := packetsOf(b); len(got) != 1 {
+			t.Error(got)
+		}
+		ask := func(why string, from, to *node, want error) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := from.Ask(ctx, to.identity.Addr, 0, nil); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", why, err, want)
+			}
+		}
+		ask("their certificate", a, c, ErrForeign)
+		ask("our certificate", c, a, ErrForeign)
+		ask("TLS to plain text", a, d, ErrForeign)
+		ask("plain text to TLS", d, a, ErrSilent) // it hangs up without a word, which proves nothing
+		ca := a.config.TLS.Clone()
+		ca.RootCAs = theirs.pool
+		e := w.node("e", 5, func(c *Config) { c.TLS = ca })
+		ask("our certificate, but we refuse theirs", e, b, ErrForeign)
+		f := w.node("f", 6, func(c *Config) {
+			c.TLS = &tls.Config{RootCAs: ours.pool, MinVersion: tls.VersionTLS13}
+		})
+		ask("no certificate of our own", f, a, ErrForeign)
+		a.seen()
+		_ = d.Send(a.peer(), Frame{Commands: []byte("evil")})
+		_ = c.Send(a.peer(), Frame{Commands: []byte("evil")})
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if got := a.seen(); len(got) != 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}

@@ -1,0 +1,9 @@
+// Package wire is the generated code of the messages between nodes, see peer.proto. Nothing here is written by hand but this comment;
+// after a change to the .proto file run
+//
+//	sh transport/wire/generate.sh
+//
+// The field layouts are the contract between versions of mortise. Only package transport uses them.
+package wire
+
+//go:generate sh ../../../generate.sh

@@ -1,0 +1,150 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
+// straight to the room's other end where sender and receiver are the same instance. No rule is decided here.
+
+// errNoVoter is what a frame for the keeper of this instance gets while the instance has none.
+var errNoVoter = errors.New("mortise: this instance is no voter")
+
+// errStarting is what a question gets that comes before the node is up.
+var errStarting = errors.New("mortise: this instance is starting")
+
+// inbound implements transport.Handler.
+type inbound struct{ n *Node }
+
+func (in inbound) Frame(from transport.Identity, f transport.Frame) {
+	if r := in.n.replica.Load(); r != nil {
+		for _, m := range f.Raft {
+			r.log.Step(m)
+		}
+		if len(f.Renewals)+len(f.Commands) > 0 {
+			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
+		}
+	}
+	if len(f.Replies) > 0 {
+		in.n.client.Receive(session.Peer(from.Instance), f.Replies)
+	}
+}
+
+func (in inbound) Down(peer transport.Identity, _ error) {
+	if r := in.n.replica.Load(); r != nil {
+		r.keeper.Down(session.Peer(peer.Instance))
+		if peer.Raft != 0 {
+			r.log.Unreachable(peer.Raft)
+		}
+	}
+	in.n.client.Down(session.Peer(peer.Instance))
+}
+
+func (in inbound) Ask(_ context.Context, from string, question []byte) ([]byte, error) {
+	if c := in.n.cluster(); c != nil {
+		return c.Answer(from, question), nil
+	}
+	return nil, errStarting
+}
+
+func (in inbound) Snapshot(_ transport.Identity, m *raftpb.Message) error {
+	r := in.n.replica.Load()
+	if r == nil {
+		return errNoVoter
+	}
+	r.log.Step(m)
+	return nil
+}
+
+// submit is the client's way to a voter's keeper.
+func (n *Node) submit(to session.Target, renewals, commands []byte) error {
+	if uint64(to.Peer) != n.instance.Load() {
+		return n.port.Send(transport.Peer{Instance: transport.Instance(to.Peer), Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	}
+	r := n.replica.Load()
+	if r == nil {
+		return errNoVoter
+	}
+	r.keeper.Receive(to.Peer, renewals, commands)
+	return nil
+}
+
+// reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
+func (n *Node) reply(to session.Peer, replies []byte) error {
+	if uint64(to) == n.instance.Load() {
+		n.client.Receive(to, replies)
+		return nil
+	}
+	return n.port.Send(transport.Peer{Instance: transport.Instance(to)}, transport.Frame{Replies: replies})
+}
+
+// peer finds the instance behind a raft ID, or nobody.
+func (n *Node) peer(raft uint64) transport.Peer {
+	v, _ := n.cluster().Voter(raft)
+	return transport.Peer{Instance: transport.Instance(v.Instance), Addr: v.Addr}
+}
+
+// target is peer for the session room.
+func (n *Node) target(raft uint64) session.Target {
+	v, _ := n.cluster().Voter(raft)
+	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
+}
+
+func targets(voters []cluster.Voter) []session.Target {
+	list := make([]session.Target, 0, len(voters))
+	for _, v := range voters {
+		list = append(list, session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr})
+	}
+	return list
+}
+
+// outbound implements cluster.Net over the port.
+type outbound struct {
+	port   *transport.Port
+	gossip *transport.Gossip
+}
+
+func (o outbound) Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error) {
+	answer, err := o.port.Ask(ctx, addr, transport.Instance(to), question)
+	for _, kind := range [...][2]error{
+		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, cluster.ErrForeign}, {transport.ErrOther, cluster.ErrOther},
+	} {
+		if errors.Is(err, kind[0]) {
+			return nil, errors.Join(kind[1], err)
+		}
+	}
+	return answer, err
+}
+
+func (o outbound) WriteTo(b []byte, addr string) error { return o.gossip.WriteTo(b, addr) }
+
+func (o outbound) ReadPacket(ctx context.Context) ([]byte, string, time.Time, error) {
+	select {
+	case p := <-o.gossip.Packets():
+		return p.Data, p.From, p.At, nil
+	case <-ctx.Done():
+		return nil, "", time.Time{}, ctx.Err()
+	}
+}
+
+func (o outbound) DialStream(ctx context.Context, addr string) (net.Conn, error) {
+	return o.gossip.DialStream(ctx, addr)
+}
+
+func (o outbound) AcceptStream(ctx context.Context) (net.Conn, error) {
+	select {
+	case conn := <-o.gossip.Streams():
+		return conn, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
