@@ -27,7 +27,7 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	}
 	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
 	if err != nil {
-		return nil, n.explain("lock", r.Key, err)
+		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
 	}
 	return &Lock{node: n, hold: hold}, nil
 }
@@ -70,30 +70,39 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 }
 
 // explain turns an error of the session room into one of this package, and says what a wait that was broken off waited for.
-func (n *Node) explain(doing, key string, err error) error {
-	if key != "" {
-		doing = fmt.Sprintf("%s %q", doing, key)
-	}
+func (n *Node) explain(doing string, err error) error {
 	var held *session.HeldError
+	var wait *session.WaitError
 	switch {
-	case errors.As(err, &held):
-		return &HeldError{
-			Key: held.Key, Holder: holderName(held.Record, held.Session), Token: Token(held.Token), Since: time.UnixMilli(held.SinceUnixMS), Waiters: held.Waiters,
-		}
 	case n.Err() != nil:
 		return n.Err()
+	case errors.As(err, &held):
+		return heldError(held)
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
-		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because())
+		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
+	case errors.As(err, &wait):
+		return fmt.Errorf("mortise: %s: %w%s", doing, wait.Err, n.because(wait.Behind))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("mortise: %s: %w%s", doing, err, n.because())
+		return fmt.Errorf("mortise: %s: %w%s", doing, err, n.because(nil))
 	}
-	return fmt.Errorf("mortise: %s: %w", doing, err)
+	return fmt.Errorf("%w (%s)", err, doing)
 }
 
-// because says what the node waits for, if it waits for anything, as the end of an error's text.
-func (n *Node) because() string {
+func heldError(e *session.HeldError) *HeldError {
+	return &HeldError{
+		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+	}
+}
+
+// because says what a wait waits for, as the end of an error's text: what the node itself waits for, or else who held the lock when
+// the request was queued.
+func (n *Node) because(behind *session.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
 	}
-	return ""
+	if behind == nil {
+		return ""
+	}
+	h := heldError(behind)
+	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %d were waiting)", h.Holder, h.Since.Format(time.RFC3339), h.Token, h.Waiters)
 }

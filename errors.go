@@ -17,6 +17,9 @@ var (
 	// ErrLost says that a lock ended before it was unlocked: its lease was not renewed in time, or the node ended its session.
 	ErrLost = session.ErrLost
 
+	// ErrUnlocked says that a lock has ended because it was unlocked.
+	ErrUnlocked = session.ErrReleased
+
 	// ErrNotReady says that TryLock could not be decided: there has been no leader for 2 s, or the group is in its grace.
 	ErrNotReady = errors.New("mortise: not ready to decide")
 

@@ -41,8 +41,8 @@ func (l *Lock) Key() string { return l.hold.Key() }
 // Token returns the fencing token of this grant. It never changes.
 func (l *Lock) Token() Token { return Token(l.hold.Token()) }
 
-// Err returns nil while the lock is held, and the reason once it is not: ErrLost, or ErrClosed after Unlock. It computes from the
-// clock at the call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
+// Err returns nil while the lock is held, and the reason once it is not: ErrLost, or ErrUnlocked. It computes from the clock at the
+// call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
 // it is not nil it never becomes nil again.
 func (l *Lock) Err() error { return l.hold.Err() }
 
@@ -51,7 +51,7 @@ func (l *Lock) Err() error { return l.hold.Err() }
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
 // Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
-// (context.Cause) is the reason: ErrLost, ErrClosed or ErrLeaving.
+// (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed.
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	watched := l.node.spawn(func() {

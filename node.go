@@ -145,7 +145,7 @@ func (n *Node) Err() error {
 // nil then; an error that wraps the context's and says what is missing if ctx ends before; or the node's own error.
 func (n *Node) Ready(ctx context.Context) error {
 	if err := n.client.WaitReady(ctx); err != nil {
-		return n.explain("wait until ready", "", err)
+		return n.explain("wait until ready", err)
 	}
 	return nil
 }

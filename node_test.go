@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -127,6 +128,9 @@ func TestContextEndsAWait(t *testing.T) {
 		wantIs(t, err, context.DeadlineExceeded)
 		if waited := time.Since(began); waited != time.Second {
 			t.Errorf("Lock returned %v after its context ended", waited-time.Second)
+		}
+		if text := err.Error(); !strings.Contains(text, "node-0 held it") {
+			t.Errorf("the error does not say who was in the way: %v", err)
 		}
 		unlock(t, held)
 		f.nothingLeft()

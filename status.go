@@ -91,8 +91,9 @@ func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
 	switch {
 	case s.Err != nil:
 		return ""
-	case client.Phase == session.Attached && client.Grace:
-		return "the group is in its grace: nothing is granted until no holder of an earlier group can still believe in its lock"
+	case client.Phase == session.Attached && client.GraceUntil != 0:
+		left := max(client.GraceUntil.Sub(n.env.clock.Now()), 0)
+		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an earlier group could still believe in its lock", left.Round(time.Second/10))
 	case client.Phase == session.Attached:
 		return ""
 	case s.Leader != "":

@@ -1,2 +1,55 @@
-// Package cluster says who is here and founds the group.
+// Package cluster says who is here, under which address, and who founds the group. It is the shell around its cores birth and voters,
+// and around gossip.
+//
+// Three things happen in it side by side. Questions go to every address that Join resolves to, and to whom gossip knows, until this
+// instance belongs to a group that has a leader; what they decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone)
+// spreads who is here, in which zone, at which address and in which group. And whoever was lost is looked for, for ever.
+//
+//	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
+//	                                                                                │
+//	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter)
+//
+// The life of an instance, Newborn → Bound → Member and back by a restart in place, is drawn in package birth.
+//
+// # Guarantees
+//
+// Gossip is advice. It names places to ask and addresses to try; it never decides who votes, ends a session, or removes an address.
+// The address book leads from a raft ID to the instance and the address of its newest life, the highest life number wins, and an entry
+// goes only when the ID leaves the group's configuration.
+//
+// A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
+//
+// One address that is silent, foreign or slow to resolve holds up nobody but itself.
+//
+// # Concurrency
+//
+// All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state; everybody else posts to its inbox, a slice
+// that is swapped whole, or reads the view that it publishes. These goroutines exist:
+//
+//	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
+//	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close
+//	pumps       by startGossip      two, from Net to memberlist; ended by Close
+//	memberlist  by startGossip      its own; ended by Close, see gossipWire
+//
+// memberlist calls its delegates under its own lock, so they copy, post and return.
+//
+// Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped.
+//
+// # Failure
+//
+// Everything that can go wrong outside (nobody answers, a name does not resolve, settings differ, clocks disagree, two groups) is a
+// sentence in Status.Waiting or a line in the log, never an error that ends anything. Start fails only for a Config that cannot work.
+// Close ends everything, in every state, and may be called at any time.
+//
+// # Limits
+//
+// 64 questions at a time, one second each. Meta data of 512 bytes, which is why a name and a zone have at most 128 and an address 200
+// bytes. The addresses of 256 former members are remembered. memberlist knows IP addresses only; names stand for addresses in the
+// discard prefix inside it.
+//
+// # Refused alternative
+//
+// Founding and finding voters by gossip alone. Gossip says that somebody is dead when it merely cannot reach him, forgets him half a minute later,
+// and believes what others say about a third; a question that is put directly and answered by the one life it is about has none of
+// these faults, and needs no time to converge.
 package cluster

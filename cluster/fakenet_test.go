@@ -76,6 +76,13 @@ func (n *fakeNet) cut(a, b string) {
 	}
 }
 
+// muffle makes an address swallow everything, or answer again.
+func (n *fakeNet) muffle(addr string, silent bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mute[addr] = silent
+}
+
 func (n *fakeNet) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,6 +181,59 @@ func TestLeaveIsHeardAndBounded(t *testing.T) {
 	})
 }
 
+// A Close that overtakes a Leave lets it say goodbye. Several moments, since at some the goodbye goes out with other news at once.
+func TestCloseWaitsForTheGoodbye(t *testing.T) {
+	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t)
+			defer f.stop()
+			f.born(3)
+			f.raft(2 * time.Second)
+			time.Sleep(moment * time.Millisecond)
+			gone := f.nodes[2]
+			go gone.Leave(context.Background())
+			synctest.Wait()
+			gone.stop()
+			time.Sleep(time.Second)
+			if n := len(f.nodes[0].Members()); n != 2 {
+				t.Errorf("a second later %d members are seen, want 2", n)
+			}
+		})
+	}
+}
+
+// slowNet ends its questions late, as a stack under load does.
+type slowNet struct {
+	*fakePort
+	late, ended *atomic.Int32
+}
+
+func (s slowNet) Ask(ctx context.Context, addr string, to uint64, q []byte) ([]byte, error) {
+	s.late.Add(1)
+	<-ctx.Done()
+	time.Sleep(10 * time.Millisecond)
+	s.ended.Add(1)
+	return nil, ctx.Err()
+}
+
+func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		cfg := f.config(0, 3)
+		slow := slowNet{f.net.listen(addrOf(0)), &atomic.Int32{}, &atomic.Int32{}}
+		cfg.Net, cfg.Host, cfg.Instance = slow, &node{f: f}, 1
+		c, err := Start(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		c.Close()
+		if a, b := slow.late.Load(), slow.ended.Load(); a == 0 || a != b {
+			t.Errorf("%d questions were under way and %d had ended when Close returned", a, b)
+		}
+	})
+}
+
 // HAZARDS 70: Close in every state, with and without peers that answer; the bubble fails on every goroutine that is left.
 func TestCloseInEveryState(t *testing.T) {
 	for _, after := range []time.Duration{0, 1, time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, 400 * time.Millisecond,
@@ -204,9 +258,8 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 		f.net.cut(addrOf(0), addrOf(1))
 		f.net.cut(addrOf(0), addrOf(2))
 	case "mute":
-		f.net.mu.Lock()
-		f.net.mute[addrOf(0)], f.net.mute[addrOf(1)] = true, true
-		f.net.mu.Unlock()
+		f.net.muffle(addrOf(0), true)
+		f.net.muffle(addrOf(1), true)
 	}
 	f.raft(after / 2)
 	if trouble == "leaving" {

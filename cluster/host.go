@@ -9,8 +9,8 @@ type Host interface {
 	// Bound says that this instance is bound to the charter: start raft with the ID raft, or, if it is 0, nothing, since it is listed
 	// and has no vote. The charter's slices must not be modified.
 	Bound(c birth.Charter, raft uint64)
-	// AllBound says that everybody on the group's list is bound: whoever leads it may propose Born. It is said on every listed instance,
-	// once in a life, so that a later leader knows it too.
+	// AllBound says that everybody on the group's list is bound: whoever leads it may propose Born. It is said on every listed instance
+	// that does not learn first that the group is born, at most once in a life, so that a later leader knows it too.
 	AllBound(group uint64)
 	// Member says that the group is born and that this instance belongs to it: by its own apply of Born, because a member said so, or
 	// because it met a running group. The slice belongs to the host.

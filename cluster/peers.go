@@ -40,13 +40,23 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	o.peers[name] = member{meta: m}
 	o.find.remember(m.Addr)
 	if m.Group == 0 || m.Addr == c.cfg.Advertise {
-		return
+		return // nobody's voter, or this instance itself
 	}
 	if m.Group == o.core.Group() {
 		c.readdressed(m.Raft != 0 && o.book.hear(m.voter(), true))
-		return
 	}
-	if m.Leader && o.core.HasLeader() && o.core.Phase() == birth.Member {
-		c.secondGroup(m)
+}
+
+// rival returns a member of another group that has a leader, while ours has one too. There is no way to merge the two.
+func (c *Cluster) rival() (meta, bool) {
+	o := &c.own
+	if o.core.Phase() != birth.Member || !o.core.HasLeader() {
+		return meta{}, false
 	}
+	for _, name := range sortedNames(o.peers) {
+		if m := o.peers[name].meta; m.Leader && m.Group != o.core.Group() {
+			return m, true
+		}
+	}
+	return meta{}, false
 }

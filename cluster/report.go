@@ -30,6 +30,9 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	if waiting != said.waiting {
 		said.waiting, said.since = waiting, now
 	}
+	if _, two := c.rival(); two {
+		return now + loudEvery
+	}
 	if waiting == "" || waiting == said.line {
 		return now + time.Hour
 	}
@@ -58,15 +61,18 @@ func (c *Cluster) belongs(e birth.Event) {
 	}
 }
 
-// secondGroup says, loudly, that there are two groups.
-func (c *Cluster) secondGroup(m meta) {
-	now := c.now()
-	if at := c.own.said.groupAt; at != 0 && now-at < loudEvery {
-		return
+// waiting is what this instance waits for, or that there are two groups, which nothing but people can end.
+func (c *Cluster) waiting() string {
+	m, two := c.rival()
+	if !two {
+		return c.own.core.Waiting()
 	}
-	c.own.said.groupAt = now
-	c.cfg.Logger.Error("a second group of the same cluster has a leader: the two refuse each other and grant the same locks; stop one of them",
-		"this", idText(c.own.core.Group()), "other", idText(m.Group), "seen at", m.Addr, "name", m.Name)
+	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
+	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
+		c.own.said.groupAt = now
+		c.cfg.Logger.Error(text, "this", idText(c.own.core.Group()), "other", idText(m.Group), "seen at", m.Addr, "name", m.Name)
+	}
+	return text + " (this is " + idText(c.own.core.Group()) + ", " + m.Addr + " belongs to " + idText(m.Group) + ")"
 }
 
 // knocked says that somebody asked an instance that runs alone.

@@ -52,7 +52,7 @@ func (c *Cluster) publish() {
 	o := &c.own
 	v := &view{
 		Status: Status{
-			Phase: o.core.Phase(), Instance: o.core.Instance(), Waiting: o.core.Waiting(), Group: o.core.Group(),
+			Phase: o.core.Phase(), Instance: o.core.Instance(), Waiting: c.waiting(), Group: o.core.Group(),
 			Voters: o.book.voters(), Members: c.members(),
 		},
 		byRaft: make(map[uint64]Voter, len(o.book.entries)),

@@ -23,13 +23,12 @@ func (m *Machine) acquire(c *view, res *Result) {
 			res.Code = Finished
 			return
 		}
-		e.report(res)
+		m.report(e, res)
 		return
 	}
 	if res.Code = m.refuse(s, c); res.Code != 0 {
 		if res.Code == Held {
-			m.holder = m.locks[string(c.key)].holder()
-			res.Holder = &m.holder
+			m.name(m.locks[string(c.key)], res)
 		}
 		return
 	}
@@ -37,7 +36,7 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.ahead == nil && m.graceOver {
 		m.grant(e)
 	}
-	e.report(res)
+	m.report(e, res)
 }
 
 // refuse says why a new request is not taken in, or 0.
@@ -64,11 +63,20 @@ func (m *Machine) refuse(s *session, c *view) Code {
 }
 
 // report writes the present state of a request into its result.
-func (e *entry) report(res *Result) {
+func (m *Machine) report(e *entry, res *Result) {
 	c := e.change()
 	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
 	if e.token == 0 {
 		res.Code = Waiting
+		m.name(e.lock, res)
+	}
+}
+
+// name writes into a result who holds the lock, if anybody does.
+func (m *Machine) name(l *lock, res *Result) {
+	if l.first.token != 0 {
+		m.holder = l.holder()
+		res.Holder = &m.holder
 	}
 }
 

@@ -49,7 +49,7 @@ type Change struct {
 	Watch   Revision
 }
 
-// Holder says who stands in the way of a Try.
+// Holder says who stands in the way of a request.
 type Holder struct {
 	Session SessionID
 	// Record is the holder's instance record. Read only.
@@ -78,7 +78,8 @@ type Result struct {
 	Watch Revision
 	// TTL is the session's, for Open: what was asked for, at most the group's.
 	TTL time.Duration
-	// Holder is set with Held, nil otherwise.
+	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
+	// say who was in the way.
 	Holder *Holder
 	// States lists every live request of the session after an Attach that took effect, in ascending order of number. What the command
 	// named and States does not is finished.

@@ -258,16 +258,40 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		t.entries = append(t.entries, twinEntry{key: c.Key, session: c.Session, number: c.Number, place: place})
 		t.settle()
 	}
-	now := t.state(*t.find(c.Session, c.Number))
+	mine := *t.find(c.Session, c.Number)
+	now := t.state(mine)
 	r.Code, r.Token, r.Watch = Waiting, now.Token, now.Watch
+	if now.Token == 0 {
+		r.Holder = t.holder(mine.key)
+	}
 	if now.Token != 0 {
 		r.Code = Granted
 	}
 }
 
+// holder says who holds a key, nil if nobody does.
+func (t *twin) holder(key string) *Holder {
+	var found *Holder
+	waiting := 0
+	for _, e := range t.entries {
+		switch {
+		case e.key != key:
+		case e.token == 0:
+			waiting++
+		default:
+			found = &Holder{
+				Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
+			}
+		}
+	}
+	if found != nil {
+		found.Waiters = waiting
+	}
+	return found
+}
+
 func (t *twin) refusal(c Command, r *Result) Code {
 	var own, queue, waiting int
-	var holder twinEntry
 	for _, e := range t.entries {
 		if e.session == c.Session {
 			own++
@@ -278,8 +302,6 @@ func (t *twin) refusal(c Command, r *Result) Code {
 		queue++
 		if e.token == 0 {
 			waiting++
-		} else {
-			holder = e
 		}
 	}
 	limits := t.charter.Limits
@@ -291,10 +313,7 @@ func (t *twin) refusal(c Command, r *Result) Code {
 	case c.Try && t.grace:
 		return InGrace
 	case c.Try && queue > 0:
-		r.Holder = &Holder{
-			Session: holder.session, Record: t.session(holder.session).info.Record,
-			Token: holder.token, SinceUnixMS: holder.since, Waiters: waiting,
-		}
+		r.Holder = t.holder(c.Key)
 		return Held
 	case !c.Try && queue > 0 && waiting >= int(limits.WaitersPerLock):
 		return QueueFull

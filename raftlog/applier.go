@@ -7,25 +7,25 @@ type Role struct {
 	Leading bool   // this replica is the leader
 }
 
-// Applier is the state machine that a log feeds, and whoever else must know in the same order. All methods are called on the log's owner
-// goroutine, one at a time, and must neither block nor call Close; Propose, Confirm and the other methods of Log that do not
-// wait may be called from within. A panic retires the log like an error of Apply.
+// Applier is the state machine that a log feeds, and whoever else must know in the same order. All methods are called on the
+// log's owner goroutine, one at a time, and must neither block nor call Close; Propose, Confirm and the other methods of Log that
+// do not wait may be called from within. A panic retires the log like an error of Apply.
 type Applier interface {
-	// Role is called on every change of term, leader or role, before anything that belongs to the new role. What was proposed or asked to
-	// be confirmed before a change and has not come back by then never will.
+	// Role is called on every change of term, leader or role, before anything that belongs to the new role. What was proposed or
+	// asked to be confirmed before a change and has not come back by then never will.
 	Role(Role)
 
-	// Apply applies one log entry: all batches that were proposed together, concatenated in the order of their proposal. Every replica gets
-	// the same entries in the same order, with gaps in the indexes. The slice must not be changed and may be kept. An error says that
-	// an invariant is broken; the log retires with ErrBroken.
+	// Apply applies one log entry: all batches that were proposed together, concatenated in the order of their proposal. Every
+	// replica gets the same entries in the same order, with gaps in the indexes. The slice must not be changed and may be kept.
+	// An error says that an invariant is broken; the log retires with ErrBroken.
 	Apply(index, term uint64, batch []byte) error
 
 	// Leads is called once in each term that this replica leads, when the first entry of that term is applied here: from now on
 	// the state holds everything that earlier terms committed. In order with Apply.
 	Leads(term uint64)
 
-	// Confirmed answers Confirm(term, round): after that call a majority has confirmed that this replica led, and all that was committed by
-	// then is applied. In order with Apply.
+	// Confirmed answers Confirm(term, round): after that call a majority has confirmed that this replica led, and all that was
+	// committed by then is applied. In order with Apply.
 	Confirmed(term, round uint64)
 
 	// Snapshot encodes the state after the last Apply or Restore. The log owns the slice afterwards.

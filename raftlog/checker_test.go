@@ -6,7 +6,8 @@ import (
 	"hash/fnv"
 )
 
-// checker watches all replicas of a run from outside and knows the one legal history: what it has seen applied anywhere is committed, for ever.
+// checker watches all replicas of a run from outside and knows the one legal history: what it has seen applied anywhere is
+// committed, for ever.
 type checker struct {
 	entries map[uint64]committed // by index
 	last    uint64               // highest index applied anywhere

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cluster is a group of Cores on one goroutine, with a network and disks that are as bad as its random source wants. One seed is one run.
+// cluster is a group of Cores on one goroutine, with a network and disks that are as bad as its random source wants. One seed is
+// one run.
 type cluster struct {
 	t        *testing.T
 	config   CoreConfig
@@ -209,7 +210,11 @@ func (c *cluster) settle(rounds int) {
 
 // drain delivers everything that is under way, in order.
 func (c *cluster) drain() {
+	rounds := 0
 	for busy := true; busy; {
+		if rounds++; rounds > 1000 {
+			c.t.Fatal("the replicas never come to rest")
+		}
 		busy = false
 		for _, r := range c.replicas {
 			if r.core != nil && r.save != nil {

@@ -27,8 +27,9 @@ type Config struct {
 	// messages are shared with raft: they may be kept and must not be changed. Called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
-	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not block, and must call done once, at
-	// any time and on any goroutine, with whether the receiver has taken the message: until then that replica gets nothing else.
+	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not block, and must call done
+	// once, at any time and on any goroutine, with whether the receiver has taken the message: until then that replica gets
+	// nothing else.
 	SendSnapshot func(m *raftpb.Message, done func(ok bool))
 
 	// Clock is what ticks are measured by. Default clock.Boot().
@@ -37,8 +38,8 @@ type Config struct {
 	// Tick is raft's unit of time. Default 50 ms.
 	Tick time.Duration
 
-	// ElectionTicks is the election timeout: a follower that has not heard of its leader for between one and two of it campaigns, and a leader that
-	// has not heard of a majority for one of it steps down. Default 10.
+	// ElectionTicks is the election timeout: a follower that has not heard of its leader for between one and two of it campaigns,
+	// and a leader that has not heard of a majority for one of it steps down. Default 10.
 	ElectionTicks int
 
 	// HeartbeatTicks is the time between two heartbeats of a leader. Default 1.
@@ -51,7 +52,8 @@ type Config struct {
 	// QueueBytes bounds what waits to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is how many bytes of entries are applied between two snapshots, at least; more if the snapshot itself is larger. Default 4 MiB.
+	// SnapshotBytes is how many bytes of entries are applied between two snapshots, at least; more if the snapshot itself is
+	// larger. Default 4 MiB.
 	SnapshotBytes int
 
 	// KeepEntries is how many entries are kept behind a snapshot, so that a replica that lags a little need not be sent one. They are
@@ -95,7 +97,8 @@ func (c Config) validate() error {
 	wrong(c.SendSnapshot == nil, "SendSnapshot is missing")
 	wrong(c.Tick <= 0, "Tick must be positive, not %v", c.Tick)
 	wrong(c.HeartbeatTicks <= 0, "HeartbeatTicks must be positive, not %d", c.HeartbeatTicks)
-	wrong(c.ElectionTicks <= c.HeartbeatTicks, "ElectionTicks must be above HeartbeatTicks: %d is not above %d", c.ElectionTicks, c.HeartbeatTicks)
+	wrong(c.ElectionTicks <= c.HeartbeatTicks, "ElectionTicks must be above HeartbeatTicks: %d is not above %d",
+		c.ElectionTicks, c.HeartbeatTicks)
 	wrong(c.EntriesInFlight <= 0, "EntriesInFlight must be positive, not %d", c.EntriesInFlight)
 	wrong(c.QueueBytes <= 0, "QueueBytes must be positive, not %d", c.QueueBytes)
 	wrong(c.SnapshotBytes <= 0, "SnapshotBytes must be positive, not %d", c.SnapshotBytes)

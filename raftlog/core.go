@@ -28,8 +28,8 @@ type CoreConfig struct {
 	Logger           *slog.Logger
 }
 
-// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn returns what is to be done about them. Equal inputs
-// give equal outputs, as long as crypto/rand, from which raft draws its election timeouts, does.
+// Core is a replica without goroutine, clock, disk or network: inputs are method calls, and Turn returns what is to be done about
+// them. Equal inputs give equal outputs, as long as crypto/rand, from which raft draws its election timeouts, does.
 //
 // The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out each Output before the next call of
 // any method. Only the Save of an Output may take longer; Stored is the input that says it is durable.
@@ -62,8 +62,8 @@ type Core struct {
 	taken            uint64 // snapshots taken
 
 	out  Output            // being collected
-	due  []*raftpb.Message // responses whose cause the owner has carried out: delivered by the next Turn
-	held []*raftpb.Message // responses that wait for the events of the Output being collected
+	due  []*raftpb.Message // responses to be delivered by the next Turn
+	held []*raftpb.Message // the same, once the owner has carried out the events of the Output being collected
 }
 
 // NewCore starts a replica from what its store holds. The first Turn reports the stored snapshot, if any, as a Restored event.
@@ -135,8 +135,8 @@ func must(err error) {
 	}
 }
 
-// checkState refuses what no log can be, and returns the hard state to start from. Its commit index may lag behind the snapshot, since a
-// commit index alone is never saved.
+// checkState refuses what no log can be, and returns the hard state to start from. Its commit index may lag behind the snapshot,
+// since a commit index alone is never saved.
 func checkState(st State) (*raftpb.HardState, error) {
 	if st.Identity.Group == 0 || st.Identity.ID == 0 || raft.IsLocalMsgTarget(st.Identity.ID) {
 		return nil, fmt.Errorf("%w: it names no replica; write its beginning with Found or Join", ErrIdentity)

@@ -5,9 +5,10 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// acceptable reports whether a message from the network may be shown to raft. Raft believes its messages: some malformed ones make it
-// panic, which would let one broken peer retire the others. Kinds that travel only inside a replica, and those that we never send
-// (forwarded proposals and reads), are refused altogether. What is left to raft are well-formed lies; they need a traitor in the group.
+// acceptable reports whether a message from the network may be shown to raft. Raft believes its messages: some malformed ones
+// make it panic, which would let one broken peer retire the others. Kinds that travel only inside a replica, and those that we
+// never send (forwarded proposals and reads), are refused altogether. What is left to raft are well-formed lies; they need a
+// traitor in the group.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
 	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {
@@ -28,7 +29,8 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 	}
 }
 
-// consecutive reports whether the entries of an append follow its Index without gaps, with terms that never fall and never pass the sender's.
+// consecutive reports whether the entries of an append follow its Index without gaps, with terms that never fall and never pass
+// the sender's.
 func consecutive(m *raftpb.Message) bool {
 	index, term := m.GetIndex(), m.GetLogTerm()
 	for _, e := range m.GetEntries() {

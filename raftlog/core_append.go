@@ -23,8 +23,8 @@ type appendItem struct {
 	responses []*raftpb.Message
 }
 
-// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives with every commit, would double the syncs, and
-// whoever restarts without it learns it from the leader. It rides with the next save.
+// queueAppend files a storage message. A new commit index alone is no reason to save: it arrives with every commit, would double
+// the syncs, and whoever restarts without it learns it from the leader. It rides with the next save.
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
@@ -45,8 +45,8 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
-// save hands out the next Save, unless one is on its way. If nothing that waits needs one, everything before it is durable, and so are the
-// grounds of the responses.
+// save hands out the next Save, unless one is on its way. If nothing that waits needs one, everything before it is durable, and
+// so are the grounds of the responses.
 func (c *Core) save() {
 	a := &c.appends
 	if a.saving != nil || len(a.waiting) == 0 {
@@ -57,7 +57,7 @@ func (c *Core) save() {
 	batch, durable := merge(items)
 	if !durable {
 		for _, it := range items {
-			c.respond(it.responses)
+			c.due = append(c.due, it.responses...)
 		}
 		return
 	}
@@ -69,8 +69,9 @@ func (c *Core) save() {
 	c.out.Save = &batch
 }
 
-// Stored says that the Save handed out last is durable. Its entries become readable before any response is delivered: raft drops its
-// own copy of them when it hears of it.
+// Stored says that the Save handed out last is durable. Its entries become readable before any response is delivered: raft drops
+// its own copy of them when it hears of it. Another replica's snapshot becomes an event of the next Output, before anything that
+// follows from it.
 func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
@@ -82,27 +83,8 @@ func (c *Core) Stored() {
 		must(c.view.Append(it.entries))
 	}
 	for _, it := range items {
-		c.respond(it.responses)
+		c.due = append(c.due, it.responses...)
 	}
-}
-
-// respond delivers responses in the next Turn, or in the one after it if the owner has yet to carry out what they acknowledge: an installed
-// snapshot must be restored first.
-func (c *Core) respond(responses []*raftpb.Message) {
-	if len(c.held) > 0 || c.restoring() {
-		c.held = append(c.held, responses...)
-		return
-	}
-	c.due = append(c.due, responses...)
-}
-
-func (c *Core) restoring() bool {
-	for i := range c.out.Events {
-		if c.out.Events[i].Kind == Restored {
-			return true
-		}
-	}
-	return false
 }
 
 // merge puts storage messages together into the one batch with the same effect, and reports whether any of them has to be durable.

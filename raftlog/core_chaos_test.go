@@ -2,12 +2,19 @@ package raftlog
 
 import (
 	"fmt"
+	"runtime/debug"
 	"testing"
 )
 
-// chaosRun is one seed: faults of all kinds, then peace, in which everybody must agree and go on. It returns the hash of all that happened.
+// chaosRun is one seed: faults of all kinds, then peace, in which everybody must agree and go on. It returns the hash of all that
+// happened.
 func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Fatalf("seed %d: a replica panicked: %v\n%s", seed, p, debug.Stack())
+		}
+	}()
 	voters := 3
 	if seed%5 == 0 {
 		voters = 1
@@ -50,7 +57,7 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 }
 
 func TestChaos(t *testing.T) {
-	seeds, steps := 100, 20_000
+	seeds, steps := 40, 20_000
 	if testing.Short() {
 		seeds = 10
 	}

@@ -43,8 +43,8 @@ func (c *Core) propose() {
 	}
 }
 
-// read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone voter earlier,
-// with a state that lacks what was committed before.
+// read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone
+// voter earlier, with a state that lacks what was committed before.
 func (c *Core) read() {
 	g := &c.group
 	if len(g.asked) == 0 || !g.leads {

@@ -2,8 +2,8 @@ package raftlog
 
 import "fmt"
 
-// hang watches for a leader whose disk or apply stands still. Raft would let it lead for ever, committing by its followers and answering
-// nobody. It counts ticks, of which a stall of the whole process gives only a few.
+// hang watches for a leader whose disk or apply stands still. Raft would let it lead for ever, committing by its followers and
+// answering nobody. It counts ticks, of which a stall of the whole process gives only a few.
 type hang struct {
 	saveTicks int // since the present Save was handed out
 	lagIndex  uint64
@@ -13,8 +13,9 @@ type hang struct {
 	handoverTicks int
 }
 
-// watch runs at each tick. A leader that has made no progress for an election timeout hands over its lead; if it still leads after another one, it
-// retires. A lone voter only waits: nobody could lead in its place, and retiring would turn a slow disk into the end of the group.
+// watch runs at each tick. A leader that has made no progress for an election timeout hands over its lead; if it still leads
+// after another one, it retires. A lone voter only waits: nobody could lead in its place, and retiring would turn a slow disk
+// into the end of the group.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -33,7 +34,8 @@ func (c *Core) watch() {
 	}
 	if !h.handover {
 		h.handover, h.handoverTicks = true, 0
-		c.cfg.Logger.Warn("the store or the state machine hangs; handing over the lead", "term", c.role.Term, "commit", c.commit, "applied", c.applied)
+		c.cfg.Logger.Warn("the store or the state machine hangs; handing over the lead",
+			"term", c.role.Term, "commit", c.commit, "applied", c.applied)
 	}
 	if c.transferee == 0 {
 		// If there is nobody to take it now, the time runs all the same.

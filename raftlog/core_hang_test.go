@@ -70,6 +70,54 @@ func TestLeaderWithHungDiskRetiresIfNobodyTakesOver(t *testing.T) {
 	c.verify()
 }
 
+// Once in each election timeout raft takes its mark of activity from everybody. An offer of the lead that is made just then must
+// find somebody, too.
+func TestSuccessorIsKnownAtAnyTick(t *testing.T) {
+	c := newCluster(t, 3, 3)
+	l := c.elect()
+	behind := c.replicas[l.id%3]
+	if best := l.core.successor(); best == 0 || best == l.id {
+		t.Errorf("a fresh leader would hand over to %d", best)
+	}
+	for range 30 {
+		l.now = l.now.Add(testTick)
+		l.core.Tick(l.now)
+		if l.core.successor() == 0 {
+			t.Fatal("nobody is known to be alive between a heartbeat and its answer")
+		}
+		l.turn()
+		c.drain()
+	}
+	// The one with most of the log; not the one that has been silent.
+	for range 2 {
+		other := c.replicas[behind.id%3]
+		if other == l {
+			other = c.replicas[other.id%3]
+		}
+		c.lose = func(m *raftpb.Message) bool { return m.GetTo() == behind.id && m.GetType() == raftpb.MsgApp }
+		l.propose()
+		l.turn()
+		c.drain()
+		if got := l.core.successor(); got != other.id {
+			t.Errorf("would hand over to %d, want %d, since %d lacks an entry", got, other.id, behind.id)
+		}
+		c.lose = nil
+		c.settle(5)
+		behind = other
+	}
+	c.isolate(behind.id)
+	for range 11 {
+		l.now = l.now.Add(testTick)
+		l.core.Tick(l.now)
+		l.turn()
+		c.drain()
+	}
+	if got := l.core.successor(); got == behind.id || got == 0 {
+		t.Errorf("would hand over to %d, which is silent", got)
+	}
+	c.verify()
+}
+
 // A lone voter has nobody to hand over to: retiring would end the group for the sake of a slow disk.
 func TestLoneVoterWaitsForItsDisk(t *testing.T) {
 	c, r := lone(t)
@@ -104,8 +152,9 @@ func TestSlowDiskIsNotHung(t *testing.T) {
 	c.verify()
 }
 
-// HAZARDS 0.1, kept for ever: why a raft ID lives once, with one log. A voter that forgets its vote (here: restarts empty under its ID) votes twice in
-// one term, two replicas lead in it, and each commits a different entry at the same index. Nothing in raft can notice.
+// HAZARDS 0.1, kept for ever: why a raft ID lives once, with one log. A voter that forgets its vote (here: restarts empty under
+// its ID) votes twice in one term, two replicas lead in it, and each commits a different entry at the same index. Nothing in raft
+// can notice.
 func TestLostVote(t *testing.T) {
 	c := newCluster(t, 1, 3)
 	a, forgetful, b := c.replicas[0], c.replicas[1], c.replicas[2]

@@ -12,8 +12,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election timeout is caught up and the rest is forgotten: a
-// replica that has slept must hear what waits in its queues before it concludes that nobody is there.
+// Tick lets time pass. Ticks follow elapsed time, not calls. After a stall at most half an election timeout is caught up and the
+// rest is forgotten: a replica that has slept must hear what waits in its queues before it concludes that nobody is there.
 func (c *Core) Tick(now clock.Time) {
 	n := int(now.Sub(c.ticked) / c.cfg.Tick)
 	if n <= 0 {
@@ -57,8 +57,8 @@ func (c *Core) Propose(term uint64, batch []byte) bool {
 	return true
 }
 
-// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this call and everything committed by then is
-// applied. Without a lead in that term it is forgotten at once.
+// Confirm asks for a RoundDone event, once a majority has confirmed this replica's lead after this call and everything committed
+// by then is applied. Without a lead in that term it is forgotten at once.
 func (c *Core) Confirm(term, round uint64) {
 	if c.role.Leading && term == c.role.Term {
 		c.group.asked = append(c.group.asked, round)
@@ -116,8 +116,8 @@ func (c *Core) Role() Role { return c.role }
 // Queued returns the bytes that wait to be proposed.
 func (c *Core) Queued() int { return c.group.queue.size() }
 
-// successor returns the voter to hand the lead to: heard of within an election timeout, with most of the log, the lowest ID among equals. 0: nobody.
-// Raft's own mark of who is active will not do: it is taken from everybody once in each election timeout.
+// successor returns the voter to hand the lead to: heard of within an election timeout, with most of the log, the lowest ID among
+// equals. 0: nobody. Raft's own mark of who is active will not do: it is taken from everybody once in each election timeout.
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {

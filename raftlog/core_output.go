@@ -7,11 +7,11 @@ type EventKind uint8
 
 // The kinds of events. Each is one call of the Applier.
 const (
-	RoleChanged EventKind = iota + 1 // Role
-	Applied                          // Index, Term, Data
-	LeadBegins                       // Term
-	RoundDone                        // Term, Round
-	Restored                         // Index, Term, Data
+	RoleChanged EventKind = iota + 1 // Applier.Role(Role)
+	Applied                          // Applier.Apply(Index, Term, Data)
+	LeadBegins                       // Applier.Leads(Term)
+	RoundDone                        // Applier.Confirmed(Term, Round)
+	Restored                         // Applier.Restore(Index, Term, Data)
 )
 
 // Event is something that the state machine and those around it must hear of, in order.
@@ -24,19 +24,19 @@ type Event struct {
 	Data  []byte // shared with the log: must not be changed
 }
 
-// Output is what a Turn wants done, in the order of its fields. All of it but Save must have been done before the next call of any method of
-// the Core; the slices are the owner's.
+// Output is what a Turn wants done, in the order of its fields. All of it but Save must have been done before the next call of
+// any method of the Core; the slices are the owner's.
 type Output struct {
-	// Events are carried out first, in order: a role is reported before anything is sent in it, and replies that they cause may share a
-	// frame with Messages.
+	// Events are carried out first, in order: a role is reported before anything is sent in it, and replies that they cause may
+	// share a frame with Messages.
 	Events []Event
 
 	// TakeSnapshot asks for the encoded state after Events, to be handed in by Snapshotted.
 	TakeSnapshot bool
 
-	// Save must become durable as one unit, on whatever goroutine; then the owner calls Stored. There is at most one at a time: the
-	// next one comes after Stored and holds all that has gathered. What may not leave before it is durable (votes, acknowledgements) is kept
-	// back by the Core until Stored.
+	// Save must become durable as one unit, on whatever goroutine; then the owner calls Stored. There is at most one at a time:
+	// the next one comes after Stored and holds all that has gathered. What may not leave before it is durable (votes,
+	// acknowledgements) is kept back by the Core until Stored.
 	Save *Batch
 
 	// Messages may leave at once, before Save is durable: the leader's own disk works while its entries travel. They may be lost,

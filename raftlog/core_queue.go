@@ -2,8 +2,8 @@ package raftlog
 
 import "slices"
 
-// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:] is the concatenation of the batches that
-// end at ends[first:], in order.
+// queue holds batches that wait to be proposed, back to back in one buffer. Invariant: buf[start:] is the concatenation of the
+// batches that end at ends[first:], in order.
 type queue struct {
 	buf   []byte
 	ends  []int // offset in buf where each batch ends
@@ -41,8 +41,8 @@ func (q *queue) compact() {
 	q.start, q.first = 0, 0
 }
 
-// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their number. The queue must not be empty. It is a copy
-// because entries live on in the log and on the network while the buffer is used again.
+// peek returns a copy of as many whole batches as fit into limit bytes, at least one, and their number. The queue must not be
+// empty. It is a copy because entries live on in the log and on the network while the buffer is used again.
 func (q *queue) peek(limit int) ([]byte, int) {
 	n := 1
 	for q.first+n < len(q.ends) && q.ends[q.first+n]-q.start <= limit {

@@ -26,8 +26,8 @@ func (c *cluster) configure(l *replica, text string) {
 	c.settle(3)
 }
 
-// The snapshot that is stored when a learner is added is older than its addition and does not name it. Raft ignores such a snapshot, and the learner would
-// never catch up.
+// The snapshot that is stored when a learner is added is older than its addition and does not name it. Raft ignores such a
+// snapshot, and the learner would never catch up.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
@@ -153,6 +153,22 @@ func TestEntriesAreKeptBehindASnapshot(t *testing.T) {
 		}
 		c.verify()
 	}
+}
+
+// A snapshot of our own would be older than one that is on its way to the store, and would be saved after it.
+func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
+	c, r := lone(t)
+	r.core.since = 1 << 30
+	r.core.appends.remote++
+	if r.turn(); r.taken != 0 {
+		t.Error("a snapshot was taken while another replica's was being saved")
+	}
+	r.core.Snapshotted(nil)
+	r.core.appends.remote--
+	if r.turn(); r.taken != 1 {
+		t.Error("no snapshot was taken afterwards")
+	}
+	c.verify()
 }
 
 // Storage messages put together must leave the store as they would one by one.

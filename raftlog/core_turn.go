@@ -31,7 +31,8 @@ func (c *Core) Turn() Output {
 	return out
 }
 
-// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to send.
+// handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to
+// send.
 func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
@@ -49,8 +50,8 @@ func (c *Core) handle(rd raft.Ready) {
 	c.answer()
 }
 
-// observe compares raft's role with the one known. It runs after everything that may have changed it, so that no change of term can hide
-// between two Turns: what was queued in one term must never be proposed in another.
+// observe compares raft's role with the one known. It runs after everything that may have changed it, so that no change of term
+// can hide between two Turns: what was queued in one term must never be proposed in another.
 func (c *Core) observe() {
 	s := c.node.BasicStatus()
 	c.transferee = s.LeadTransferee

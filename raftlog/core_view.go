@@ -9,8 +9,8 @@ import (
 // entryOverheadBytes is what an entry costs beside its data, about.
 const entryOverheadBytes = 32
 
-// view is the read side of the log: what raft reads after it is durable. It wraps raft's own storage in memory, all but the snapshot: raft
-// clones that one, and it hands out whatever it has.
+// view is the read side of the log: what raft reads after it is durable. It wraps raft's own storage in memory, all but the
+// snapshot: raft clones that one, and it hands out whatever it has.
 type view struct {
 	*raft.MemoryStorage
 	snap      *raftpb.Snapshot // nil: none
@@ -20,9 +20,9 @@ type view struct {
 
 func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 
-// Snapshot returns the last snapshot, for raft to send. It is never older than the last applied configuration entry: raft ignores a snapshot that does not
-// name its receiver, and a learner that gets one from before its addition never catches up. If there is none yet, raft is put off until
-// its next heartbeat has come back, and the owner is asked to take one now.
+// Snapshot returns the last snapshot, for raft to send. It is never older than the last applied configuration entry: raft ignores
+// a snapshot that does not name its receiver, and a learner that gets one from before its addition never catches up. If there is
+// none yet, raft is put off until its next heartbeat has come back, and the owner is asked to take one now.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
 	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
@@ -41,8 +41,8 @@ func (v *view) install(s *raftpb.Snapshot) {
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
 
-// take files a snapshot of the state at an index of the log, and forgets entries behind it: some stay, so that a replica that lags a little
-// can be served from the log, as many as keep and keepBytes allow.
+// take files a snapshot of the state at an index of the log, and forgets entries behind it: some stay, so that a replica that
+// lags a little can be served from the log, as many as keep and keepBytes allow.
 func (v *view) take(index uint64, conf *raftpb.ConfState, state []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)
@@ -76,9 +76,9 @@ func (c *Core) installed(s *raftpb.Snapshot) {
 	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(), Data: s.GetData()})
 }
 
-// snapshotDue reports whether the owner is to take a snapshot now: raft needs a newer one to send, or enough has been applied since the
-// last. A large state waits for as many bytes of log, so that a snapshot costs at most as much as the entries it replaces. While another replica's
-// snapshot is on its way to the store, one of our own would be older.
+// snapshotDue reports whether the owner is to take a snapshot now: raft needs a newer one to send, or enough has been applied
+// since the last. A large state waits for as many bytes of log, so that a snapshot costs at most as much as the entries it
+// replaces. While another replica's snapshot is on its way to the store, one of our own would be older.
 func (c *Core) snapshotDue() bool {
 	if c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
 		return false

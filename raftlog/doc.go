@@ -1,2 +1,87 @@
-// Package raftlog is one replicated log.
+// Package raftlog is one replica of one replicated log: commands go in as bytes on the leader, and come out on every replica in
+// the same order.
+//
+// What it is: a loop around raft's RawNode (go.etcd.io/raft/v3) that decides what is stored, sent and applied, and in which
+// order. [Core] is that loop without goroutine, clock, disk or network; [Log] is its shell. The state machine is an [Applier],
+// the disk a [Store]; the network is two functions. The log does not know what it carries. [Found] and [Join] write how a log
+// begins; [Start] runs it.
+//
+//	            Propose, Confirm, Step, Campaign ...        (any goroutine)
+//	                           │
+//	                         inbox                          one slice each, swapped whole
+//	                           │ wake
+//	tick ──────────────▶ owner goroutine
+//	                     ┌───────────┐   Save    ┌──────────┐
+//	                     │   Core    │──────────▶│ appender │──▶ Store
+//	                     │ (RawNode) │◀──────────│ goroutine│    one Save for all that has gathered
+//	                     └───────────┘  Stored   └──────────┘
+//	                      │    │    │
+//	        1. events     │    │    └── 3. SendSnapshot ──▶ done(ok) ──▶ inbox
+//	  Role Apply Leads ◀──┘    └─────── 2. Send, TurnEnd           at the end of the turn
+//	Confirmed Restore
+//
+// A turn takes all that has arrived, lets the Core work until it wants nothing more, and sends everything at once. What a turn
+// finds together travels together: all batches that wait become one entry (group commit), all rounds one question to the others,
+// all appends one Save. A store that waits for nothing (Volatile) is written in the middle of the turn, and there is no appender.
+//
+// # Roles
+//
+//	            election timeout, Campaign            a majority votes, own vote durable
+//	follower ───────────────────────────▶ candidate ─────────────────────────────────────▶ leading, silent
+//	   ▲ ▲                                    │                                                  │ own first entry applied: Leads
+//	   │ └────────── another leads ───────────┘                                                  ▼
+//	   └──────── a higher term, no majority heard for an election timeout, Transfer ──────── leading
+//
+// On each change of term or role all batches and rounds that wait are thrown away: what was decided in one term never happens in
+// another.
+//
+// # Guarantees
+//
+//   - Every replica applies the same entries in the same order, each after it is durable there and on a majority.
+//   - A vote or an acknowledgement leaves only after the Save that holds it and everything before it has returned.
+//   - A batch is applied at most once, and only in an entry of the term that Propose named. Batches proposed while this replica
+//     leads in a term are applied in the order of their Propose, and if one is, so are all before it.
+//   - Confirmed(term, round): after Confirm was called a majority has confirmed that this replica led, and the state holds
+//     everything that was committed by then. Not before Leads, also with one voter.
+//   - A snapshot that is sent is never older than the last applied change of the configuration.
+//   - The process is never ended, whatever a store, an Applier, raft or a message does.
+//
+// # Concurrency
+//
+// The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone touches the Core and calls the
+// Applier, and for a store that is not Volatile an appender goroutine, which alone calls Save. Both are started by Start and end
+// with Close or when the log retires. No lock is held while anything is called or waited for.
+//
+// # Failure
+//
+// A replica that cannot go on retires: it stops for good and says why, once, by [Applier.Retired] and in its Status.
+//
+//   - [ErrStorage]: Save failed or panicked. Never tried again: after a failed sync nobody knows what the disk holds.
+//   - [ErrPanic]: raft panicked, as it does when messages or data contradict each other, for example after a log has lost its end.
+//   - [ErrBroken]: the Applier failed or panicked. The other replicas will fail alike: more than this voter is broken.
+//   - [ErrHung]: this replica led, its oldest Save or its apply stood still for an election timeout, it offered its lead to the
+//     best other voter, and still led after another election timeout. Raft alone would let it lead for ever, committing by its
+//     followers and answering nobody. A lone voter waits instead.
+//
+// A replica that has lost its data must not come back under its ID (TestLostVote shows two leaders of one term). Found and Join
+// refuse a store in use; that an ID is not used in a second store is up to the caller.
+//
+// # Limits
+//
+// What waits to be proposed: 64 MiB by default; an entry holds batches up to 1 MiB together, or one that is larger; 2 entries
+// under way. The inbox for messages: 4096 and 64 MiB, then they are dropped and counted. Taking a snapshot runs on the owner, so
+// the state must be small enough to be encoded between two heartbeats; a snapshot is taken after as many bytes of entries as the
+// last one was long, and at least 4 MiB. In memory stay: the last snapshot, the entries since, and up to 4096 entries or 4 MiB
+// before it. A restart begins at the snapshot.
+//
+// A Log does not check which group a message comes from, since raft's messages do not say: whoever calls Step has checked that
+// its sender belongs to the group and is whom From names. Changes of the configuration are applied and kept; proposing them, and
+// telling an Applier, comes with the issue that replaces voters.
+//
+// # Refused alternative
+//
+// raft.Node instead of RawNode: its goroutine cannot be recovered, and its channels cost a hand-over for each message.
+// Acknowledgements sent by the appender past the owner save one hand-over for each Save, and would put ordering rules on two
+// goroutines; here the Core keeps them all. A fixed window for batching: a timer below a millisecond does not exist in an idle Go
+// process. Copying the state for each snapshot in the background: worth it only for states far beyond ours.
 package raftlog

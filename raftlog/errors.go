@@ -2,7 +2,8 @@ package raftlog
 
 import "errors"
 
-// The kinds of error of this package. All are met with errors.Is; the errors that are returned or reported wrap them with what happened.
+// The kinds of error of this package. All are met with errors.Is; the errors that are returned or reported wrap them with what
+// happened.
 var (
 	// ErrStorage is the kind of a retirement whose cause is the Store: an error or a panic of Save. It is final, since nobody knows
 	// what a store that has failed once still holds.

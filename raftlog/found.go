@@ -8,12 +8,12 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a group's log into an empty store: replica id of the group, with these voters and this initial state. All founding
-// voters must write the same group, voters and state. The log starts with a snapshot at index 1 of term 1, so that a replica added later is sent
-// a snapshot and needs nothing from before.
+// Found writes the beginning of a group's log into an empty store: replica id of the group, with these voters and this initial
+// state. All founding voters must write the same group, voters and state. The log starts with a snapshot at index 1 of term 1, so
+// that a replica added later is sent a snapshot and needs nothing from before.
 //
-// An ID is founded once, in one store. A replica that founds again after it has lost its data can vote a second time in a term in which
-// it has voted, and two leaders would commit different things.
+// An ID is founded once, in one store. A replica that founds again after it has lost its data can vote a second time in a term in
+// which it has voted, and two leaders would commit different things.
 func Found(store Store, group, id uint64, voters []uint64, state []byte) error {
 	voters = slices.Clone(voters)
 	slices.Sort(voters)
@@ -32,8 +32,8 @@ func Found(store Store, group, id uint64, voters []uint64, state []byte) error {
 	})
 }
 
-// Join writes the beginning of a replica that its group will add, into an empty store. It knows nobody, and learns everything from the first
-// leader that writes to it. An ID joins once, as it is founded once.
+// Join writes the beginning of a replica that its group will add, into an empty store. It knows nobody, and learns everything
+// from the first leader that writes to it. An ID joins once, as it is founded once.
 func Join(store Store, group, id uint64) error {
 	return begin(store, Batch{Identity: &Identity{Group: group, ID: id}})
 }

@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,16 @@ func (p *party) to(m *raftpb.Message) *Log {
 
 func (p *party) send(ms []*raftpb.Message) {
 	for _, m := range ms {
+		if m.GetType() == raftpb.MsgApp {
+			p.mu.Lock()
+			app := p.apps[m.GetFrom()]
+			p.mu.Unlock()
+			app.view(func(r *recorder) {
+				if !slices.Contains(r.roles, Role{m.GetTerm(), m.GetFrom(), true}) {
+					p.t.Errorf("an append of term %d left before the role was reported", m.GetTerm())
+				}
+			})
+		}
 		if l := p.to(m); l != nil {
 			l.Step(m)
 		}

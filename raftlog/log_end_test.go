@@ -127,7 +127,8 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 	})
 }
 
-// Raft panics on messages that contradict what it knows; here: a leader says that more is committed than this log holds. The process must live.
+// Raft panics on messages that contradict what it knows; here: a leader says that more is committed than this log holds. The
+// process must live.
 func TestPanicInRaftRetiresTheVoterOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 3, nil)
@@ -276,7 +277,7 @@ func TestStartRefuses(t *testing.T) {
 	if _, err := Start(Config{ElectionTicks: 1, Tick: -1, HeartbeatTicks: -1, EntriesInFlight: -1, QueueBytes: -1, SnapshotBytes: -1}); err == nil {
 		t.Error("an empty Config was taken")
 	} else {
-		for _, field := range []string{"Group", "ID", "Store", "Applier", "Send", "SendSnapshot", "Tick", "HeartbeatTicks", "EntriesInFlight", "QueueBytes", "SnapshotBytes"} {
+		for _, field := range strings.Fields("Group ID Store Applier Send SendSnapshot Tick HeartbeatTicks EntriesInFlight QueueBytes SnapshotBytes") {
 			if !strings.Contains(err.Error(), field+" ") {
 				t.Errorf("the error does not name %s: %v", field, err)
 			}

@@ -84,9 +84,10 @@ func (l *Log) swap() (*inbox, bool) {
 	return &l.spare, l.ended != nil
 }
 
-// Propose queues a batch of commands, which is copied, and reports whether it did: not if the queue is full or the log has ended. All batches that wait travel
-// together in one entry, in order. A batch is proposed only while this replica leads in the given term; on any change of term or role it
-// is thrown away, of which Applier.Role tells. While raft refuses (too much is uncommitted, the lead is being handed over) it waits.
+// Propose queues a batch of commands, which is copied, and reports whether it did: not if the queue is full or the log has ended.
+// All batches that wait travel together in one entry, in order. A batch is proposed only while this replica leads in the given
+// term; on any change of term or role it is thrown away, of which Applier.Role tells. While raft refuses (too much is
+// uncommitted, the lead is being handed over) it waits.
 func (l *Log) Propose(term uint64, batch []byte) bool {
 	l.mu.Lock()
 	ok := l.ended == nil && l.queued+len(batch) <= l.cfg.QueueBytes
@@ -102,14 +103,15 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 	return ok
 }
 
-// Confirm asks for Applier.Confirmed(term, round): a majority agrees after this call that this replica leads in that term, and everything that was
-// committed by then is applied. All rounds of a turn share one question to the others. On any change of term or role it is forgotten.
+// Confirm asks for Applier.Confirmed(term, round): a majority agrees after this call that this replica leads in that term, and
+// everything that was committed by then is applied. All rounds of a turn share one question to the others. On any change of term
+// or role it is forgotten.
 func (l *Log) Confirm(term, n uint64) {
 	l.put(func(in *inbox) { in.rounds = append(in.rounds, round{term, n}) })
 }
 
-// Step takes a message of another replica, which must not be changed afterwards. The caller has checked that its sender belongs to the group and
-// is whom From names. If messages come faster than they are handled it is dropped; Status counts that.
+// Step takes a message of another replica, which must not be changed afterwards. The caller has checked that its sender belongs
+// to the group and is whom From names. If messages come faster than they are handled it is dropped; Status counts that.
 func (l *Log) Step(m *raftpb.Message) {
 	size := messageBytes(m)
 	l.put(func(in *inbox) {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
 )
 
 func TestLoneLogLeadsAtOnce(t *testing.T) {
@@ -37,6 +40,35 @@ func TestLoneLogLeadsAtOnce(t *testing.T) {
 			}
 			if r.open || r.turns == 0 {
 				t.Error("calls without an end of their turn")
+			}
+		})
+	})
+}
+
+// An Applier may use the log from within its calls.
+func TestApplierMayCallTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 1, nil)
+		l, app := p.logs[1], p.apps[1]
+		app.view(func(r *recorder) {
+			r.onApply = func() error {
+				if r.entries < 9 {
+					l.Propose(2, []byte("x"))
+					l.Confirm(2, uint64(r.entries))
+				}
+				if st := l.Status(); st.Retired != nil {
+					t.Error(st.Retired)
+				}
+				return nil
+			}
+		})
+		l.Campaign()
+		synctest.Wait()
+		l.Propose(2, []byte("x"))
+		synctest.Wait()
+		app.view(func(r *recorder) {
+			if r.text != "xxxxxxxxxx" || len(r.confirmed) != 9 {
+				t.Errorf("applied %q, confirmed %v", r.text, r.confirmed)
 			}
 		})
 	})
@@ -277,6 +309,40 @@ func TestProposeIsBounded(t *testing.T) {
 		}
 		l.mu.Unlock()
 	})
+}
+
+// A follower that was stalled finds its leader's heartbeats in its queue, and must hear them before it counts the time that has
+// passed.
+func TestMessagesComeBeforeTime(t *testing.T) {
+	for seed := range uint64(20) {
+		cryptotest.SetGlobalRandom(t, seed)
+		var now clock.Manual
+		store := newTestStore(t, 1, []uint64{1, 2, 3})
+		st, _ := store.Load()
+		cfg := Config{Store: store, Applier: &recorder{}, Clock: &now, Logger: quiet, Send: func(ms []*raftpb.Message) {
+			t.Errorf("seed %d: the follower sent %v", seed, ms[0].GetType())
+		}}.withDefaults()
+		core, err := NewCore(CoreConfig{State: st, Tick: cfg.Tick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 1,
+			QueueBytes: 1, SnapshotBytes: 1 << 20, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &Log{cfg: cfg, core: core, wake: make(chan struct{}, 1)}
+		for _, ticks := range []time.Duration{5, 4} {
+			now.Advance(ticks * cfg.Tick)
+			l.turn(&inbox{})
+		}
+		now.Advance(5 * cfg.Tick)
+		l.cfg.Send = func(ms []*raftpb.Message) {
+			if got := ms[0].GetType(); got != raftpb.MsgHeartbeatResp {
+				t.Errorf("seed %d: a stalled follower answers its leader with %v", seed, got)
+			}
+		}
+		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))}}})
+		if got := core.Role(); got != (Role{1, 2, false}) {
+			t.Errorf("seed %d: role %v", seed, got)
+		}
+	}
 }
 
 func TestStepIsBounded(t *testing.T) {

@@ -20,8 +20,8 @@ const (
 	inStore
 )
 
-// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save. It is woken by the inbox and by one
-// timer, the next tick. A panic of anything that it calls ends the replica and nothing else.
+// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save. It is
+// woken by the inbox and by one timer, the next tick. A panic of anything that it calls ends the replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -93,7 +93,8 @@ func (l *Log) turn(in *inbox) error {
 	return nil
 }
 
-// feed gives the core its inputs. Messages come before time, so that a replica that was stalled hears what waits before it counts the silence.
+// feed gives the core its inputs. Messages come before time, so that a replica that was stalled hears what waits before it counts
+// the silence.
 func (l *Log) feed(in *inbox) error {
 	if in.storeErr != nil {
 		return in.storeErr
@@ -127,7 +128,8 @@ func (l *Log) feed(in *inbox) error {
 	return nil
 }
 
-// carry carries out one output, in the order that its fields ask for. Messages are gathered until the end of the turn: one frame for each peer.
+// carry carries out one output, in the order that its fields ask for. Messages are gathered until the end of the turn: one frame
+// for each peer.
 func (l *Log) carry(out *Output) error {
 	if out.Failed != nil {
 		return out.Failed
@@ -201,7 +203,8 @@ func (l *Log) sendSnapshot(m *raftpb.Message) {
 	})
 }
 
-// publish makes the status readable and gives back the room of the batches that have left the queue or were thrown away. taken is what this turn began with.
+// publish makes the status readable and gives back the room of the batches that have left the queue or were thrown away. taken is
+// what this turn began with.
 func (l *Log) publish(taken int) {
 	st := l.core.Status()
 	l.mu.Lock()

@@ -8,9 +8,9 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// raftLogger lets raft write to slog, two levels lower than it means: what raft calls an info is said at every vote. Panic must panic, since raft reports
-// broken invariants that way and goes on if it returns; the owner of the Core recovers. Fatal panics, too: raft's own logger would end the
-// process.
+// raftLogger lets raft write to slog, two levels lower than it means: what raft calls an info is said at every vote. Panic must
+// panic, since raft reports broken invariants that way and goes on if it returns; the owner of the Core recovers. Fatal panics,
+// too: raft's own logger would end the process.
 type raftLogger struct{ to *slog.Logger }
 
 var _ raft.Logger = raftLogger{}

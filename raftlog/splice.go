@@ -6,7 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// behind returns what a snapshot leaves of a log that it is saved to: the entries after it if the log holds its last one, otherwise nothing.
+// behind returns what a snapshot leaves of a log that it is saved to: the entries after it if the log holds its last one,
+// otherwise nothing.
 func behind(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
 	for i, e := range log {
 		if e.GetIndex() == meta.GetIndex() && e.GetTerm() == meta.GetTerm() {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -75,12 +74,6 @@ type clientInput struct {
 	waiter  *waiter
 }
 
-// waiter is a call that waits for something other than a lock.
-type waiter struct {
-	done   func(ClientStatus) bool // whether the wait is over; nil for the end of the session
-	result chan error              // one slot
-}
-
 // NewClient starts a client. It does nothing before Rebind. The caller must Close it.
 func NewClient(config ClientConfig) *Client {
 	if config.Logger == nil {
@@ -136,12 +129,12 @@ func (c *Client) Down(peer Peer) { c.post(clientInput{kind: inputDown, peer: pee
 // Leaving tells the group that this instance is about to leave, now and after every new attachment.
 func (c *Client) Leaving() { c.post(clientInput{kind: inputLeaving}) }
 
-// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with an error that is
-// ctx's and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
+// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a
+// *WaitError that is ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
 // ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, and for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("session: lock %q: %w", key, contextError(ctx))
+		return nil, &WaitError{Key: key, Err: contextError(ctx)}
 	}
 	h := &Hold{client: c, key: key, ready: c.slot()}
 	h.req = Request{Key: key, Try: try, Caller: h}
@@ -152,7 +145,7 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 	case <-h.ready:
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputCancel, hold: h})
-		return nil, fmt.Errorf("session: waiting for lock %q: %w", key, contextError(ctx))
+		return nil, &WaitError{Key: key, Behind: h.behind.Load(), Err: contextError(ctx)}
 	}
 	c.slots.Put(h.ready)
 	h.ready = nil
@@ -167,41 +160,6 @@ func (c *Client) slot() chan struct{} {
 		return s
 	}
 	return make(chan struct{}, 1)
-}
-
-// WaitAttached waits until the client is attached to a leader, which proves that the group can commit. It returns ctx's error or
-// ErrClosed if that ends first.
-func (c *Client) WaitAttached(ctx context.Context) error {
-	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Phase == Attached })
-}
-
-// WaitReady waits until the client is attached and the group is past its grace, so that a free lock is granted at once. Errors as with
-// WaitAttached.
-func (c *Client) WaitReady(ctx context.Context) error {
-	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Phase == Attached && !s.Grace })
-}
-
-// WaitReleased waits until no lock is held. Errors as with WaitAttached.
-func (c *Client) WaitReleased(ctx context.Context) error {
-	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Held == 0 })
-}
-
-// CloseSession ends the session in the group at once, rather than with its lease, and waits for that. It refuses with ErrStillHeld
-// while a lock is held. Calls that wait end with ErrClosed, later ones get it. Without a leader it waits for one as long as ctx allows.
-func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
-
-func (c *Client) wait(ctx context.Context, kind inputKind, done func(ClientStatus) bool) error {
-	w := &waiter{done: done, result: make(chan error, 1)}
-	if !c.post(clientInput{kind: kind, waiter: w}) {
-		return ErrClosed
-	}
-	select {
-	case err := <-w.result:
-		return err
-	case <-ctx.Done():
-		c.post(clientInput{kind: inputForget, waiter: w})
-		return fmt.Errorf("session: waiting for the group: %w", contextError(ctx))
-	}
 }
 
 // Status describes the client. The state of the lease is that of the moment of the call.
@@ -331,41 +289,6 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 	}
 }
 
-func without(all []*waiter, w *waiter) []*waiter {
-	for i := range all {
-		if all[i] == w {
-			return append(all[:i], all[i+1:]...)
-		}
-	}
-	return all
-}
-
-// answerDone answers the waiters whose state has come.
-func (c *Client) answerDone() {
-	if len(c.waiting) == 0 {
-		return
-	}
-	status := c.core.Status(c.config.Clock.Now())
-	var done []*waiter
-	for _, w := range c.waiting {
-		if w.done(status) {
-			done = append(done, w)
-		}
-	}
-	for _, w := range done {
-		c.waiting = without(c.waiting, w)
-	}
-	c.answer(&done, nil)
-}
-
-func (c *Client) answer(all *[]*waiter, err error) {
-	for i, w := range *all {
-		w.result <- err
-		(*all)[i] = nil
-	}
-	*all = (*all)[:0]
-}
-
 // finish carries out an output up to its frame, in the order that ClientOutput prescribes.
 func (c *Client) finish(out ClientOutput) {
 	for i := range out.Outcomes {
@@ -387,6 +310,8 @@ func (c *Client) finish(out ClientOutput) {
 			h.ready <- struct{}{}
 		case OutcomeReleased:
 			h.settle(o.Err)
+		case OutcomeWaits:
+			h.behind.Store(o.Behind)
 		}
 	}
 }

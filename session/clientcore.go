@@ -34,21 +34,21 @@ type ClientCore struct {
 	targets []Target
 	cursor  int
 
-	phase    Phase
-	target   Target
-	askDue   bool // the question to target, Open or Attach, leaves with the next frame
-	pipeline bool // target is believed to lead: requests travel right behind Attach
-	retryAt  clock.Time
-	aim      Target // whom to ask at retryAt; zero: the next in turn
-	answerBy clock.Time
-	patience time.Duration
-	wait     time.Duration
-	moves    int        // changes of target without a wait
-	since    clock.Time // when this attachment was confirmed
-	orphaned clock.Time // since when there is no leader; zero while attached
-	term     uint64     // the highest that anybody named
-	attTerm  uint64     // of the present attachment
-	inGrace  bool       // the leader has said that the group is in its grace
+	phase      Phase
+	target     Target
+	askDue     bool // the question to target, Open or Attach, leaves with the next frame
+	pipeline   bool // target is believed to lead: requests travel right behind Attach
+	retryAt    clock.Time
+	aim        Target // whom to ask at retryAt; zero: the next in turn
+	answerBy   clock.Time
+	patience   time.Duration
+	wait       time.Duration
+	moves      int        // changes of target without a wait
+	since      clock.Time // when this attachment was confirmed
+	orphaned   clock.Time // since when there is no leader; zero while attached
+	term       uint64     // the highest that anybody named
+	attTerm    uint64     // of the present attachment
+	graceUntil clock.Time // when the grace ends, as the leader has said; zero: it is over, or nothing was said
 
 	session   lockfsm.SessionID
 	epoch     lockfsm.Epoch
@@ -130,16 +130,15 @@ func (c *ClientCore) Tick(now clock.Time) {
 		return
 	}
 	switch c.phase {
-	case Seeking:
-		if c.retryAt != 0 && !now.Before(c.retryAt) {
-			c.askNext(now)
-		}
 	case Opening, Attaching:
 		if !c.askDue && !now.Before(c.answerBy) {
 			c.unanswered(now)
 		}
 	case Attached:
 		c.tickAttached(now)
+	}
+	if c.phase == Seeking && c.retryAt != 0 && !now.Before(c.retryAt) {
+		c.askNext(now)
 	}
 	if c.tries > 0 && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout {
 		c.failWaiting(true, ErrNoLeader)
@@ -192,7 +191,7 @@ func (c *ClientCore) Status(now clock.Time) ClientStatus {
 		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held,
 	}
 	if c.phase == Attached {
-		s.Leader, s.Grace = c.target, c.inGrace
+		s.Leader, s.GraceUntil = c.target, c.graceUntil
 	}
 	return s
 }

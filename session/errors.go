@@ -7,31 +7,49 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// The errors of a session. The root package maps them to its own.
+// The errors of a session. The root package hands them on, so they speak in its name.
 var (
 	// ErrLost says that a hold ended without its caller's doing: the lease ran out, the session ended, or the instance began a new life.
-	ErrLost = errors.New("session: the lock was lost")
+	ErrLost = errors.New("mortise: the lock was lost")
 	// ErrReleased says that a hold was released by its caller.
-	ErrReleased = errors.New("session: the lock was released")
+	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed says that the client is closed, or that its session was closed by CloseSession.
-	ErrClosed = errors.New("session: the client is closed")
+	ErrClosed = errors.New("mortise: the client is closed")
 	// ErrOverloaded says that this instance has too many unfinished requests. Nothing was sent; try again when some have finished.
-	ErrOverloaded = errors.New("session: too many unfinished requests on this instance")
+	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull says that too many requests wait for the same key.
-	ErrQueueFull = errors.New("session: the queue of this lock is full")
+	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
 	// ErrBadKey says that the key is empty, too long, or not plain UTF-8 text.
-	ErrBadKey = errors.New("session: bad key")
+	ErrBadKey = errors.New("mortise: bad key")
 	// ErrHeld says that a try request met a lock that is held; the error is a *HeldError.
-	ErrHeld = errors.New("session: the lock is held")
+	ErrHeld = errors.New("mortise: the lock is held")
 	// ErrInGrace answers a try request while a new group waits for the leases of an earlier one to end.
-	ErrInGrace = errors.New("session: the group is in its grace, nothing is granted yet")
+	ErrInGrace = errors.New("mortise: the group is in its grace, nothing is granted yet")
 	// ErrNoLeader answers a try request when no leader has been found for two seconds.
-	ErrNoLeader = errors.New("session: no leader for two seconds")
+	ErrNoLeader = errors.New("mortise: no leader for two seconds")
 	// ErrStillHeld is CloseSession's answer while locks are held.
-	ErrStillHeld = errors.New("session: locks are still held; release them before closing the session")
+	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrRefused says that the group refused a request for a reason that has no error of its own; the text names it.
-	ErrRefused = errors.New("session: the group refused the request")
+	ErrRefused = errors.New("mortise: the group refused the request")
 )
+
+// WaitError is what a call gets whose context ended while it waited: Err is the context's error with its cause.
+type WaitError struct {
+	Key    string
+	Behind *HeldError // who held the lock when the request was applied; nil if that is not known, as without a leader
+	Err    error
+}
+
+// Error names the key and who was in the way.
+func (e *WaitError) Error() string {
+	if e.Behind == nil {
+		return fmt.Sprintf("mortise: waiting for %q: %v", e.Key, e.Err)
+	}
+	return fmt.Sprintf("mortise: waiting for %q, held with token %d: %v", e.Key, e.Behind.Token, e.Err)
+}
+
+// Unwrap returns the context's error.
+func (e *WaitError) Unwrap() error { return e.Err }
 
 // HeldError answers a try request that met a held lock. It is ErrHeld for errors.Is. Its fields describe the moment at which the
 // request was applied.
@@ -46,7 +64,7 @@ type HeldError struct {
 
 // Error names the key and how many wait.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("session: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)
+	return fmt.Sprintf("mortise: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)
 }
 
 // Is reports whether target is ErrHeld.

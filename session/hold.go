@@ -23,6 +23,8 @@ type Hold struct {
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
 	err   error         // the answer, set before ready; nil: granted
 
+	behind atomic.Pointer[HeldError] // who held the lock when the request was applied; nil while that is not known
+
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
 	ended    error       // why it is no longer held
@@ -103,7 +105,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case <-settled:
 		return h.result
 	case <-ctx.Done():
-		return fmt.Errorf("session: lock %q is released, not yet confirmed: %w", h.key, contextError(ctx))
+		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.key, contextError(ctx))
 	}
 }
 

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -78,7 +80,7 @@ func (k *KeeperCore) tellGraceOver() {
 	for _, p := range k.roll {
 		for _, a := range p.attachments {
 			if a.live {
-				k.reply(p, &reply{kind: replyGrace, session: a.session, epoch: a.epoch, over: true})
+				k.reply(p, &reply{kind: replyGrace, session: a.session, epoch: a.epoch})
 			}
 		}
 	}
@@ -100,7 +102,8 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 		}
 		k.await(a)
 		if !k.graceOver {
-			k.reply(a.peer, &reply{kind: replyGrace, session: a.session, epoch: a.epoch})
+			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // not 0, which would mean that it is over
+			k.reply(a.peer, &reply{kind: replyGrace, session: a.session, epoch: a.epoch, ttl: left})
 		}
 	} else {
 		k.detach(a)
@@ -113,15 +116,22 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 	if a == nil {
 		return
 	}
-	out := reply{
-		kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch,
+	if r.Code != lockfsm.Held || r.Holder == nil {
+		k.reply(a.peer, &reply{
+			kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch,
+		})
 	}
-	if r.Code == lockfsm.Held && r.Holder != nil {
-		out.kind = replyHeld
-		out.holder, out.record, out.token = r.Holder.Session, r.Holder.Record, r.Holder.Token
-		out.since, out.waiters = r.Holder.SinceUnixMS, int64(r.Holder.Waiters)
+	if r.Holder == nil {
+		return
 	}
-	k.reply(a.peer, &out)
+	kind := replyBehind
+	if r.Code == lockfsm.Held {
+		kind = replyHeld
+	}
+	k.reply(a.peer, &reply{
+		kind: kind, session: r.Session, epoch: r.Epoch, number: r.Number, holder: r.Holder.Session, record: r.Holder.Record,
+		token: r.Holder.Token, since: r.Holder.SinceUnixMS, waiters: int64(r.Holder.Waiters),
+	})
 }
 
 // fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next

@@ -12,12 +12,13 @@ import (
 // OutcomeKind says what an outcome tells.
 type OutcomeKind uint8
 
-// The kinds of outcomes. All but OutcomeGranted end the request.
+// The kinds of outcomes. All but OutcomeGranted and OutcomeWaits end the request.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing and never will; Err says why
 	OutcomeLost                            // a granted lock is lost; Err says why
 	OutcomeReleased                        // the release is confirmed, or with Err it never can be
+	OutcomeWaits                           // the call waits; Behind says who held the lock when its request was applied
 )
 
 // Outcome is news for a caller.
@@ -26,6 +27,7 @@ type Outcome struct {
 	Request *Request
 	Token   lockfsm.Token
 	Err     error
+	Behind  *HeldError
 }
 
 // Acquire takes a call. Its outcome comes with a Flush, perhaps with the next one.

@@ -53,8 +53,13 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.renewed(r)
 	case replyEnded:
 		c.ended(now, r)
+	case replyBehind:
+		c.behind(r)
 	case replyGrace:
-		c.inGrace = !r.over
+		c.graceUntil = 0
+		if r.ttl > 0 {
+			c.graceUntil = now.Add(r.ttl)
+		}
 	}
 }
 
@@ -216,11 +221,22 @@ func (c *ClientCore) metHolder(now clock.Time, r *reply) {
 	}
 	var err error
 	if e.req != nil {
-		err = &HeldError{
-			Key: e.req.Key, Session: r.holder, Record: bytes.Clone(r.record), Token: r.token, SinceUnixMS: r.since, Waiters: int(r.waiters),
-		}
+		err = heldError(e.req.Key, r)
 	}
 	c.finish(e, err)
+}
+
+// behind takes the news who holds the lock that a request waits for.
+func (c *ClientCore) behind(r *reply) {
+	if e := c.byNumber[r.number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
+	}
+}
+
+func heldError(key string, r *reply) *HeldError {
+	return &HeldError{
+		Key: key, Session: r.holder, Record: bytes.Clone(r.record), Token: r.token, SinceUnixMS: r.since, Waiters: int(r.waiters),
+	}
 }
 
 // freed takes the answer to a Release or Cancel.

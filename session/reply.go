@@ -29,8 +29,11 @@ const (
 	replyEnded replyKind = 7
 	// replyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
 	replyRedirect replyKind = 8
-	// replyGrace says whether the group is in its grace: session, epoch, over. It comes right before Attached if it is, and when it ends.
+	// replyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over). It comes right before Attached if the
+	// group is in its grace, and when that ends.
 	replyGrace replyKind = 9
+	// replyBehind says who holds the lock that a request waits for, as it was when the request was applied: the fields of replyHeld.
+	replyBehind replyKind = 10
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -67,7 +70,6 @@ type reply struct {
 	record  []byte // aliases the input
 	since   int64
 	waiters int64
-	over    bool
 }
 
 // append writes r behind b: the size of the record, its kind, its fields.
@@ -82,7 +84,7 @@ func (r *reply) append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.code), r.term)
 	case replyState:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code), uint64(r.token), uint64(r.watch))
-	case replyHeld:
+	case replyHeld, replyBehind:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.record)))
 		b = append(b, r.record...)
 		b = appendUvarints(b, uint64(r.holder), uint64(r.token), uint64(max(r.since, 0)), uint64(max(r.waiters, 0)))
@@ -96,11 +98,7 @@ func (r *reply) append(b []byte) []byte {
 		b = appendUvarints(b, r.term, uint64(r.leader), uint64(len(r.addr)))
 		b = append(b, r.addr...)
 	case replyGrace:
-		over := uint64(0)
-		if r.over {
-			over = 1
-		}
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), over)
+		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.ttl))
 	}
 	return putSize(b, start)
 }
@@ -153,7 +151,7 @@ func (r *reply) decode(f *fields) {
 		r.name(f)
 		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()
 		r.token, r.watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
-	case replyHeld:
+	case replyHeld, replyBehind:
 		r.name(f)
 		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
 		r.holder, r.token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
@@ -171,7 +169,7 @@ func (r *reply) decode(f *fields) {
 		r.term, r.leader, r.addr = f.uvarint(), Peer(f.uvarint()), f.sized(maxAddrBytes)
 	case replyGrace:
 		r.name(f)
-		r.over = f.uvarint() != 0
+		r.ttl = time.Duration(f.count())
 	}
 }
 

@@ -20,7 +20,7 @@ func (c *ClientCore) seek(now, at clock.Time, aim Target) {
 	}
 	c.phase, c.retryAt, c.aim = Seeking, at, aim
 	c.askDue, c.renewDue = false, false
-	c.inGrace = false
+	c.graceUntil = 0
 	c.renewals.forget()
 	c.dropFrees()
 }

@@ -32,10 +32,12 @@ type ClientStatus struct {
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
-	Grace    bool // the group is in its grace: requests queue, nothing is granted. Known only while attached
-	Requests int  // everything unfinished: waiting, held, and releases that are not confirmed
-	Waiting  int  // calls that wait for an answer
-	Held     int  // granted and neither released nor lost
+	// GraceUntil is about when the grace of the group ends; until then requests queue and nothing is granted. Zero if it is over, or not
+	// attached.
+	GraceUntil clock.Time
+	Requests   int // everything unfinished: waiting, held, and releases that are not confirmed
+	Waiting    int // calls that wait for an answer
+	Held       int // granted and neither released nor lost
 }
 
 // KeeperStatus describes a keeper at one moment, for people, programs and leak tests.

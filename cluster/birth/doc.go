@@ -1,2 +1,73 @@
-// Package birth founds a group once.
+// Package birth decides how a group is founded once: who proposes, who accepts, when the group is born, and how an instance whose
+// group is lost becomes newborn again. It is a pure state machine, [Core], one for each instance; the cluster room is its shell.
+//
+// An instance goes through one life after another. In each, it moves only forward:
+//
+//	             everybody on its list is bound                 Born applied here,
+//	             to this charter (AllBound): its     ┌───────┐  or told by a member
+//	  proposes   leader may commit Born       ┌─────▶│ Bound │──────────┐
+//	  a charter, or accepts one (rules 2, 3)  │      └───────┘          │
+//	  ┌─────────┐                             │          │              ▼
+//	─▶│ Newborn │─────────────────────────────┘          │         ┌────────┐
+//	  └─────────┘─────────────────────────────────────────────────▶│ Member │
+//	       ▲      reaches a member of a group with a leader        └────────┘
+//	       │                                             │              │
+//	       └───────────── restart in place: ─────────────┴──────────────┘
+//	                      a new life, a new ID
+//	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5)
+//	      from Member: no leader for longer than the largest TTL, nobody says that this group has one, and
+//	                   everybody whom the settings ask for answers, or another group has one (rule 6)
+//
+// Two questions are asked. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked us; its
+// answer also says whether the asked is bound to a charter, or knows that a group is born. "Do you accept this charter?" is put by the
+// proposer to each life on its list.
+//
+// # Guarantees
+//
+// With Founders, or with Replicas equal to the number of instances that run, there are never two groups that are born and could both
+// have a leader. The argument: Born is proposed only when every listed life was bound to the charter; a life is bound to one charter
+// at most; a complete list has every founder, or every instance, on it; and a life that is over never votes again, since its raft IDs
+// are bound to it. So when the second group is born, no voter of the first is left.
+//
+// A group that is born later has a later founding time, if the clocks on its list agree within half the grace with those on the list of
+// the earlier one and the earlier one lived long enough to grant anything.
+//
+// Nobody is stuck once everybody can be reached: a birth that failed ends by rule 5, a group without a majority by rule 6.
+//
+// # Concurrency
+//
+// A Core is not safe for concurrent use; one goroutine owns it. Inputs only take note. Tick decides, except that Ask gives its answer,
+// and binds the instance by it, at once. Times are durations since any fixed origin; the core reads no clock and draws no random number.
+//
+// # Failure
+//
+// Silence is never an answer. It blocks birth while an address that Join names is silent, and Waiting names the address and the way out. An answer
+// proves something for two seconds from the asking, and only about the life that gave it. Bytes that cannot be understood count as
+// silence, because they may come from one of us in a newer version.
+//
+// # Limits
+//
+// 1,024 on a list, 7 voters, messages of 1 MiB. Everybody asks everybody about 7 times a second until the group is born; with more than
+// 30 instances correspondingly more slowly. Replicas below the number of instances that run is not safe and cannot be made so: while
+// the network is cut, each side may be as many as Replicas asks for.
+//
+// # Where this goes beyond the rules as they were written
+//
+// Rule 6 as written lets a member stay while anybody in reach belongs to a group with a leader, whichever group. Then a member whose
+// group has lost all its voters could never leave it for the group that the founders have founded since. So only a leader of its own
+// group is a reason to stay, and a leader of another is one to go: that the other was founded proves that no voter of its own is left.
+// And the answers that rule 6 rests on must be to questions asked after the largest TTL was over, since older ones may tell of the time
+// before.
+//
+// The questions "are you bound to this charter?" and "is it born?" are part of "who are you?". A life never leaves its charter, so
+// the answer is the same, and there is one message less that can be lost, repeated or answered by the wrong life.
+//
+// A proposer waits until everybody it would list says that nothing keeps it from accepting. Rule 3 still decides; this only avoids
+// charters that would be refused, and lets each instance name what all are waiting for.
+//
+// # Refused alternative
+//
+// Two-phase commit, where an instance that accepted is in doubt until it hears the outcome: the crash of one instance leaves the others
+// in doubt for ever. Here the tentative group's own replicated log decides, and whoever is in doubt forgets everything and begins
+// anew, which is as safe as being killed and started again.
 package birth

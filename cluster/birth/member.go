@@ -48,19 +48,25 @@ func (c *Core) member() {
 	if c.now <= over {
 		return // its locks may still be believed in
 	}
+	reason := "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String()
 	// What was learned before that proves nothing: it may date from before the group was lost, or before this instance was cut off.
-	if c.unreached(over) != "" {
-		return
-	}
+	other := false
 	for _, p := range c.places {
-		// Only a leader of our own group is a reason to stay. Where everybody is in reach and another group has a leader, ours has lost
-		// its voters, and staying would mean staying for ever.
-		if who, ok := p.seenSince(over, c.now); ok && who.Leader && who.Group == c.group {
-			return
+		who, ok := p.seenSince(over, c.now)
+		if !ok || !who.Leader || who.Settings.Solo {
+			continue
 		}
+		if who.Group == c.group {
+			return // it has only lost sight of its leader
+		}
+		other = other || who.Phase == Member
 	}
-	c.doomed = "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String() +
-		", and everybody is in reach, so a new group can be founded"
+	switch {
+	case other:
+		c.doomed = reason + ", and another group that has one is in reach"
+	case c.unreached(over) == "":
+		c.doomed = reason + ", and everybody is in reach, so a new group can be founded"
+	}
 }
 
 // unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".

@@ -289,3 +289,85 @@ func TestVotersAreTheLargestOddNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
+	for _, ahead := range []int64{-700, 0, 700} {
+		c, _ := pair()
+		c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2, WallUnixMS: c.wall + ahead})
+		out := c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		if len(out.Events) != 1 || out.Events[0].Kind != BoundTo {
+			t.Fatalf("events %+v, want a charter", out.Events)
+		}
+		ch := out.Events[0].Charter
+		if want := c.wall + max(ahead, 0); ch.FoundedUnixMS != want || ch.Rules != 2 {
+			t.Errorf("one clock is %d ms ahead: founded at %d with rules %d, want %d and the older rules 2", ahead, ch.FoundedUnixMS, ch.Rules, want)
+		}
+	}
+}
+
+// What was said about another life or another group is not taken for news of this one.
+func TestNewsOfOthersIsIgnored(t *testing.T) {
+	c := newborn(Settings{Replicas: 2, Voters: 3})
+	c.Leader(c.now, true)
+	if who, _ := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: 9}))); who.Leader {
+		t.Error("a newborn claims to have a leader")
+	}
+	c = proposer(t)
+	c.Born(c.now, c.group+1)
+	c.Tick(c.now, c.wall, Random{})
+	if c.Phase() != Bound {
+		t.Error("Born of another group made it a member")
+	}
+	highest := c.asked
+	c.doomed = "test"
+	out := c.Tick(c.now, c.wall, Random{Instance: 51})
+	for _, q := range out.Questions {
+		if q.ID <= highest {
+			t.Error("a question of the new life has the ID of one of the old, whose answer may still come")
+		}
+	}
+	if len(out.Questions) == 0 {
+		t.Error("the new life asks nothing")
+	}
+}
+
+func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
+	c, _ := pair()
+	c.joinToo("z:1")
+	c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
+	c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+	if text := c.Waiting(); c.Phase() != Newborn || !strings.Contains(text, `"z" (z:1) still belongs to group 98, which has no leader`) {
+		t.Errorf("it is %v and waits for %q", c.Phase(), text)
+	}
+}
+
+// Whoever answers under another address than its own is listed only once it is reached where it says it lives.
+func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
+	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
+	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
+	b := Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall}
+	c.tell("vip:1", b)
+	random := Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}}
+	out := c.Tick(c.now, c.wall, random)
+	if c.Phase() != Newborn || !slices.ContainsFunc(out.Questions, func(q Question) bool { return q.Addr == "b:1" }) {
+		t.Fatalf("it is %v and asks %+v, want b asked at its own address first", c.Phase(), out.Questions)
+	}
+	c.tell("b:1", b)
+	c.tell("vip:1", b)
+	if c.Tick(c.now, c.wall, random); c.Phase() != Bound || c.charter.List[1].Addr != "b:1" {
+		t.Errorf("it is %v, waits for %q", c.Phase(), c.Waiting())
+	}
+}
+
+func TestWaitingNamesWhereNobodyIs(t *testing.T) {
+	c, _ := pair()
+	c.settings.Replicas = 3
+	c.joinToo("y:1")
+	c.end("y:1", Refused)
+	c.joinToo("z:1")
+	c.end("z:1", Foreign)
+	want := "birth waits: 2 of 3 instances (Replicas: 3) are here (a, b); nobody listens at y:1; another cluster or another program listens at z:1"
+	if got := c.Waiting(); got != want {
+		t.Errorf("waits for\n%q, want\n%q", got, want)
+	}
+}

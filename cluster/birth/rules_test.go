@@ -71,19 +71,31 @@ func TestA1CrashDuringBirthLeavesNobodyStuck(t *testing.T) {
 	}
 }
 
-// A1: two proposers at once, each bound to its own charter.
+// A1: two proposers at once, each bound to its own charter, so that neither charter can be born. Both have to go, and be done with it.
 func TestA1TwoProposersAtOnce(t *testing.T) {
-	w := startAll(t, replicas(4, 2))
-	w.slots[0].settings.Replicas = 2
-	w.split(0, 1)
-	w.run(20*time.Millisecond, nil)
-	w.slots[0].crash()
-	w.slots[2].crash()
-	clear(w.cut)
-	for _, s := range w.slots[:3] {
-		s.start()
+	w := startAll(t, replicas(3, 3))
+	ready := func() bool {
+		return !slices.ContainsFunc(w.slots, func(s *slot) bool {
+			list, _ := s.core.candidates()
+			return len(list) < 3
+		})
 	}
-	w.run(60*time.Second, func() bool { return w.settled() })
+	if !w.run(5*time.Second, ready) {
+		t.Fatal("not ready")
+	}
+	for _, s := range w.slots[:2] {
+		list, _ := s.core.candidates()
+		ch := s.core.charterFor(list, w.random())
+		s.core.bind(&ch)
+		s.core.offers = make([]offer, len(ch.List))
+		s.tick()
+	}
+	if !w.run(20*time.Second, w.settled) || len(w.order) != 1 {
+		t.Errorf("twenty seconds later %d groups are born, want one with everybody in it", len(w.order))
+	}
+	if len(w.groups) < 3 {
+		t.Errorf("%d charters were written, want the two and one that was born", len(w.groups))
+	}
 }
 
 // A2 and S2: what is not claimed. Fewer Replicas than instances make two groups during a cut; with all of them there is none.
@@ -151,6 +163,27 @@ func TestS3OnlyFoundersFound(t *testing.T) {
 	clear(w.cut)
 	if !w.run(20*time.Second, w.settled) || len(w.order) != 2 {
 		t.Errorf("%d groups were born, want the second to have taken in everybody", len(w.order))
+	}
+}
+
+// A member of a group that is over joins the next one even while a founder is away for good.
+func TestMemberOfALostGroupJoinsTheNextWithoutEverybody(t *testing.T) {
+	w := startAll(t, founders(4, "n0", "n1", "n2"))
+	if !w.run(3*time.Second, w.settled) {
+		t.Fatal("not one group")
+	}
+	w.split(3)
+	for _, s := range w.slots[:3] {
+		s.crash()
+		s.start()
+	}
+	w.run(3*time.Second, nil)
+	w.slots[0].crash()
+	w.silent[w.slots[0].addr] = true
+	clear(w.cut)
+	w.run(10*time.Second, nil)
+	if got, want := w.slots[3].core.Group(), w.slots[1].core.Group(); len(w.order) != 2 || got != want {
+		t.Errorf("%d groups were born, and the member is in %x instead of %x", len(w.order), got, want)
 	}
 }
 

@@ -108,7 +108,29 @@ func (c *Core) silence(p *place) string {
 
 // replicaMissing says that instances are missing, and which are here.
 func (c *Core) replicaMissing(list []candidate) string {
-	return count(len(list), c.settings.Replicas) + " can be reached (" + some(names(list)) + ")"
+	return count(len(list), c.settings.Replicas) + " are here (" + some(names(list)) + ")" + c.absent()
+}
+
+// absent says at which Join addresses there is nobody, or nobody of us. They block nothing, but may be why somebody is missing.
+func (c *Core) absent() string {
+	var refused, foreign []string
+	for _, p := range c.places {
+		switch {
+		case p.entry == "" || !p.last.fresh(c.now, freshFor):
+		case p.last.outcome == Refused:
+			refused = append(refused, p.label())
+		case p.last.outcome == Foreign:
+			foreign = append(foreign, p.label())
+		}
+	}
+	text := ""
+	if len(refused) > 0 {
+		text += "; nobody listens at " + some(refused)
+	}
+	if len(foreign) > 0 {
+		text += "; another cluster or another program listens at " + some(foreign)
+	}
+	return text
 }
 
 // founderMissing says which founders are missing, or that one name is used twice.
@@ -130,7 +152,7 @@ func (c *Core) founderMissing(list []candidate) string {
 		}
 	}
 	if len(missing) > 0 {
-		return "of the Founders, " + some(missing) + " is not here as a newborn"
+		return "missing of the Founders: " + some(missing) + c.absent()
 	}
 	if !c.settings.founds(c.name) {
 		return "the Founders are all here and found the group; this instance joins it then"

@@ -18,8 +18,8 @@ type testCase struct {
 	run  func(s *subject)
 }
 
-// TestStore runs the suite. newStore is called once for each case and returns a function that opens that case's store: first empty, and after a
-// Close with all that was saved.
+// TestStore runs the suite. newStore is called once for each case and returns a function that opens that case's store: first
+// empty, and after a Close with all that was saved.
 func TestStore(t *testing.T, newStore func(t *testing.T) (open func() raftlog.Store)) {
 	for _, tc := range cases() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,7 +122,8 @@ func differ(got, want raftlog.State) error {
 	if got.Identity != want.Identity {
 		return fmt.Errorf("identity %v, want %v", got.Identity, want.Identity)
 	}
-	if g, w := got.HardState, want.HardState; g.GetTerm() != w.GetTerm() || g.GetVote() != w.GetVote() || g.GetCommit() != w.GetCommit() || (g == nil) != (w == nil) {
+	if g, w := got.HardState, want.HardState; (g == nil) != (w == nil) || g.GetTerm() != w.GetTerm() ||
+		g.GetVote() != w.GetVote() || g.GetCommit() != w.GetCommit() {
 		return fmt.Errorf("hard state %v, want %v", g, w)
 	}
 	if g, w := got.Snapshot, want.Snapshot; !proto.Equal(g.GetMetadata(), w.GetMetadata()) || !bytes.Equal(g.GetData(), w.GetData()) {
@@ -136,7 +137,9 @@ func differ(got, want raftlog.State) error {
 		return fmt.Errorf("%d entries behind the snapshot, want %d", len(entries), len(want.Entries))
 	}
 	for i, e := range entries {
-		if w := want.Entries[i]; e.GetIndex() != w.GetIndex() || e.GetTerm() != w.GetTerm() || e.GetType() != w.GetType() || !bytes.Equal(e.GetData(), w.GetData()) {
+		w := want.Entries[i]
+		if e.GetIndex() != w.GetIndex() || e.GetTerm() != w.GetTerm() || e.GetType() != w.GetType() ||
+			!bytes.Equal(e.GetData(), w.GetData()) {
 			return fmt.Errorf("entry %v, want %v", e, w)
 		}
 	}

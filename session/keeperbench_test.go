@@ -1,0 +1,229 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// keeperBench is a keeper core on a bench, with a real machine behind it: the test is its clock, its log and its peers. It leads term 5
+// unless a test says otherwise.
+type keeperBench struct {
+	t       *testing.T
+	core    *KeeperCore
+	machine *lockfsm.Machine
+	now     clock.Time
+	index   uint64
+	term    uint64
+	blob    []byte   // proposed and not applied
+	kinds   []string // what was in it
+	round   uint64   // asked for in the last turn
+	replies map[Peer][]reply
+	full    map[Peer]bool // peers that do not take replies
+	refuse  bool          // proposals
+}
+
+func newKeeperBench(t *testing.T, grace time.Duration) *keeperBench {
+	m, err := lockfsm.New(lockfsm.Charter{
+		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: benchTTL, Grace: grace, Limits: lockfsm.DefaultLimits(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &keeperBench{t: t, core: NewKeeperCore(), machine: m, now: clock.Time(time.Hour), term: 5, full: make(map[Peer]bool)}
+	return b
+}
+
+// leadingBench returns a bench whose keeper leads a born group.
+func leadingBench(t *testing.T) *keeperBench {
+	b := newKeeperBench(t, 0)
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	b.leads()
+	b.core.ProposeBorn(b.now, 5)
+	b.step()
+	if !b.core.serving() {
+		t.Fatal("not serving")
+	}
+	return b
+}
+
+func (b *keeperBench) leads() {
+	b.core.Leads(b.now, Leadership{
+		Term: b.term, Sessions: b.machine.Sessions(), Born: b.machine.Born(), GraceOver: b.machine.GraceOver(), BornAt: b.now,
+		Grace: b.machine.Charter().Grace,
+	})
+}
+
+// turn has a turn of the core alone: it collects the proposal, the round and the replies.
+func (b *keeperBench) turn() {
+	b.t.Helper()
+	b.core.Tick(b.now)
+	b.kinds, b.round = nil, 0
+	if term, blob := b.core.Proposal(1234); blob != nil {
+		if term != b.term {
+			b.t.Fatalf("proposed in term %d", term)
+		}
+		for rest := blob; len(rest) > 0; {
+			raw, next, err := lockfsm.Next(rest)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			h, _ := lockfsm.Peek(raw)
+			b.kinds, rest = append(b.kinds, h.Kind.String()), next
+		}
+		if !b.refuse {
+			b.blob = append(b.blob, blob...)
+		}
+		b.core.Proposed(!b.refuse)
+	}
+	if _, round, ok := b.core.Round(); ok {
+		b.round = round
+	}
+	b.replies = make(map[Peer][]reply)
+	for _, r := range b.core.Replies() {
+		for _, frame := range r.Frames {
+			for len(frame) > 0 {
+				one, rest, err := nextReply(frame)
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				b.replies[r.Peer] = append(b.replies[r.Peer], one)
+				frame = rest
+			}
+		}
+		b.core.Replied(b.now, r.Peer, !b.full[r.Peer])
+	}
+	if err := b.core.check(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// apply applies what was proposed.
+func (b *keeperBench) apply() {
+	blob := b.blob
+	b.blob = nil
+	b.index++
+	b.machine.ApplyEntry(b.index, b.term, blob, func(r lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{r}) })
+}
+
+// step has a turn, applies what was proposed, confirms the round, and has another turn.
+func (b *keeperBench) step() {
+	b.t.Helper()
+	b.turn()
+	first := b.replies
+	b.apply()
+	round := b.round
+	b.turn()
+	if round != 0 {
+		b.core.Confirmed(b.now, b.term, round)
+	}
+	second := b.replies
+	b.apply()
+	if b.round != 0 {
+		b.core.Confirmed(b.now, b.term, b.round)
+	}
+	b.turn()
+	for _, m := range []map[Peer][]reply{b.replies, second, first} {
+		for p, rs := range m {
+			if len(rs) > 0 && len(m) > 0 && fmt.Sprintf("%p", m) != fmt.Sprintf("%p", b.replies) {
+				b.replies[p] = append(append([]reply(nil), rs...), b.replies[p]...)
+			}
+		}
+	}
+}
+
+func (b *keeperBench) advance(d time.Duration) { b.now = b.now.Add(d) }
+
+// pass lets time pass with the ticks that the core asks for.
+func (b *keeperBench) pass(d time.Duration) {
+	b.t.Helper()
+	for end := b.now.Add(d); b.now.Before(end); {
+		b.now = min(end, b.now.Add(tickEvery))
+		b.turn()
+	}
+}
+
+func (b *keeperBench) send(from Peer, cmds ...lockfsm.Command) {
+	var frame []byte
+	for _, c := range cmds {
+		frame = c.Append(frame)
+	}
+	b.core.Receive(b.now, from, nil, frame)
+}
+
+func (b *keeperBench) renew(from Peer, session lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
+	b.core.Receive(b.now, from, renewal{session, epoch, seq}.append(nil), nil)
+}
+
+// said writes what a peer was told in the last turn: "opened done, attached 1 done, state 3 granted".
+func (b *keeperBench) said(to Peer) string {
+	var parts []string
+	for _, r := range b.replies[to] {
+		var s string
+		switch r.kind {
+		case replyBehind: // for people; it comes with the state
+			continue
+		case replyGrace:
+			s = fmt.Sprint("grace ", r.ttl)
+		case replyOpened:
+			s = fmt.Sprint("opened ", r.code)
+		case replyAttached:
+			s = fmt.Sprint("attached ", r.epoch, " ", r.code)
+		case replyState:
+			s = fmt.Sprint("state ", r.number, " ", r.code)
+		case replyHeld:
+			s = fmt.Sprint("held ", r.number)
+		case replyFreed:
+			s = fmt.Sprint("freed ", r.number, " ", r.code)
+		case replyRenewed:
+			s = fmt.Sprint("renewed ", r.seq)
+		case replyEnded:
+			s = fmt.Sprint("ended ", r.epoch, " ", [...]string{"", "unknown", "no session", "overloaded", "refused"}[r.reason])
+		case replyRedirect:
+			s = fmt.Sprint("redirect ", r.term, " ", r.leader)
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (b *keeperBench) want(to Peer, said string) {
+	b.t.Helper()
+	if got := b.said(to); got != said {
+		b.t.Fatalf("peer %d was told %q, want %q: %+v", to, got, said, b.replies[to])
+	}
+}
+
+// open opens a session for a peer and attaches it with epoch 1.
+func (b *keeperBench) open(from Peer) lockfsm.SessionID {
+	b.t.Helper()
+	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(from), byte(b.index)}, TTL: benchTTL, Record: []byte("r")})
+	b.step()
+	b.want(from, "opened done")
+	id := b.replies[from][0].session
+	b.attach(from, id, 1)
+	return id
+}
+
+func (b *keeperBench) attach(from Peer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
+	b.t.Helper()
+	b.send(from, attachCmd(id, epoch))
+	b.step()
+	b.want(from, fmt.Sprint("attached ", epoch, " done"))
+}
+
+func attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
+	return lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1}
+}
+
+func acquireCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number, key string) lockfsm.Command {
+	return lockfsm.Command{Kind: lockfsm.Acquire, Session: id, Epoch: epoch, Number: n, Key: key}
+}
+
+func releaseCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number) lockfsm.Command {
+	return lockfsm.Command{Kind: lockfsm.Release, Session: id, Epoch: epoch, Number: n}
+}
