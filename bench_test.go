@@ -14,7 +14,7 @@ func realFleet(b *testing.B) []*Node {
 	b.Helper()
 	var addresses []string
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough for a benchmark
 		if err != nil {
 			b.Fatal(err)
 		}

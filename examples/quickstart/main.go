@@ -14,6 +14,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -180,16 +181,21 @@ func (s *show) judge(out *os.File) error {
 	return nil
 }
 
-// freeAddresses finds loopback addresses that nobody listens on.
+// freeAddresses finds loopback addresses that nobody listens on. They lie below the ports that systems give to outgoing connections:
+// the kernel would hand those out again before the workers, or the one that is started anew, could bind them.
 func freeAddresses(n int) ([]string, error) {
 	var found []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	var last error
+	for range 100 * n {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err != nil {
-			return nil, err
+			last = err
+			continue
 		}
 		defer l.Close()
-		found = append(found, l.Addr().String())
+		if found = append(found, l.Addr().String()); len(found) == n {
+			return found, nil
+		}
 	}
-	return found, nil
+	return nil, fmt.Errorf("no free ports: %w", last)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -42,13 +43,15 @@ type instance struct {
 func startFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{t: t}
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(f.addresses) < 3; tries++ {
+		// Below the ports that systems give to outgoing connections, which would be taken again before the children bind them.
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err == nil {
+			f.addresses = append(f.addresses, l.Addr().String())
+			defer l.Close()
+		} else if tries > 100 {
 			t.Fatal(err)
 		}
-		f.addresses = append(f.addresses, l.Addr().String())
-		defer l.Close()
 	}
 	f.instances = make([]*instance, 3)
 	for i := range f.instances {
