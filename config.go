@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,12 +62,37 @@ type Config struct {
 	// first deployment, where no earlier group can exist.
 	Grace time.Duration
 
-	// Insecure allows an address that is not a loopback address without encryption: anybody who reaches the port can take and
-	// break locks. Default: false.
+	// Secret is all that is needed for encryption: from it every instance derives the cluster's own authority and makes itself a
+	// certificate, so that every connection is mutual TLS 1.3 with no PKI to run. The same on all instances, random, at least 16
+	// bytes (openssl rand -hex 32). Default: none.
+	Secret string
+
+	// OldSecrets are accepted beside Secret, so that a secret can be changed by rolling deploys: first add the new one here on all
+	// instances, then exchange the two, then drop the old one. At most 8.
+	OldSecrets []string
+
+	// TLS is used instead of Secret by who runs a PKI: certificates that serve both sides, and the authorities (RootCAs and
+	// ClientCAs) that peers' certificates must come from. TLS 1.3 and certificates on both sides are enforced. Default: none.
+	TLS *tls.Config
+
+	// TLSFiles is TLS from files, which are read again when they change. Default: none.
+	TLSFiles TLSFiles
+
+	// Insecure allows an address that is not a loopback address without Secret, TLS or TLSFiles: anybody who reaches the port can
+	// take and break locks. Default: false.
 	Insecure bool
 
 	// Logger gets few lines: changes of state, and what the node waits for. Default: slog.Default().
 	Logger *slog.Logger
+}
+
+// TLSFiles names PEM files with this instance's certificate and key and with the authorities that all instances' certificates come
+// from. They are read again when they have changed; a broken new set is reported and the old one kept.
+type TLSFiles struct {
+	Cert, Key, CA string
+
+	// ServerName is the DNS name that all instances' certificates carry, if it is not that of the address.
+	ServerName string
 }
 
 // defaultPort is where instances with Join listen: beside, and not on, the port of other gossip tools (7946).
@@ -98,7 +124,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	c.Join, c.Founders = slices.Clone(c.Join), slices.Clone(c.Founders)
+	c.Join, c.Founders, c.OldSecrets = slices.Clone(c.Join), slices.Clone(c.Founders), slices.Clone(c.OldSecrets)
 	return c
 }
 
@@ -116,6 +142,7 @@ func (c Config) validate() error {
 	wrong.checkText("Cluster", c.Cluster, 1, 128)
 	wrong.checkText("Zone", c.Zone, 0, 64)
 	wrong.checkBind(c)
+	wrong.checkSecurity(c)
 	if c.Advertise != "" {
 		wrong.checkAdvertise(c.Advertise)
 	}
@@ -163,8 +190,31 @@ func (cs *complaints) checkBind(c Config) {
 		cs.add("Bind", "%v", err)
 		return
 	}
-	if host, _, _ := net.SplitHostPort(c.Bind); !isLoopback(host) && !c.Insecure {
-		cs.add("Bind", "%q is reachable from other machines and nothing protects it: bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
+	open := c.Secret == "" && c.TLS == nil && c.TLSFiles == TLSFiles{} && !c.Insecure
+	if host, _, _ := net.SplitHostPort(c.Bind); open && !isLoopback(host) {
+		cs.add("Bind", "%q is reachable from other machines and nothing protects it: set Secret (or TLS), bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
+	}
+}
+
+// checkSecurity reports a choice of more than one kind of security; what is wrong within one is told when it is made.
+func (cs *complaints) checkSecurity(c Config) {
+	chosen := 0
+	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
+		if set {
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		cs.add("Secret", "set one of Secret, TLS, TLSFiles and Insecure, not several")
+	}
+	if c.Secret == "" && len(c.OldSecrets) > 0 {
+		cs.add("OldSecrets", "is set without Secret")
+	}
+	if len(c.OldSecrets) > 8 {
+		cs.add("OldSecrets", "has %d entries, more than 8", len(c.OldSecrets))
+	}
+	if _, err := c.credentials(nil, nil); chosen == 1 && err != nil {
+		*cs = append(*cs, err)
 	}
 }
 

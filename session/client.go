@@ -35,16 +35,18 @@ type Client struct {
 	wake     chan struct{}
 	ended    chan struct{} // closed when the goroutine has ended
 
-	mu     sync.Mutex // guards what follows; never held while waiting
-	inbox  []clientInput
-	closed bool
-	status ClientStatus
+	mu         sync.Mutex // guards what follows; never held while waiting
+	inbox      []clientInput
+	inboxBytes int // of replies
+	closed     bool
+	status     ClientStatus
 
 	// The goroutine's own.
 	core    *ClientCore
 	spare   []clientInput
 	waiting []*waiter // for a state of the client
 	closing []*waiter // for the end of the session
+	rebound []*waiter // for the marks on what the last life held
 }
 
 type inputKind uint8
@@ -106,10 +108,14 @@ func (c *Client) rouse() {
 }
 
 // Rebind begins a new life of the instance: when it takes part in a group for the first time, and at every restart in place. Locks held
-// so far are lost, calls that wait are asked anew under a session that is opened with the given record, an opaque description of this
-// instance. The client keeps both slices.
+// so far are lost: when it returns, no Hold of before says that it is held. Calls that wait are asked anew under a session that is opened
+// with the given record, an opaque description of this instance; with a nil record nothing is asked until the next Rebind. The client
+// keeps both slices. It waits for the client's goroutine, so the functions of the configuration must not call it.
 func (c *Client) Rebind(record []byte, targets []Target) {
-	c.post(clientInput{kind: inputRebind, bytes: record, targets: targets})
+	w := &waiter{result: make(chan error, 1)}
+	if c.post(clientInput{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
+		<-w.result
+	}
 }
 
 // SetTargets names the voters, any of whom is asked who leads. The client keeps the slice.
@@ -117,9 +123,20 @@ func (c *Client) SetTargets(targets []Target) {
 	c.post(clientInput{kind: inputTargets, targets: targets})
 }
 
-// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes belong to the client afterwards.
+// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes belong to the client afterwards. When
+// too much waits for the client's goroutine they are dropped as if the stream had ended.
 func (c *Client) Receive(from Peer, replies []byte) {
-	c.post(clientInput{kind: inputReceive, peer: from, bytes: replies})
+	in := clientInput{kind: inputReceive, peer: from, bytes: replies}
+	c.mu.Lock()
+	if c.inboxBytes+len(replies) > inboxBytes {
+		in = clientInput{kind: inputDown, peer: from}
+	}
+	if !c.closed {
+		c.inbox = append(c.inbox, in)
+		c.inboxBytes += len(in.bytes)
+	}
+	c.mu.Unlock()
+	c.rouse()
 }
 
 // Down says that the last stream to a peer has ended, or that none could be opened; behind everything received from it. It does not
@@ -214,7 +231,7 @@ func (c *Client) run() {
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
-	c.inbox = c.spare
+	c.inbox, c.inboxBytes = c.spare, 0
 	c.mu.Unlock()
 	c.giveNonce()
 	now := c.config.Clock.Now()
@@ -274,6 +291,7 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 		c.core.SetTargets(now, in.targets)
 	case inputRebind:
 		c.core.Rebind(now, in.bytes, in.targets)
+		c.rebound = append(c.rebound, in.waiter)
 	case inputLeaving:
 		c.core.Leaving()
 	case inputWait:
@@ -297,6 +315,7 @@ func (c *Client) finish(out ClientOutput) {
 		}
 	}
 	c.deadline.Store(int64(out.Deadline))
+	c.answer(&c.rebound, nil)
 	c.publish()
 	for i := range out.Outcomes {
 		o := &out.Outcomes[i]

@@ -91,21 +91,25 @@ func NewClientCore(now clock.Time, ttl time.Duration) *ClientCore {
 }
 
 // Rebind begins a new life of the instance: every hold is lost, the session is forgotten, waiting calls will be asked anew under a
-// session that is opened with the given record. The core keeps record and targets.
+// session that is opened with the given record. With a nil record the old life only ends: nothing is asked until the next Rebind. The
+// core keeps record and targets.
 func (c *ClientCore) Rebind(now clock.Time, record []byte, targets []Target) {
 	c.begin(now)
 	if c.closed {
 		return
 	}
 	c.forgetSession(ErrLost)
-	c.record, c.targets, c.cursor, c.bound = record, targets, 0, true
+	c.record, c.targets, c.cursor, c.bound = record, targets, 0, record != nil
 	c.term, c.attTerm, c.moves, c.wait = 0, 0, 0, waitFirst
 	c.patience = c.answerTime()
-	if c.closing {
+	switch {
+	case c.closing:
 		c.finishClose()
-		return
+	case c.bound:
+		c.seek(now, now, Target{})
+	default:
+		c.seek(now, 0, Target{})
 	}
-	c.seek(now, now, Target{})
 }
 
 // SetTargets replaces the voters to ask. The core keeps the slice.

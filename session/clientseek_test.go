@@ -26,7 +26,7 @@ func TestShortTTLAsksFaster(t *testing.T) {
 	b := newClientBench(t)
 	b.core = NewClientCore(b.now, 1200*time.Millisecond)
 	b.giveNonce()
-	b.core.Rebind(b.now, nil, []Target{{1, "a"}, {2, "b"}})
+	b.core.Rebind(b.now, []byte("me"), []Target{{1, "a"}, {2, "b"}})
 	b.want("1: open nonce 2")
 	b.advance(199 * time.Millisecond)
 	b.want("")
@@ -200,7 +200,11 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	}
 	b.core.SetTargets(b.now, []Target{{1, "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, nil)
+	b.core.Rebind(b.now, nil, []Target{{1, "a"}}) // between two lives
+	b.core.SetTargets(b.now, []Target{{1, "a"}})
+	b.reply(1, redirect(9, 1))
+	b.want("")
+	b.core.Rebind(b.now, []byte("me"), nil)
 	b.want("")
 	if b.core.Next() != 0 {
 		t.Error("a core without targets wants a turn")

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// inboxBytes bounds the client commands that wait for the keeper's goroutine.
+// inboxBytes bounds the commands that wait for the goroutine of a keeper, and the replies that wait for that of a client.
 const inboxBytes = 64 << 20
 
 // KeeperConfig is what a Keeper needs. All fields are required except Logger. The functions are called by the keeper's goroutine only,

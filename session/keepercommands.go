@@ -120,7 +120,9 @@ func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header) piece {
 	}
 	old := k.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
-		k.unknown(p, h.Session, h.Epoch)
+		if old.peer != p || old.epoch != h.Epoch { // else it is the same frame again
+			k.unknown(p, h.Session, h.Epoch)
+		}
 		return piece{}
 	}
 	if old != nil && old.peer == p {

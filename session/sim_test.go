@@ -20,6 +20,7 @@ type simConfig struct {
 	faults                       bool
 	drift                        float64
 	duplicates                   float64
+	long                         float64 // how many locks are held for long
 }
 
 type simEvent struct {
@@ -80,6 +81,7 @@ type simNode struct {
 	rate        float64
 	origin      time.Duration
 	pausedUntil time.Duration
+	deafUntil   time.Duration // a deposed leader, cut off from the log
 	client      *ClientCore
 	keeper      *KeeperCore
 	toClient    []func(now clock.Time)

@@ -27,6 +27,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		learns := s.between(time.Millisecond, 50*time.Millisecond)
 		if i == old && old != leader {
 			learns = oldLearnsIn
+			n.deafUntil = s.now + oldLearnsIn // cut off from the others: it gets no entry of theirs either
 		}
 		if i == leader {
 			continue
@@ -34,6 +35,7 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 		s.after(learns, func() { n.learn(term, leader) })
 	}
 	n := s.nodes[leader]
+	n.deafUntil = 0
 	n.learn(term, leader)
 	s.after(s.between(time.Millisecond, 20*time.Millisecond), func() {
 		if s.term == term {
@@ -89,8 +91,8 @@ func (s *sim) commit(term uint64, blob []byte) {
 // apply applies the log up to index. Entries of a higher term come with that term: a leader that applies one knows that it is none.
 func (n *simNode) apply(index int) {
 	s := n.s
-	if s.now < n.pausedUntil {
-		s.after(n.pausedUntil-s.now, func() { n.apply(index) })
+	if until := max(n.pausedUntil, n.deafUntil); s.now < until {
+		s.after(until-s.now, func() { n.apply(index) })
 		return
 	}
 	for n.applied < index {

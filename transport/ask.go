@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -36,7 +39,7 @@ func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byt
 	case err != nil && p.ctx.Err() != nil:
 		return nil, ErrClosed
 	case err != nil:
-		if ctx.Err() != nil { // the connection may be as silent as the peer: the next question gets another
+		if late(ctx, err) { // the connection may be as silent as the peer: the next question gets another
 			p.forget(s)
 		}
 		return nil, s.d.explain(ctx, err)
@@ -47,6 +50,11 @@ func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byt
 		return nil, err
 	}
 	return answer.Body, nil
+}
+
+// late reports whether a call failed because its time was over. The peer knows the deadline too, and its word may come before ours.
+func late(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }
 
 // Ask answers a question that came in.

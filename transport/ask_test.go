@@ -42,8 +42,15 @@ func TestAsk(t *testing.T) {
 		if answer, err := a.Ask(t.Context(), "a:1", 0, []byte("me")); string(answer) != "re: me" {
 			t.Errorf("asking itself: %q, %v", answer, err)
 		}
-		if n := a.Counts().Shared; n != 2 {
-			t.Errorf("%d connections for two addresses", n)
+		if _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", 0, nil); !errors.Is(err, ErrRefused) {
+			t.Errorf("an address with a zone: %v", err)
+		}
+		w.node("[fe80::1%eth0]", 7)
+		if _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", 7, nil); err != nil {
+			t.Errorf("an address with a zone: %v", err)
+		}
+		if n := a.Counts().Shared; n != 3 {
+			t.Errorf("%d connections for three addresses", n)
 		}
 		time.Sleep(5 * time.Minute)
 		if n := a.Counts().Shared; n != 0 {
@@ -133,8 +140,11 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			}
 			cancel()
 		}
+		if _, err := a.Ask(t.Context(), "newer:1", 6, nil); !errors.Is(err, ErrVersion) {
+			t.Errorf("another version counts more than another instance: %v", err)
+		}
 		began := time.Now()
-		if _, err := a.Ask(context.Background(), "silent:1", 0, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 11*time.Second {
+		if _, err := a.Ask(context.Background(), "silent:1", 0, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 6*time.Second {
 			t.Errorf("without a deadline: %v after %v", err, time.Since(began))
 		}
 	})
@@ -144,6 +154,31 @@ type nextVersion struct{ wire.UnimplementedPeerServer }
 
 func (nextVersion) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
 	return &wire.Answer{Hello: &wire.Hello{Version: 2, Cluster: "test", Instance: 5}}, nil
+}
+
+// One that answers to another name than it was called by.
+func TestAskOfAnInstanceThatDoesNotCheck(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		ln, err := w.net.Listen("careless:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		careless := grpc.NewServer()
+		wire.RegisterPeerServer(careless, anyone{})
+		go func() { _ = careless.Serve(ln) }()
+		defer careless.Stop()
+		_, err = a.Ask(t.Context(), "careless:1", 6, nil)
+		if other, ok := errors.AsType[*OtherError](err); !ok || other.Answered != 5 {
+			t.Error(err)
+		}
+	})
+}
+
+type anyone struct{ wire.UnimplementedPeerServer }
+
+func (anyone) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
+	return &wire.Answer{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 5}}, nil
 }
 
 // A connection that has died, or an address that has nobody for a while, costs the next question nothing.
@@ -186,11 +221,8 @@ func TestAskAfterASilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		hang := make(chan struct{})
-		b.ask = func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-			select {
-			case <-hang:
-			case <-ctx.Done():
-			}
+		b.ask = func(context.Context, string, []byte) ([]byte, error) {
+			<-hang
 			return nil, nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

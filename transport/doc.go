@@ -27,14 +27,12 @@
 //
 // The life of a link to one instance:
 //
-//	          Send with an address                the peer answers our hello
-//	 (none) ------------------------> dialing ---------------------------------> up
-//	   ^  \                              | \   the peer's hello is accepted      ^ |
-//	   |   `-----------------------------|--`------------------------------------' |
-//	   |        the dial fails: Down     |                                         | the stream ends, a newer hello of the
-//	   `---- back-off 50 ms to 1 s ------'                                         | peer comes, Identify, Close
-//	   `--------------------------------- ended <----------------------------------'
-//	                    Down               (drained for at most a second if the end is ours)
+//	none ----> dialing     Send with an address, unless the last dial failed a moment ago (back-off 50 ms, doubling to 1 s)
+//	none ----> up          the peer's hello is accepted
+//	dialing -> up          the peer answers our hello, or its own hello is accepted instead
+//	dialing -> none        the dial fails: Down
+//	up ------> ended       the stream breaks, the peer closes it or sends garbage, a newer hello of the peer comes, Identify, Close
+//	ended ---> none        what had arrived is handed over (or, if the end is ours, what waits goes out, for at most a second): Down
 //
 // Crossing dials: a dial that has not sent its hello gives way to the peer's. Once it has, the lower instance waits with the peer's
 // stream until its own dial is decided, and the higher gives its own up. So there is never a second stream to move frames from. Each

@@ -217,3 +217,23 @@ func TestStreamWithoutAHello(t *testing.T) {
 		}
 	})
 }
+
+// A client that keeps a connection open and answers pings, but wants nothing.
+func TestIdleConnectionIsClosed(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, idle := w.node("a", 1), w.node("idle", 9)
+		d, err := idle.connect(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		self := idle.identity
+		if _, err := d.Ask(t.Context(), &wire.Question{Hello: self.greet(0, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Minute)
+		if n := a.Counts().Accepted; n != 0 {
+			t.Fatalf("%d connections", n)
+		}
+	})
+}

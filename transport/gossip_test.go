@@ -268,6 +268,27 @@ func TestStreamDeadlines(t *testing.T) {
 	})
 }
 
+// A timer that fired just when its deadline was put off must not count.
+func TestDeadlineThatFiresLate(t *testing.T) {
+	var d deadline
+	old := time.Now().Add(time.Hour)
+	d.set(old)
+	channel := d.current()
+	d.set(old.Add(time.Hour))
+	d.expire(old, channel)
+	if isClosed(d.passed()) {
+		t.Error("the deadline passed")
+	}
+	d.expire(old.Add(time.Hour), channel)
+	if !isClosed(d.passed()) {
+		t.Error("the deadline has not passed")
+	}
+	d.set(time.Time{})
+	if isClosed(d.passed()) {
+		t.Error("it passed although it was taken away")
+	}
+}
+
 func TestStreamOfACrashedPeer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)

@@ -73,7 +73,7 @@ func TestCallersShareAFrame(t *testing.T) {
 		before := a.Counts().FramesSent
 		start := make(chan struct{})
 		var callers sync.WaitGroup
-		for range 200 {
+		for range 2000 {
 			callers.Go(func() {
 				<-start
 				a.send(b, "x")
@@ -84,9 +84,9 @@ func TestCallersShareAFrame(t *testing.T) {
 		callers.Wait()
 		synctest.Wait()
 		if n := a.Counts().FramesSent - before; n > 20 {
-			t.Fatalf("200 callers at once took %d frames", n)
+			t.Fatalf("2,000 callers at once took %d frames", n)
 		}
-		b.wantCommands("nothing is lost", a, strings.Repeat("x", 201))
+		b.wantCommands("nothing is lost", a, strings.Repeat("x", 2001))
 	})
 }
 
@@ -250,6 +250,48 @@ func (c *vanishingConn) Close() error {
 		return c.Conn.SetReadDeadline(time.Now())
 	}
 	return c.Conn.Close()
+}
+
+// However long a Down takes, nothing of the next stream comes before it has returned: neither on a stream that the peer dials, nor on
+// our own.
+func TestNoFrameBeforeTheDown(t *testing.T) {
+	for _, dialer := range []string{"peer", "we"} {
+		t.Run(dialer, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				a, b := w.node("a", 1), w.node("b", 2)
+				a.send(b, "1")
+				b.wantCommands("link", a, "1")
+				gate := make(chan struct{})
+				b.onDown = func() { <-gate }
+				a.Port.mu.Lock()
+				old := a.links[2]
+				a.Port.mu.Unlock()
+				old.carrier.kill()
+				time.Sleep(2 * pauseFirst)
+				if dialer == "peer" {
+					a.send(b, "2")
+				} else {
+					b.send(a, "-")
+					time.Sleep(2 * pauseFirst)
+					_ = a.Send(Peer{Instance: 2}, Frame{Commands: []byte("2")})
+				}
+				time.Sleep(time.Second)
+				if got := b.seen(); len(got) != 0 {
+					t.Fatalf("before the Down: %+v", got)
+				}
+				close(gate)
+				if dialer == "we" {
+					time.Sleep(time.Second)
+					a.send(b, "2")
+				}
+				synctest.Wait()
+				events := b.seen()
+				if len(events) != 2 || events[0].down == nil || string(events[1].frame.Commands) != "2" {
+					t.Fatalf("want the Down, then the frame: %+v", events)
+				}
+			})
+		})
+	}
 }
 
 func TestIdentifyTellsPeersBeforeAnythingElse(t *testing.T) {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/keepalive"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -76,57 +73,6 @@ func New(c Config) (*Port, error) {
 		}
 	})
 	return p, nil
-}
-
-func (p *Port) serverOptions() []grpc.ServerOption {
-	options := []grpc.ServerOption{
-		grpc.StaticStreamWindowSize(streamWindow),
-		grpc.StaticConnWindowSize(connWindow),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(p.config.MessageBytes),
-		grpc.MaxSendMsgSize(p.config.MessageBytes),
-		grpc.MaxConcurrentStreams(256),
-		grpc.MaxHeaderListSize(headerBytes),
-		grpc.ConnectionTimeout(p.config.DialTimeout),
-		grpc.SharedWriteBuffer(true),
-		grpc.WaitForHandlers(true),
-	}
-	if p.config.TLS != nil {
-		config := p.config.TLS.Clone()
-		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
-	}
-	return options
-}
-
-// Identify changes what this node says about itself. With another Instance all links end, as does everything that waits on them after
-// at most a second, and no frame that comes on them reaches the handler any more (a call that has begun may still be running).
-// Otherwise the peers are told, ahead of anything sent later.
-func (p *Port) Identify(identity Identity) {
-	if old := p.self.Load(); old.Addr != identity.Addr || old.Cluster != identity.Cluster {
-		defer p.gossip.restart()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	old := p.self.Swap(&identity)
-	if p.shut {
-		return
-	}
-	if old.Instance == identity.Instance && old.Cluster == identity.Cluster {
-		for _, l := range p.links {
-			if l.state == up {
-				l.queue.say(identity.greet(l.instance, 0))
-			}
-		}
-		return
-	}
-	for _, l := range p.links {
-		p.expel(l, ErrNoLink)
-	}
-	for instance := range p.backoff {
-		p.forgive(instance)
-	}
 }
 
 // Close ends everything. What was accepted by Send goes out if the peers read it within a second; after that all is cut. Close waits

@@ -29,6 +29,7 @@ type node struct {
 	ask       func(ctx context.Context, from string, question []byte) ([]byte, error)
 	snapshot  func(from Identity, m *raftpb.Message) error
 	onFrame   func(from Identity, f Frame)
+	onDown    func()
 	snapshots []*raftpb.Message
 }
 
@@ -55,6 +56,12 @@ func (n *handler) Frame(from Identity, f Frame) {
 func (n *handler) Down(peer Identity, err error) {
 	if err == nil {
 		n.t.Error("a Down without a reason")
+	}
+	n.mu.Lock()
+	hook := n.onDown
+	n.mu.Unlock()
+	if hook != nil {
+		hook()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -49,6 +49,7 @@ func TestSnapshotArrivesWhole(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); err == nil || !strings.Contains(err.Error(), "no room on disk") {
 			t.Fatalf("the handler's error: %v", err)
 		}
+		synctest.Wait()
 		if c := a.Counts(); c.Shared+c.Accepted+b.Counts().Accepted != 0 {
 			t.Fatalf("a connection is left: %+v", c)
 		}
@@ -114,6 +115,39 @@ func TestSnapshotBrokenOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sender that lives and stalls may not keep one of the few places.
+func TestSnapshotThatStalls(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		head, err := proto.Marshal(withoutData(snapshotMessage(a, b, 4)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		self := a.identity
+		for range snapshotsAtOnce {
+			d, err := a.connect(t.Context(), "b:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			stream, err := d.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = stream.Send(&wire.Chunk{Hello: self.greet(2, 0), Message: head, Size: 400, Data: []byte("data")})
+		}
+		synctest.Wait()
+		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); !errors.Is(err, ErrFull) {
+			t.Errorf("one too many: %v", err)
+		}
+		time.Sleep(chunkPatience)
+		synctest.Wait()
+		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestSnapshotDamagedOnTheWay(t *testing.T) {

@@ -4,24 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
-
-const (
-	pauseFirst = 50 * time.Millisecond
-	pauseMost  = time.Second
-	pauseKept  = 10 * time.Second // how long a failure is remembered after its pause
-	youngLink  = time.Second      // a link that ends sooner counts as a failed dial for the pause
-)
-
-// pause is the back-off after a failed dial.
-type pause struct {
-	addr  string
-	delay time.Duration
-	until time.Time
-	timer *time.Timer // forgets it
-}
 
 // Send queues f for a peer and returns at once. Without a link, and with an address, one is dialed, and f waits for it. nil means that
 // f goes out, in order, or that the handler's Down comes after it. Raft messages may be dropped instead if too many wait: raft repeats.
@@ -146,99 +129,4 @@ func (p *Port) bury(l *link) {
 	}
 	p.mu.Unlock()
 	close(l.done)
-}
-
-// punish begins or doubles the pause before the next dial. The caller holds mu.
-func (p *Port) punish(l *link, addr string) {
-	if p.shut {
-		return
-	}
-	b := &pause{addr: addr, delay: pauseFirst}
-	if old := p.backoff[l.instance]; old != nil {
-		old.timer.Stop()
-		b.delay = min(2*old.delay, pauseMost)
-	}
-	b.until = time.Now().Add(b.delay)
-	b.timer = time.AfterFunc(b.delay+pauseKept, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.backoff[l.instance] == b {
-			delete(p.backoff, l.instance)
-		}
-	})
-	p.backoff[l.instance] = b
-}
-
-// forgive ends the back-off for one instance. The caller holds mu.
-func (p *Port) forgive(instance Instance) {
-	if b := p.backoff[instance]; b != nil {
-		b.timer.Stop()
-		delete(p.backoff, instance)
-	}
-}
-
-// accept decides about a stream that a peer has opened with hello, and waits as long as that needs. It returns the link that the
-// stream now is, or why not. See the package comment for the rule.
-func (p *Port) accept(ctx context.Context, hello *wire.Hello, c *carrier) (*link, *wire.Refusal) {
-	for {
-		l, wait, refusal := p.tryAccept(hello, c)
-		if l != nil || refusal != nil {
-			return l, refusal
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
-		case <-p.closing:
-			return nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
-		}
-	}
-}
-
-func (p *Port) tryAccept(hello *wire.Hello, c *carrier) (l *link, wait <-chan struct{}, refusal *wire.Refusal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	self := p.self.Load()
-	if r := self.refuse(hello); r != nil { // also after waiting: we may be another by now
-		return nil, nil, r
-	}
-	from := Instance(hello.Instance)
-	switch l = p.links[from]; {
-	case p.shut:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
-	case from == self.Instance:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a node needs no stream to itself"}
-	case l == nil:
-		if d := p.dying[from]; d != nil {
-			return nil, d.done, nil
-		}
-		if len(p.links) >= p.config.Links {
-			return nil, nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: "this node has as many links as it may"}
-		}
-		l = p.newLink(from, identity(hello))
-	case l.state == dialing && l.before != nil && !isClosed(l.before):
-		return nil, l.before, nil
-	case l.state == dialing && l.greeted && self.Instance < from:
-		return nil, l.settled, nil // our own dial decides
-	case l.state == dialing: // nothing of our dial has been heard there, or theirs counts more
-		l.abandon()
-	case hello.Number <= l.number:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
-	default: // the peer has lost the stream that we still see
-		l.carrier.kill()
-		return nil, l.done, nil
-	}
-	p.number++
-	l.rise(identity(hello), hello.Number, c)
-	l.queue.say(self.greet(from, p.number))
-	return l, nil, nil
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,26 @@ func TestTLS(t *testing.T) {
 		synctest.Wait()
 		if got := a.seen(); len(got) != 0 {
 			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// One of us whose certificate has expired is not a stranger: it is silent, and the error says why. Links that stand go on.
+func TestExpiredCertificateIsNoProof(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ours := newAuthority(t)
+		a, b := w.node("a", 1, ours.use), w.node("b", 2, ours.use)
+		a.send(b, "x")
+		b.wantCommands("fresh", a, "x")
+		time.Sleep(25 * time.Hour)
+		c := w.node("c", 3, ours.use) // fresh
+		a.send(b, "y")
+		b.wantCommands("a day later", a, "y")
+		for _, pair := range [][2]*node{{a, b}, {a, c}, {c, a}} {
+			_, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, 0, nil)
+			if !errors.Is(err, ErrSilent) || errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "expired") {
+				t.Errorf("%d asks %d: %v", pair[0].identity.Instance, pair[1].identity.Instance, err)
+			}
 		}
 	})
 }

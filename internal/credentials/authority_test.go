@@ -1,0 +1,90 @@
+package credentials
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// The key is the protocol: a build that derives another one is refused by all others. The certificate is pinned with it, to see what a
+// new version of Go makes of it; peers never exchange it, so a change there alone would do no harm.
+func TestAuthorityIsPinned(t *testing.T) {
+	a, err := newAuthority(secretA, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wantKey = "f335046d7de1107920cc7e9be00fa27b447a7e8f0e8ce50dc23abbf1a035fa71"
+	if got := hex.EncodeToString(a.key.Public().(ed25519.PublicKey)); got != wantKey {
+		t.Errorf("the key is %s, want %s: instances of an earlier build would be shut out", got, wantKey)
+	}
+	const wantSubject = "302d312b3029060355040313226d6f727469736520617574686f726974792061336636303139376461663439623161"
+	if got := hex.EncodeToString(a.cert.RawSubject); got != wantSubject {
+		t.Errorf("the subject is %s, want %s: instances of an earlier build would be shut out", got, wantSubject)
+	}
+	const wantFingerprint = "b9539d297e26aebd528ef572794c7bae333d02bae86aadd8603bdfef84d8ea19"
+	if got := sha256.Sum256(a.cert.Raw); hex.EncodeToString(got[:]) != wantFingerprint {
+		t.Errorf("the certificate's fingerprint is %x, want %s", got, wantFingerprint)
+	}
+	if got, want := serverName("orders"), "e29c0ccfae4d4080b9e21b261537d092.mortise.internal"; got != want {
+		t.Errorf("the server name is %s, want %s: instances of an earlier build would be shut out", got, want)
+	}
+}
+
+func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range [][2]string{{secretA, "orders"}, {secretB, "orders"}, {secretA, "billing"}, {secretA, "orders\x00"}, {secretA + "o", "rders"}, {secretA, "ORDERS"}} {
+		a, err := newAuthority(c[0], c[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := newAuthority(c[0], c[1])
+		if !bytes.Equal(a.cert.Raw, again.cert.Raw) {
+			t.Errorf("%q: two nodes derive two authorities", c)
+		}
+		if other, dup := seen[string(a.key)]; dup {
+			t.Errorf("%q and %q have one key", c, other)
+		}
+		seen[string(a.key)] = c[0] + "/" + c[1]
+		name := serverName(c[1])
+		if len(name) > 63 || strings.ToLower(name) != name {
+			t.Errorf("%q is no good DNS name", name)
+		}
+	}
+}
+
+// What Go makes of a key by itself has changed once, and a setting brings the old way back on one node.
+func TestAuthorityDoesNotDependOnGo(t *testing.T) {
+	a, err := newAuthority(secretA, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GODEBUG", "x509sha256skid=0")
+	if again, err := newAuthority(secretA, "orders"); err != nil || !bytes.Equal(a.cert.Raw, again.cert.Raw) {
+		t.Errorf("another setting of Go gives another authority (%v)", err)
+	}
+}
+
+func TestEveryProcessHasItsOwnKey(t *testing.T) {
+	a, b := source(t, SecretConfig{}), source(t, SecretConfig{})
+	ca, _ := a.ServerTLS().GetCertificate(nil)
+	cb, _ := b.ServerTLS().GetCertificate(nil)
+	if ca.PrivateKey.(ed25519.PrivateKey).Equal(cb.PrivateKey) || ca.Leaf.SerialNumber.Cmp(cb.Leaf.SerialNumber) == 0 {
+		t.Error("two processes have one key, or one serial number")
+	}
+	fill := func(b []byte) {
+		for i := range b {
+			b[i] = 7
+		}
+	}
+	c1, _ := source(t, SecretConfig{Random: fill}).ClientTLS().GetClientCertificate(nil)
+	c2, _ := source(t, SecretConfig{Random: fill}).ClientTLS().GetClientCertificate(nil)
+	if !bytes.Equal(c1.Certificate[0], c2.Certificate[0]) {
+		t.Error("with Random and Now given a certificate is repeatable, for simulations")
+	}
+	if c1.Leaf.IsCA || len(c1.Leaf.DNSNames) != 1 {
+		t.Errorf("a member's certificate is an authority, or has names %q", c1.Leaf.DNSNames)
+	}
+}

@@ -1,0 +1,177 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Explain says in one sentence what the failure of a TLS handshake means and what to do, or "" for nil. err is what the handshake
+// returned, wrapped or not; the first Read of a client counts, since TLS 1.3 refuses a client only after its side is done.
+// What a stranger sent is quoted and cut. The sentence has no prefix and no address: the caller knows whom it is about.
+func Explain(err error) string {
+	if err == nil {
+		return ""
+	}
+	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return explainUnknown(unknown.Cert)
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return explainInvalid(invalid)
+	}
+	if name, ok := errors.AsType[x509.HostnameError](err); ok {
+		return explainName(name)
+	}
+	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return explainNoTLS(header)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil { // crypto/tls says so of an alert
+		return explainAlert(op.Err.Error())
+	}
+	text := err.Error()
+	switch {
+	case errors.Is(err, errAuthority):
+		return "the other side presents the certificate of an authority as its own: it is no mortise"
+	case strings.Contains(text, "client didn't provide a certificate"):
+		return noCertificate("the other side gave no certificate")
+	case strings.Contains(text, "unsupported versions") || strings.Contains(text, "unsupported protocol version"):
+		return "the other side does not speak TLS 1.3, which is required: it is no mortise, or something between the two ends TLS"
+	case silent(err):
+		return "the other side ended the connection or fell silent in the handshake without saying why: it may speak plain text (then it needs Config.Secret or Config.TLS too), be stopping, or be no mortise"
+	}
+	return "the TLS handshake failed: " + clip(text)
+}
+
+func explainUnknown(cert *x509.Certificate) string {
+	switch {
+	case cert == nil:
+		return "the other side's certificate is of an authority that is not trusted here: Config.Secret, Config.Cluster or Config.TLS differ"
+	case ours(cert):
+		return fmt.Sprintf("the other side, which says it is %s, has another secret (%s): set the same Config.Secret and Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before the next", who(cert), clip(cert.Issuer.CommonName))
+	}
+	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is of an authority that is not trusted here: it is no mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
+}
+
+// explainInvalid has the clocks of both sides if the certificate is one of ours: it was made when its own clock showed the beginning of
+// its validity plus what we put that back.
+func explainInvalid(invalid x509.CertificateInvalidError) string {
+	cert := invalid.Cert
+	switch {
+	case cert == nil:
+	case invalid.Reason == x509.Expired && ours(cert):
+		return fmt.Sprintf("the clocks differ too much: the certificate of %s was made when its clock showed %s and is valid until %s, but here %s: set the clocks of both machines",
+			who(cert), stamp(cert.NotBefore.Add(backdate)), stamp(cert.NotAfter), clip(invalid.Detail))
+	case invalid.Reason == x509.Expired:
+		return fmt.Sprintf("the other side's certificate (%s) is valid from %s until %s, but here %s: renew the certificate, or set the clocks of both machines",
+			who(cert), stamp(cert.NotBefore), stamp(cert.NotAfter), clip(invalid.Detail))
+	case invalid.Reason == x509.IncompatibleUsage:
+		return fmt.Sprintf("the other side's certificate (%s) is not for this use: issue it with the extended key usages serverAuth and clientAuth, since every instance dials and is dialed", who(cert))
+	}
+	return "the other side's certificate is not valid: " + clip(invalid.Error())
+}
+
+func explainName(name x509.HostnameError) string {
+	if name.Certificate != nil && ours(name.Certificate) {
+		return fmt.Sprintf("the other side belongs to another cluster: it says it is %s; set the same Config.Cluster on all instances, or correct the address", who(name.Certificate))
+	}
+	if strings.HasSuffix(name.Host, domain) {
+		return "the other side's certificate is not one made from Config.Secret: it is no mortise of this cluster, or uses Config.TLS"
+	}
+	return fmt.Sprintf("the other side's certificate does not carry the name %s: set ServerName of Config.TLS to a name that the certificates of all instances carry", clip(name.Host))
+}
+
+// explainNoTLS tells plain text by its first bytes. Of plain HTTP/2, a client sends "PRI " and a server a frame of settings.
+func explainNoTLS(header tls.RecordHeaderError) string {
+	head := string(header.RecordHeader[:])
+	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
+	switch {
+	case strings.HasPrefix(head, "PRI ") || settings:
+		return "the other side speaks plain text where TLS is required: set Config.Secret (or Config.TLS) there too"
+	case strings.HasPrefix(head, "HTTP/"):
+		return "the other side is a plain HTTP server: the address is wrong"
+	case plainHTTP(head):
+		return "the other side is a plain HTTP client: this port is mortise's own and needs its certificates"
+	}
+	return fmt.Sprintf("the other side does not speak TLS (it begins with %q): it is no mortise, or has neither Config.Secret nor Config.TLS", head)
+}
+
+func plainHTTP(head string) bool {
+	for _, method := range [...]string{"GET ", "HEAD ", "POST ", "PUT ", "DELET", "OPTIO", "CONNE", "PATCH", "TRACE"} {
+		if strings.HasPrefix(head, method) {
+			return true
+		}
+	}
+	return false
+}
+
+// The alerts of RFC 8446 that refuse a certificate or a version.
+const (
+	badCertificate      tls.AlertError = 42
+	certificateExpired  tls.AlertError = 45
+	unknownAuthority    tls.AlertError = 48
+	protocolVersion     tls.AlertError = 70
+	certificateRequired tls.AlertError = 116
+)
+
+// explainAlert takes the text of an alert, since crypto/tls gives its type away for QUIC only.
+func explainAlert(text string) string {
+	switch text {
+	case badCertificate.Error(): // all that a client of crypto/tls ever says
+		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by days, or with Config.TLS authorities or names; its own log says which"
+	case unknownAuthority.Error():
+		return "the other side does not trust the authority of our certificate: set the same Config.Secret and Config.Cluster on all instances (while a secret is replaced, finish each step on all of them), or give it our authority in ClientCAs of Config.TLS"
+	case certificateExpired.Error():
+		return "the other side finds our certificate expired or not yet valid: compare the clocks of both machines, its own log shows what it reads; with Config.TLS, renew the certificate"
+	case certificateRequired.Error():
+		return noCertificate("the other side got no certificate from us")
+	case protocolVersion.Error():
+		return "the other side refuses our version of TLS: one of the two does not speak TLS 1.3, which is required"
+	}
+	return "the other side refuses the TLS handshake: " + clip(text)
+}
+
+func noCertificate(what string) string {
+	return what + ": a client without Config.Secret or Config.TLS is no member, and one with Config.TLS needs a certificate of an authority in the other side's ClientCAs"
+}
+
+// silent reports whether a connection broke or timed out, rather than anything being said.
+func silent(err error) bool {
+	for _, e := range [...]error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// ours reports whether a certificate looks like one made from a secret. Anybody can make one that does.
+func ours(cert *x509.Certificate) bool {
+	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
+}
+
+// who says whom a certificate names.
+func who(cert *x509.Certificate) string {
+	if ours(cert) && len(cert.Subject.Organization) == 1 {
+		return fmt.Sprintf("%s of cluster %s", clip(cert.Subject.CommonName), clip(cert.Subject.Organization[0]))
+	}
+	return clip(cert.Subject.String())
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// clip quotes text of others, and cuts it: it goes into a log.
+func clip(text string) string {
+	const most = 128
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}

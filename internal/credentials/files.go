@@ -1,0 +1,181 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	lookEvery = time.Second // between two looks at the files
+	maxFile   = 1 << 20     // bytes of one file
+)
+
+// FilesConfig names the PEM files of [FromFiles]. It is copied.
+type FilesConfig struct {
+	CertFile   string           // this node's certificate, followed by those between it and an authority if there are any
+	KeyFile    string           // its private key
+	CAFile     string           // the authorities of the instances' certificates
+	ServerName string           // a name that all certificates carry; empty: each must carry the host it is dialed at
+	Logger     *slog.Logger     // told of every new set of files, and once of one that cannot be used; nil: no log
+	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
+}
+
+// FromFiles reads a certificate, its key and the authorities, and reads them again when their modification time, size or identity
+// changes. It looks when a connection is made, at most once a second. A set that cannot be used is reported once, and the last good one
+// stays in use. The error says what is wrong with the first set.
+func FromFiles(cfg FilesConfig) (*Source, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	f := &files{config: cfg, looked: cfg.Now().Round(0)}
+	var err error
+	if f.stats, err = f.stat(); err == nil {
+		f.current, err = f.read()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Config.TLS: %w", err)
+	}
+	template := harden(&tls.Config{Time: cfg.Now, ServerName: cfg.ServerName})
+	apply := func(set *material) *tls.Config {
+		config := template.Clone()
+		config.RootCAs, config.ClientCAs = set.authorities, set.authorities
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return set.pair, nil }
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return set.pair, nil }
+		return config
+	}
+	return &Source{
+		client: func() *tls.Config { return apply(f.latest()) },
+		server: func() *tls.Config {
+			config := apply(f.latest())
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return apply(f.latest()), nil }
+			return config
+		},
+		about: fmt.Sprintf("TLS from the files %s, %s and %s", cfg.CertFile, cfg.KeyFile, cfg.CAFile),
+	}, nil
+}
+
+// material is one good set of files. It is never changed.
+type material struct {
+	pair        *tls.Certificate
+	authorities *x509.CertPool
+}
+
+// files is the set in use, and what is known of the files.
+type files struct {
+	config FilesConfig
+
+	mu       sync.Mutex // guards what follows; never held while files are looked at
+	current  *material
+	looked   time.Time
+	looking  bool           // somebody looks at the files now, and alone owns stats, failed and reported
+	stats    [3]os.FileInfo // of what was read last, taken before it was read
+	failed   bool           // to use what was read last: try again even if nothing seems to change
+	reported string         // the failure that was reported last
+}
+
+// latest returns the set to use now. The caller who finds that a look is due takes it; others do not wait for him.
+func (f *files) latest() *material {
+	now := f.config.Now().Round(0)
+	f.mu.Lock()
+	if age := now.Sub(f.looked); f.looking || age >= 0 && age < lookEvery {
+		defer f.mu.Unlock()
+		return f.current
+	}
+	f.looked, f.looking = now, true
+	f.mu.Unlock()
+	found := f.look()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looking = false
+	if found != nil {
+		f.current = found
+	}
+	return f.current
+}
+
+// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who set looking may call it.
+func (f *files) look() *material {
+	stats, err := f.stat()
+	if err == nil {
+		if !f.failed && same(f.stats, stats) {
+			return nil
+		}
+		var found *material
+		if found, err = f.read(); err == nil {
+			f.stats, f.failed, f.reported = stats, false, ""
+			f.config.Logger.Info("credentials: the certificate files have changed and are in use",
+				"file", f.config.CertFile, "until", found.pair.Leaf.NotAfter)
+			return found
+		}
+	}
+	f.failed = true
+	if text := err.Error(); text != f.reported {
+		f.reported = text
+		f.config.Logger.Warn("credentials: the certificate files cannot be used; the ones read before stay in use until this is mended", "error", err)
+	}
+	return nil
+}
+
+func (f *files) names() [3]string {
+	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
+}
+
+// stat says what the files look like. What is no regular file is refused: to read it might never end.
+func (f *files) stat() (stats [3]os.FileInfo, err error) {
+	for i, name := range f.names() {
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			return stats, err
+		case !info.Mode().IsRegular():
+			return stats, fmt.Errorf("%s is not a regular file", name)
+		case info.Size() > maxFile:
+			return stats, fmt.Errorf("%s has more than %d bytes", name, maxFile)
+		}
+		stats[i] = info
+	}
+	return stats, nil
+}
+
+func same(a, b [3]os.FileInfo) bool {
+	for i := range a {
+		if !a[i].ModTime().Equal(b[i].ModTime()) || a[i].Size() != b[i].Size() || !os.SameFile(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *files) read() (*material, error) {
+	var text [3][]byte
+	for i, name := range f.names() {
+		var err error
+		if text[i], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	pair, err := tls.X509KeyPair(text[0], text[1])
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", f.config.CertFile, f.config.KeyFile, err)
+	}
+	if pair.Leaf == nil {
+		return nil, errors.Join(errors.ErrUnsupported, fmt.Errorf("%s: GODEBUG x509keypairleaf=0 is set", f.config.CertFile))
+	}
+	if err := checkUsage(&pair); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.config.CertFile, err)
+	}
+	authorities, err := parseAuthorities(text[2])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.config.CAFile, err)
+	}
+	return &material{pair: &pair, authorities: authorities}, nil
+}

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// The group says that the session is over: holds are lost, releases are confirmed, what waits is asked anew under a new session.
+func TestNoSession(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(b *clientBench){
+		"ended": func(b *clientBench) { b.reply(1, b.ended(endNoSession)) },
+		"attached": func(b *clientBench) {
+			b.core.Down(b.now, 1)
+			b.turn()
+			b.reply(2, redirect(3, 1))
+			b.turn()
+			b.reply(1, b.attached(lockfsm.NoSession))
+		},
+		"stale": func(b *clientBench) { // a copy of this process has attached with a higher epoch
+			b.core.Down(b.now, 1)
+			b.turn()
+			b.reply(2, redirect(3, 1))
+			b.turn()
+			b.reply(1, b.attached(lockfsm.Stale))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newClientBench(t)
+			b.attach()
+			held, released := b.hold("a"), b.hold("b")
+			waits := b.acquire("c", false)
+			b.want("1: acquire 3 c")
+			b.core.Release(b.now, released)
+			b.turn()
+			end(b)
+			b.want("1: open nonce 2")
+			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+				b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released}) {
+				t.Fatalf("outcomes %+v", b.outcomes)
+			}
+			if b.deadline != 0 {
+				t.Error("the old deadline stands")
+			}
+			b.reply(1, b.opened(2, 200))
+			if got := b.turn(); !strings.Contains(got, "acquire 4 c") {
+				t.Errorf("frame %q", got)
+			}
+			b.core.Cancel(b.now, waits)
+		})
+	}
+}
+
+func TestEndedAttachesAnew(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	b.reply(1, b.ended(endUnknown))
+	b.want("1: attach 2 live next 1, renew 2")
+	b.reply(1, b.attached(lockfsm.Done))
+	b.reply(1, b.ended(endOverloaded))
+	b.want("")
+	b.advance(50 * time.Millisecond)
+	b.want("1: attach 3 live next 1, renew 3")
+	old := b.attached(lockfsm.Done)
+	old.epoch = 2
+	b.reply(1, old)
+	b.turn()
+	if b.core.phase != Attaching {
+		t.Error("the answer to an earlier Attach was taken for this one's")
+	}
+}
+
+func TestGrantThatNobodyKnowsIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	b.reply(1, b.state(99, lockfsm.Granted, 5))
+	b.want("1: attach 2 live next 1, renew 2")
+}
+
+// A frame was lost although the stream stands: the command is not answered, renewals are.
+func TestUnansweredCommandAttachesAnew(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	b.advance(time.Millisecond)
+	r := b.acquire("x", false)
+	b.want("1: acquire 1 x")
+	b.advance(benchTTL/3 - time.Millisecond)
+	b.want("1: renew 1")
+	b.reply(1, b.renewed())
+	b.advance(benchTTL / 3)
+	b.want("1: attach 2 live 1-1 next 2, renew 2")
+	b.reply(1, b.attached(lockfsm.Done))
+	b.want("1: acquire 2 x")
+	b.core.Cancel(b.now, r)
+}
+
+func TestRebindForgetsTheSession(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	held, released := b.hold("a"), b.hold("b")
+	b.acquire("c", false)
+	b.want("1: acquire 3 c")
+	b.core.Release(b.now, released)
+	b.core.Rebind(b.now, []byte("new life"), []Target{{7, "g"}})
+	b.want("7: open nonce 2")
+	if string(b.commands[0].Record) != "new life" {
+		t.Errorf("record %q", b.commands[0].Record)
+	}
+	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
+		t.Fatalf("outcomes %+v", b.outcomes)
+	}
+	b.reply(1, b.opened(1, 300)) // the old life's
+	b.want("")
+	b.reply(7, b.opened(2, 200))
+	b.want("7: attach 2 live next 4, acquire 4 c, renew 2")
+}
+
+func TestCloseSession(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	held := b.hold("a")
+	if err := b.core.CloseSession(b.now); err != ErrStillHeld {
+		t.Fatalf("closing while a lock is held: %v", err)
+	}
+	b.core.Release(b.now, held)
+	waits := b.acquire("b", false)
+	b.want("1: release 1, acquire 2 b")
+	b.reply(1, b.freed(1))
+	if err := b.core.CloseSession(b.now); err != nil {
+		t.Fatal(err)
+	}
+	late := b.acquire("c", false)
+	b.want("1: cancel 2, close")
+	if len(b.outcomes) != 3 || b.outcomes[1] != (Outcome{Kind: OutcomeFailed, Request: waits, Err: ErrClosed}) ||
+		b.outcomes[2] != (Outcome{Kind: OutcomeFailed, Request: late, Err: ErrClosed}) {
+		t.Fatalf("outcomes %+v", b.outcomes)
+	}
+	b.core.Down(b.now, 1) // did it arrive?
+	b.want("2: attach 2 live next 3, renew 2")
+	b.reply(2, b.attached(lockfsm.Done))
+	b.want("2: close")
+	b.reply(2, b.ended(endNoSession))
+	b.want("")
+	if !b.core.Closed() || b.core.Next() != 0 {
+		t.Error("not closed")
+	}
+	b.empty()
+	b.advance(time.Hour)
+	b.want("")
+}
+
+func TestCloseSessionBeforeThereIsOne(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	if b.core.CloseSession(b.now); !b.core.Closed() {
+		t.Error("an unopened session needs no leader to be closed")
+	}
+	b.want("")
+	b = newClientBench(t)
+	b.want("1: open nonce 1")
+	if b.core.CloseSession(b.now); b.core.Closed() {
+		t.Error("a session may have been opened")
+	}
+	b.reply(1, b.opened(1, 100))
+	b.want("1: attach 1 live next 1, close, renew 1")
+	b.reply(1, b.attached(lockfsm.Done), b.ended(endNoSession))
+	if !b.core.Closed() {
+		t.Error("not closed")
+	}
+}
+
+func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	b.core.Leaving()
+	b.want("1: leaving")
+	b.want("")
+	b.core.Down(b.now, 1)
+	b.want("2: attach 2 live next 1, renew 2")
+	b.reply(2, b.attached(lockfsm.Done))
+	b.want("2: leaving")
+}

@@ -1,0 +1,55 @@
+package transport
+
+import "sort"
+
+// batch is bytes of one kind that wait, and where each call's piece ends: pieces are never cut.
+type batch struct {
+	data  []byte
+	ends  []int  // offsets in data, rising
+	head  int    // of ends: the pieces before it are sent
+	sent  int    // of data
+	lent  []byte // what the last take emptied and handed out: still being read
+	spare []byte // for data when it is next needed
+}
+
+func (b *batch) add(piece []byte) {
+	if len(piece) == 0 {
+		return
+	}
+	if b.data == nil {
+		b.data, b.spare = b.spare, nil
+	}
+	b.data = append(b.data, piece...)
+	b.ends = append(b.ends, len(b.data))
+}
+
+func (b *batch) empty() bool { return b.head == len(b.ends) }
+
+// take hands out the longest run of whole pieces of at most soft bytes, or else the first piece if it has at most hard bytes. What it
+// returns is valid until the next take.
+func (b *batch) take(soft, hard int) []byte {
+	if b.lent != nil {
+		b.spare, b.lent = b.lent[:0], nil
+	}
+	if b.empty() {
+		return nil
+	}
+	n := sort.SearchInts(b.ends[b.head:], b.sent+soft+1) // pieces that end within soft
+	if n == 0 {
+		if b.ends[b.head]-b.sent > hard {
+			return nil
+		}
+		n = 1
+	}
+	b.head += n
+	end := b.ends[b.head-1]
+	piece := b.data[b.sent:end:end]
+	b.sent = end
+	if b.empty() {
+		if cap(b.data) <= spareBytes {
+			b.lent = b.data
+		}
+		b.data, b.ends, b.head, b.sent = nil, b.ends[:0], 0, 0
+	}
+	return piece
+}

@@ -1,0 +1,63 @@
+package transport
+
+import (
+	"crypto/tls"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Both sides' settings stand together: gRPC's server would cut off a client that pings more often than the server's policy allows.
+const (
+	streamWindow     = 8 << 20 // static: gRPC's own estimate of the window costs half the latency of a small frame
+	connWindow       = 16 << 20
+	keepaliveTime    = 10 * time.Second // the least that a gRPC client can do
+	keepaliveTimeout = 5 * time.Second
+	keepaliveMinimum = 5 * time.Second // what our server tolerates
+	headerBytes      = 16 << 10
+)
+
+func (p *Port) serverOptions() []grpc.ServerOption {
+	options := []grpc.ServerOption{
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinimum, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(p.config.MessageBytes),
+		grpc.MaxSendMsgSize(p.config.MessageBytes),
+		grpc.MaxConcurrentStreams(256),
+		grpc.MaxHeaderListSize(headerBytes),
+		grpc.ConnectionTimeout(p.config.DialTimeout),
+		grpc.SharedWriteBuffer(true),
+		grpc.WaitForHandlers(true),
+	}
+	if p.config.TLS != nil {
+		config := p.config.TLS.Clone()
+		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+	}
+	return options
+}
+
+func (p *Port) clientOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is done by connect
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+		// gRPC waits max(back-off, minimum) for the handshake, so the back-off, which nothing here waits for, must not exceed it.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout, Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(p.config.MessageBytes), grpc.MaxCallSendMsgSize(p.config.MessageBytes)),
+		grpc.WithMaxHeaderListSize(headerBytes),
+		grpc.WithSharedWriteBuffer(true),
+		grpc.WithDisableRetry(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableHealthCheck(),
+		grpc.WithNoProxy(),
+		grpc.WithIdleTimeout(0),
+	}
+}

@@ -1,0 +1,49 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+// clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
+// breaks or stays silent proves nothing.
+func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (net.Conn, error) {
+	config = config.Clone()
+	config.NextProtos = []string{"h2"}
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		if ctx.Err() != nil || silence(err) {
+			return nil, fmt.Errorf("%w: %s: TLS handshake: %w", ErrSilent, addr, err)
+		}
+		return nil, fmt.Errorf("%w: %s: TLS handshake: %w", ErrForeign, addr, err)
+	}
+	if got := conn.ConnectionState().NegotiatedProtocol; got != "h2" {
+		return nil, fmt.Errorf("%w: %s: TLS without HTTP/2", ErrForeign, addr)
+	}
+	return conn, nil
+}
+
+// expiredAlert is the TLS alert by which a peer says that our certificate has expired.
+const expiredAlert tls.AlertError = 45
+
+// silence reports whether err is no proof that the other side is a stranger: the connection broke, or one of us let a certificate
+// expire. (An alert of crypto/tls has no exported type other than QUIC's, but the same text.)
+func silence(err error) bool {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return true
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && (op.Op != "remote error" || op.Err.Error() == expiredAlert.Error())
+}
