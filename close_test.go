@@ -148,3 +148,39 @@ func TestLeaveWithALockThatIsNotUnlocked(t *testing.T) {
 		unlock(t, next)
 	})
 }
+
+// TestLeaveEndsWaitingCalls: a call that waits when Leave begins must end, or it could be granted a lock that Leave then leaves behind.
+func TestLeaveEndsWaitingCalls(t *testing.T) {
+	for _, who := range []string{"leader", "follower"} {
+		t.Run(who, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 3)
+				leaver := f.leader()
+				if who == "follower" {
+					leaver = f.follower()
+				}
+				mine := f.lock(leaver, "k")
+				waiting := make(chan error, 1)
+				go func() {
+					_, err := f.nodes[leaver].Lock(context.Background(), "k")
+					waiting <- err
+				}()
+				time.Sleep(100 * time.Millisecond) // fake time
+				left := make(chan error, 1)
+				go func() { left <- f.nodes[leaver].Leave(context.Background()) }()
+				wantIs(t, <-waiting, ErrLeaving)
+				unlock(t, mine)
+				if err := <-left; err != nil {
+					t.Errorf("Leave: %v", err)
+				}
+				f.nodes[leaver] = nil
+				began := time.Now()
+				unlock(t, f.lock((leaver+1)%3, "k"))
+				if took := time.Since(began); took > failoverLimit {
+					t.Errorf("a lock that was unlocked before the node left was free only after %v", took)
+				}
+				f.nothingLeft()
+			})
+		})
+	}
+}

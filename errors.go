@@ -24,7 +24,7 @@ var (
 	ErrNotReady = errors.New("mortise: not ready to decide")
 
 	// ErrLeaving says that the node has begun to leave and takes no new requests.
-	ErrLeaving = errors.New("mortise: the node is leaving")
+	ErrLeaving = session.ErrLeaving
 
 	// ErrClosed says that the node is closed.
 	ErrClosed = session.ErrClosed

@@ -146,8 +146,8 @@ func (c *Client) Down(peer Peer) { c.post(clientInput{kind: inputDown, peer: pee
 // Leaving tells the group that this instance is about to leave, now and after every new attachment.
 func (c *Client) Leaving() { c.post(clientInput{kind: inputLeaving}) }
 
-// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a
-// *WaitError that is ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
+// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a *WaitError that is
+// ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
 // ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, and for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	if ctx.Err() != nil {
@@ -293,7 +293,7 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 		c.core.Rebind(now, in.bytes, in.targets)
 		c.rebound = append(c.rebound, in.waiter)
 	case inputLeaving:
-		c.core.Leaving()
+		c.core.Leaving(now)
 	case inputWait:
 		c.waiting = append(c.waiting, in.waiter)
 	case inputCloseSession:

@@ -182,7 +182,7 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.core.Leaving()
+	b.core.Leaving(b.now)
 	b.want("1: leaving")
 	b.want("")
 	b.core.Down(b.now, 1)

@@ -90,8 +90,9 @@
 // # Limits
 //
 // A client has at most 65,536 calls and unconfirmed releases under way, held locks not counted, and 8 MiB of keys in calls that wait;
-// more is ErrOverloaded before a number is given. At most 1 MiB of requests is sent ahead of its answers. A keeper takes 1,024 attachments, 64 unanswered Opens and
-// 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the renewals of one attachment it keeps the newest.
+// more is ErrOverloaded before a number is given. At most 1 MiB of requests is sent ahead of its answers. A keeper takes 1,024
+// attachments, 64 unanswered Opens and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
+// renewals of one attachment it keeps the newest.
 //
 // # Refused alternative
 //

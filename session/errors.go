@@ -27,6 +27,8 @@ var (
 	ErrInGrace = errors.New("mortise: the group is in its grace, nothing is granted yet")
 	// ErrNoLeader answers a try request when no leader has been found for two seconds.
 	ErrNoLeader = errors.New("mortise: no leader for two seconds")
+	// ErrLeaving says that the instance has begun to leave and takes no new requests.
+	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld is CloseSession's answer while locks are held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrRefused says that the group refused a request for a reason that has no error of its own; the text names it.

@@ -83,7 +83,7 @@ func (c *ClientCore) live(now clock.Time) []lockfsm.Range {
 
 func (c *ClientCore) writeRenewal(now clock.Time, f *frame) {
 	c.renewDue = false
-	c.renewAt = now.Add(c.lease.ttl / leaseRenewParts)
+	c.renewAt = now.Add(renewEvery(c.lease.ttl))
 	f.renewals = renewal{session: c.session, epoch: c.epoch, seq: c.renewals.next(now)}.append(f.renewals)
 }
 

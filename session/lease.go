@@ -10,9 +10,16 @@ import (
 // sent what was later acknowledged, so the network can only make the window shorter, never longer.
 const (
 	leaseMarginParts   = 50 // the deadline lies TTL/50 early: it pays for a clock that runs 1% slow here and one that runs 1% fast there
-	leaseRenewParts    = 3  // a renewal is sent every TTL/3
+	leaseRenewParts    = 3  // a renewal is sent every TTL/3, and at least every leaseRenewLongest
 	leaseShortestParts = 10 // a grant with less than TTL/10 left is not worth having
 )
+
+// leaseRenewLongest bounds the time between renewals of a long lease. They are also how a client notices a leader that was cut off
+// without its stream ending, and its waiting calls must not depend on the length of a lease.
+const leaseRenewLongest = 3 * time.Second
+
+// renewEvery returns the time between two renewals of a lease.
+func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 
 // LeaseState says how far a lease is from its end.
 type LeaseState uint8

@@ -42,6 +42,8 @@ func (c *ClientCore) Acquire(now clock.Time, r *Request) {
 	switch {
 	case c.closing || c.closed:
 		c.fail(r, ErrClosed)
+	case c.leaving:
+		c.fail(r, ErrLeaving)
 	case !plainKey(r.Key):
 		c.fail(r, ErrBadKey)
 	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:

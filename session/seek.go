@@ -247,5 +247,12 @@ func (c *ClientCore) finishClose() {
 	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
 }
 
-// Leaving marks the session's instance as leaving, at the group, now and on every later attachment.
-func (c *ClientCore) Leaving() { c.leaving = true }
+// Leaving marks the session's instance as leaving, at the group, now and on every later attachment. Calls that wait end with
+// ErrLeaving, and later ones get it: a lock that was granted to one of them now would be left behind.
+func (c *ClientCore) Leaving(now clock.Time) {
+	c.begin(now)
+	if !c.leaving {
+		c.leaving = true
+		c.failWaiting(false, ErrLeaving)
+	}
+}

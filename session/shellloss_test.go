@@ -77,6 +77,7 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 			t.Fatal(h.Err())
 		}
 		goOn := w.holdUp()
+		defer goOn()
 		leaping.leap.Advance(worldTTL)
 		if err := h.Err(); !errors.Is(err, ErrLost) {
 			t.Fatalf("first call after the pause: %v", err)
@@ -141,13 +142,19 @@ func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 		w.elect(1)
 		h := w.lock(100, "x")
 		goOn := w.holdUp()
-		result := make(chan error)
+		defer goOn()
+		result := make(chan error, 1)
 		go func() { result <- h.Release(context.Background()) }()
 		synctest.Wait()
 		leaping.leap.Advance(worldTTL)
 		goOn()
-		if err := <-result; !errors.Is(err, ErrLost) {
-			t.Errorf("release: %v", err)
+		select {
+		case err := <-result:
+			if !errors.Is(err, ErrLost) {
+				t.Errorf("release: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("release does not return")
 		}
 		if h.Err() == nil {
 			t.Error("held after Release")

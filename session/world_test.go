@@ -98,7 +98,7 @@ func (w *world) holdUp() (goOn func()) {
 	w.mu.Unlock()
 	w.clients[100].Leaving()
 	<-stopped
-	return func() { close(ends) }
+	return sync.OnceFunc(func() { close(ends) })
 }
 
 func (w *world) send(from, to Peer, renewals, commands []byte) error {
