@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/mortise-lock/mortise"
 )
@@ -86,7 +87,7 @@ func ExampleConfig() {
 		Bind:     ":7947",
 		Join:     []string{"orders-0.orders:7947", "orders-1.orders:7947", "orders-2.orders:7947"},
 		Founders: []string{"orders-0", "orders-1", "orders-2"}, // or Replicas: 3
-		Insecure: true,                                         // no encryption yet: only on a network that you trust
+		Secret:   os.Getenv("ORDERS_LOCK_SECRET"),              // openssl rand -hex 32, the same for all
 	}
 	fmt.Println(len(config.Join), "addresses")
 	// Output: 3 addresses

@@ -63,6 +63,10 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("mortise: start: %w", context.Cause(ctx))
 	}
+	source, err := config.credentials(env.wall, env.random)
+	if err != nil {
+		return nil, fmt.Errorf("mortise: %w", err)
+	}
 	listener, err := env.listen(config.Bind)
 	if err != nil {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
@@ -75,10 +79,14 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
 	})
-	n.port, err = transport.New(transport.Config{
+	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},
 		Listener: listener, Dial: env.dial, Handler: inbound{n}, Logger: n.logger,
-	})
+	}
+	if source != nil {
+		settings.TLS = source
+	}
+	n.port, err = transport.New(settings)
 	if err != nil {
 		n.client.Close()
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close())

@@ -26,7 +26,7 @@
 //	        |                            | Attached: what was named and is
 //	        |                            v not reported is finished
 //	        |                       +----------+
-//	        +---------------------- | attached | -- renew every TTL/3
+//	        +---------------------- | attached | -- renew every TTL/3,
 //	                                +----------+
 //
 // Open and Attach are themselves the question "do you lead?". A voter that does not lead redirects to who does, or to nobody, and

@@ -51,6 +51,26 @@ func TestLeaseArithmetic(t *testing.T) {
 	}
 }
 
+func TestRenewalsOfLongLeasesAreFrequent(t *testing.T) {
+	t.Parallel()
+	for ttl, want := range map[time.Duration]time.Duration{
+		time.Second: time.Second / 3, 6 * time.Second: 2 * time.Second, 10 * time.Second: 3 * time.Second, 10 * time.Minute: 3 * time.Second,
+	} {
+		if got := renewEvery(ttl); got != want {
+			t.Errorf("TTL %v is renewed every %v, want %v", ttl, got, want)
+		}
+	}
+	b := newClientBench(t)
+	b.core.patience = time.Second
+	b.core.askTTL, b.core.pipeline = 10*time.Minute, true
+	for range 20 {
+		b.core.unanswered(b.now)
+	}
+	if b.core.patience > 3*time.Second {
+		t.Errorf("a leader that others name is waited for %v", b.core.patience)
+	}
+}
+
 // The margin pays for two clocks that are 1% wrong in opposite directions: the holder's deadline lies before the keeper's expiry.
 func TestMarginCoversDrift(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ func (c *ClientCore) ask(now clock.Time, to Target, believed bool) {
 // unanswered gives a silent target up. One that others say leads may only be slow, so it gets more time when we come back.
 func (c *ClientCore) unanswered(now clock.Time) {
 	if c.pipeline || c.phase == Attached {
-		c.patience = min(2*c.patience, c.ttl()/leaseRenewParts)
+		c.patience = min(2*c.patience, renewEvery(c.ttl()))
 	}
 	c.move(now, Target{})
 }
@@ -134,7 +134,7 @@ func (c *ClientCore) tickAttached(now clock.Time) {
 // frame was lost, which must not happen, and which a new attachment repairs.
 func (c *ClientCore) deaf(now clock.Time) bool {
 	for e := c.sent.head; e != nil; e = e.next {
-		if e.open > 0 && now.Sub(e.asked) >= c.lease.ttl/leaseRenewParts {
+		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
 			return true
 		}
 	}

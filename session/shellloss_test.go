@@ -82,7 +82,11 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 		if err := h.Err(); !errors.Is(err, ErrLost) {
 			t.Fatalf("first call after the pause: %v", err)
 		}
-		<-h.Done()
+		select {
+		case <-h.Done():
+		default:
+			t.Fatal("lost, and Done is open")
+		}
 		leaping.leap.Advance(-worldTTL) // as if the goroutine had read the clock before the pause and published a renewal after it
 		goOn()
 		synctest.Wait()

@@ -59,71 +59,73 @@ func TestAsk(t *testing.T) {
 	})
 }
 
+// serve answers every connection to addr with f until the test ends.
+func (w *world) serve(addr string, f func(net.Conn)) {
+	ln, err := w.net.Listen(addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	var mu sync.Mutex
+	var open []net.Conn
+	conns.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, conn)
+			mu.Unlock()
+			conns.Go(func() { f(conn) })
+		}
+	})
+	w.t.Cleanup(func() {
+		ln.Close()
+		mu.Lock()
+		for _, conn := range open {
+			conn.Close()
+		}
+		mu.Unlock()
+		conns.Wait()
+	})
+}
+
+// serveGRPC runs a gRPC server with the service of peer, or with none.
+func (w *world) serveGRPC(addr string, peer wire.PeerServer) {
+	ln, err := w.net.Listen(addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	if peer != nil {
+		wire.RegisterPeerServer(server, peer)
+	}
+	go func() { _ = server.Serve(ln) }()
+	w.t.Cleanup(server.Stop)
+}
+
 // Each kind of "no" is told apart, since birth counts on it.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
 		w.node("foreign", 2, func(c *Config) { c.Identity.Cluster = "theirs" })
-		serve := func(addr string, f func(net.Conn)) {
-			ln, err := w.net.Listen(addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var conns sync.WaitGroup
-			var mu sync.Mutex
-			var open []net.Conn
-			conns.Go(func() {
-				for {
-					conn, err := ln.Accept()
-					if err != nil {
-						return
-					}
-					mu.Lock()
-					open = append(open, conn)
-					mu.Unlock()
-					conns.Go(func() { f(conn) })
-				}
-			})
-			t.Cleanup(func() {
-				ln.Close()
-				mu.Lock()
-				for _, conn := range open {
-					conn.Close()
-				}
-				mu.Unlock()
-				conns.Wait()
-			})
-		}
-		serve("silent:1", func(net.Conn) {})
-		serve("hangs-up:1", func(c net.Conn) { c.Close() })
-		serve("http:1", func(c net.Conn) {
+		w.serve("silent:1", func(net.Conn) {})
+		w.serve("hangs-up:1", func(c net.Conn) { c.Close() })
+		w.serve("http:1", func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 100))
 			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 			c.Close()
 		})
-		serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
-		ln, err := w.net.Listen("grpc:1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other := grpc.NewServer()
-		go func() { _ = other.Serve(ln) }()
-		defer other.Stop()
-		newer, err := w.net.Listen("newer:1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		tomorrow := grpc.NewServer()
-		wire.RegisterPeerServer(tomorrow, nextVersion{})
-		go func() { _ = tomorrow.Serve(newer) }()
-		defer tomorrow.Stop()
-
+		w.serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
+		w.serveGRPC("grpc:1", nil)
+		w.serveGRPC("newer:1", nextVersion{})
 		cases := []struct {
 			addr string
 			want error
 		}{
-			{"nobody:1", ErrRefused}, {"foreign:1", ErrForeign}, {"silent:1", ErrSilent}, {"hangs-up:1", ErrSilent}, {"http:1", ErrForeign},
-			{"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion},
+			{"nobody:1", ErrRefused}, {"foreign:1", ErrForeign}, {"silent:1", ErrSilent}, {"hangs-up:1", ErrSilent},
+			{"http:1", ErrForeign}, {"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion},
 		}
 		kinds := []error{ErrRefused, ErrForeign, ErrSilent, ErrVersion, ErrOther, ErrClosed}
 		for _, c := range cases {
@@ -160,15 +162,8 @@ func (nextVersion) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
 func TestAskOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		ln, err := w.net.Listen("careless:1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		careless := grpc.NewServer()
-		wire.RegisterPeerServer(careless, anyone{})
-		go func() { _ = careless.Serve(ln) }()
-		defer careless.Stop()
-		_, err = a.Ask(t.Context(), "careless:1", 6, nil)
+		w.serveGRPC("careless:1", anyone{})
+		_, err := a.Ask(t.Context(), "careless:1", 6, nil)
 		if other, ok := errors.AsType[*OtherError](err); !ok || other.Answered != 5 {
 			t.Error(err)
 		}

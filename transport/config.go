@@ -15,7 +15,7 @@ type Config struct {
 	Identity Identity                                                 // who we are; Cluster and Instance are required
 	Listener net.Listener                                             // required; the Port owns and closes it
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // required; must honor ctx and say ECONNREFUSED where it was that
-	TLS      *tls.Config                                              // for both sides; nil: plain text
+	TLS      Security                                                 // for both sides; nil: plain text
 	Handler  Handler                                                  // required
 	Logger   *slog.Logger                                             // nil: no log
 
@@ -28,6 +28,14 @@ type Config struct {
 	Conns         int           // connections accepted at a time, 65,536
 	AskConns      int           // connections kept for questions and gossip at a time, 1,024
 	DialTimeout   time.Duration // for a connection and its handshakes, either side, 5 s
+}
+
+// Security makes the TLS configurations of the connections of a Port. Its methods are safe for concurrent use; what they return belongs
+// to the Port.
+type Security interface {
+	ServerTLS() *tls.Config   // once, for all that is accepted: what changes must be looked up in its callbacks
+	ClientTLS() *tls.Config   // for each dial
+	Explain(err error) string // what the failure of a handshake means and what to do, in a sentence
 }
 
 func or[T int | time.Duration](value, standard T) T {

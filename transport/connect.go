@@ -38,8 +38,9 @@ func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
 	if p.config.TLS != nil {
-		secured, err := clientTLS(ctx, raw, addr, p.config.TLS)
+		secured, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 		if err != nil {
+			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 			raw.Close()
 			return nil, err
 		}

@@ -365,3 +365,26 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 		}
 	})
 }
+
+// What was on its way to the old life must not reach the new one.
+func TestNewLifeHearsNothingOfTheOld(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "x")
+		synctest.Wait()
+		gate := make(chan struct{})
+		a.onFrame = func(Identity, Frame) { <-gate }
+		for _, text := range []string{"1", "2", "3"} {
+			b.send(a, text)
+			synctest.Wait()
+		}
+		again := a.identity
+		again.Instance = 100
+		a.Identify(again)
+		close(gate)
+		synctest.Wait()
+		if text, downs := commands(a.seen(), 2); text != "1" || downs != 1 {
+			t.Fatalf("got %q and %d downs, want only what had begun", text, downs)
+		}
+	})
+}

@@ -36,9 +36,9 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		grpc.WaitForHandlers(true),
 	}
 	if p.config.TLS != nil {
-		config := p.config.TLS.Clone()
+		config := p.config.TLS.ServerTLS()
 		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+		options = append(options, grpc.Creds(doorman{credentials.NewTLS(config), p}))
 	}
 	return options
 }

@@ -17,83 +17,87 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
+// ledger compares what goes into a queue with what comes out.
+type ledger struct {
+	t             *testing.T
+	config        Config
+	queue         *queue
+	pushed, taken [3]bytes.Buffer
+	ends          [3][]int // of pieces pushed
+	raftIn        []uint64
+	raftOut       []uint64
+}
+
+func (l *ledger) push(f Frame) {
+	dropped, err := l.queue.push(&f)
+	if err != nil || dropped > 0 {
+		return
+	}
+	for k, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
+		l.pushed[k].Write(b)
+		l.ends[k] = append(l.ends[k], l.pushed[k].Len())
+	}
+	for _, m := range f.Raft {
+		l.raftIn = append(l.raftIn, m.GetIndex())
+	}
+}
+
+// take takes one frame and reports whether there was one.
+func (l *ledger) take() bool {
+	f, _, dropped := l.queue.take()
+	if f == nil {
+		return false
+	}
+	if dropped > 0 || proto.Size(f) > l.config.MessageBytes {
+		l.t.Fatalf("a frame of %d bytes, %d messages dropped", proto.Size(f), dropped)
+	}
+	for i, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
+		l.taken[i].Write(b)
+		if end := l.taken[i].Len(); len(b) > 0 && !slices.Contains(l.ends[i], end) {
+			l.t.Fatalf("a piece of kind %d was cut at %d", i, end)
+		}
+	}
+	messages, refusal := unpack(f.Raft)
+	if refusal != nil {
+		l.t.Fatal(refusal)
+	}
+	for _, m := range messages {
+		l.raftOut = append(l.raftOut, m.GetIndex())
+	}
+	return true
+}
+
 // Whatever the sizes, pieces arrive whole, once and in order, and no frame is too large.
 func TestQueueKeepsPiecesWhole(t *testing.T) {
 	for seed := range uint64(10) {
-		rng := rand.New(rand.NewPCG(seed, 0))
-		c := (Config{MessageBytes: 2 << 20}).withDefaults()
-		q := newQueue(&c)
-		var pushed, taken [3]bytes.Buffer
-		var ends [3][]int // of pieces
-		var raftIn, raftOut []uint64
-		frames := 0
-		take := func() bool {
-			f, _, dropped := q.take()
-			if f == nil {
-				return false
-			}
-			frames++
-			if dropped > 0 || proto.Size(f) > c.MessageBytes {
-				t.Fatalf("seed %d: a frame of %d bytes, %d messages dropped", seed, proto.Size(f), dropped)
-			}
-			for i, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
-				taken[i].Write(b)
-				if end := taken[i].Len(); len(b) > 0 && !slices.Contains(ends[i], end) {
-					t.Fatalf("seed %d: a piece was cut at %d", seed, end)
-				}
-			}
-			messages, refusal := unpack(f.Raft)
-			if refusal != nil {
-				t.Fatal(refusal)
-			}
-			for _, m := range messages {
-				raftOut = append(raftOut, m.GetIndex())
-			}
-			return true
-		}
-		for i := range uint64(100) {
-			var f Frame
-			size := func() []byte {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 0))
+			l := &ledger{t: t, config: (Config{MessageBytes: 2 << 20}).withDefaults()}
+			l.queue = newQueue(&l.config)
+			for i := range uint64(100) {
 				b := make([]byte, min(rng.IntN(1<<rng.IntN(22)), 2<<20-slackBytes))
 				for j := range b {
 					b[j] = byte(i + uint64(j))
 				}
-				return b
-			}
-			switch rng.IntN(4) {
-			case 0:
-				f.Renewals = size()
-			case 1:
-				f.Commands = size()
-			case 2:
-				f.Replies = size()
-			case 3:
-				f.Raft = []*raftpb.Message{{Index: &i, Entries: []*raftpb.Entry{{Data: size()[:0]}, {Data: size()}}}}
-			}
-			dropped, err := q.push(&f)
-			if err == nil && dropped == 0 {
-				for k, b := range [3][]byte{f.Renewals, f.Commands, f.Replies} {
-					pushed[k].Write(b)
-					ends[k] = append(ends[k], pushed[k].Len())
-				}
-				if len(f.Raft) > 0 {
-					raftIn = append(raftIn, i)
+				l.push([]Frame{
+					{Renewals: b}, {Commands: b}, {Replies: b},
+					{Raft: []*raftpb.Message{{Index: &i, Entries: []*raftpb.Entry{{Data: b[:0]}, {Data: b}}}}},
+				}[rng.IntN(4)])
+				if rng.IntN(20) == 0 {
+					l.take()
 				}
 			}
-			if rng.IntN(20) == 0 {
-				take()
+			for l.take() {
 			}
-		}
-		for take() {
-		}
-		for i := range pushed {
-			if !bytes.Equal(pushed[i].Bytes(), taken[i].Bytes()) {
-				t.Fatalf("seed %d: kind %d differs", seed, i)
+			for i := range l.pushed {
+				if !bytes.Equal(l.pushed[i].Bytes(), l.taken[i].Bytes()) {
+					t.Fatalf("kind %d differs", i)
+				}
 			}
-		}
-		if !slices.Equal(raftIn, raftOut) || q.bytes != 0 || q.raftBytes != 0 {
-			t.Fatalf("seed %d: raft %v, want %v; %d and %d bytes are left", seed, raftOut, raftIn, q.bytes, q.raftBytes)
-		}
+			if !slices.Equal(l.raftIn, l.raftOut) || l.queue.bytes != 0 || l.queue.raftBytes != 0 {
+				t.Fatalf("raft %v, want %v; %d and %d bytes are left", l.raftOut, l.raftIn, l.queue.bytes, l.queue.raftBytes)
+			}
+		})
 	}
 }
 

@@ -9,12 +9,33 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"google.golang.org/grpc/credentials"
 )
+
+// doorman is gRPC's TLS for accepted connections, which also says why somebody was not let in: gRPC itself would keep it to itself.
+type doorman struct {
+	credentials.TransportCredentials
+	port *Port
+}
+
+// ServerHandshake is TransportCredentials'.
+func (d doorman) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := d.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		d.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", d.port.config.TLS.Explain(err))
+	}
+	return conn, info, err
+}
+
+// Clone is TransportCredentials'.
+func (d doorman) Clone() credentials.TransportCredentials {
+	return doorman{d.TransportCredentials.Clone(), d.port}
+}
 
 // clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
 // breaks or stays silent proves nothing.
 func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (net.Conn, error) {
-	config = config.Clone()
 	config.NextProtos = []string{"h2"}
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(addr)

@@ -16,6 +16,13 @@ import (
 	"time"
 )
 
+// static is one configuration for both sides.
+type static struct{ config *tls.Config }
+
+func (s static) ServerTLS() *tls.Config   { return s.config.Clone() }
+func (s static) ClientTLS() *tls.Config   { return s.config.Clone() }
+func (s static) Explain(err error) string { return err.Error() }
+
 // authority makes TLS configurations that accept each other.
 type authority struct {
 	t    *testing.T
@@ -54,7 +61,7 @@ func (a *authority) use(c *Config) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	c.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	c.TLS = static{&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: a.pool, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}}
 }
 
 func TestTLS(t *testing.T) {
@@ -86,12 +93,12 @@ func TestTLS(t *testing.T) {
 		ask("our certificate", c, a, ErrForeign)
 		ask("TLS to plain text", a, d, ErrForeign)
 		ask("plain text to TLS", d, a, ErrSilent) // it hangs up without a word, which proves nothing
-		ca := a.config.TLS.Clone()
-		ca.RootCAs = theirs.pool
+		ca := static{a.config.TLS.ClientTLS()}
+		ca.config.RootCAs = theirs.pool
 		e := w.node("e", 5, func(c *Config) { c.TLS = ca })
 		ask("our certificate, but we refuse theirs", e, b, ErrForeign)
 		f := w.node("f", 6, func(c *Config) {
-			c.TLS = &tls.Config{RootCAs: ours.pool, MinVersion: tls.VersionTLS13}
+			c.TLS = static{&tls.Config{RootCAs: ours.pool, MinVersion: tls.VersionTLS13}}
 		})
 		ask("no certificate of our own", f, a, ErrForeign)
 		a.seen()

@@ -44,3 +44,6 @@ func harden(config *tls.Config) *tls.Config {
 	config.ClientSessionCache = nil
 	return config
 }
+
+// Explain is [Explain].
+func (s *Source) Explain(err error) string { return Explain(err) }

@@ -1,0 +1,160 @@
+package mortise
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	secretA = "a secret that is long enough"
+	secretB = "another one that is as long too"
+)
+
+func withSecret(secret string, old ...string) func(*Config) {
+	return func(c *Config) { c.Insecure, c.Secret, c.OldSecrets = false, secret, old }
+}
+
+func TestOneSecretIsEnough(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, withSecret(secretA))
+		for i := range 3 {
+			unlock(t, f.lock(i, "k"))
+		}
+		if n := len(f.nodes[0].Status().Members); n != 3 {
+			t.Errorf("gossip sees %d members, want 3", n)
+		}
+		f.crash(f.leader())
+		unlock(t, f.lock(f.leader(), "k"))
+		f.nothingLeft()
+	})
+}
+
+// lines collects log lines.
+type lines struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// matching returns the lines that contain part.
+func (l *lines) matching(part string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []string
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, part) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestStrangersStayOutside: whoever has another secret, no secret, or speaks plain text is refused, with one clear line on each side, and
+// the group does not suffer.
+func TestStrangersStayOutside(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+	}{
+		{"wrong secret", withSecret(secretB)},
+		{"plain text", func(*Config) {}},
+		{"another cluster", func(c *Config) { withSecret(secretA)(c); c.Cluster = "other" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var ours, theirs lines
+				f := startFleet(t, 3, withSecret(secretA), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
+				mine := f.lock(0, "k")
+				stranger := f.config(3, 3)
+				c.change(&stranger)
+				stranger.Logger = slog.New(slog.NewTextHandler(&theirs, nil))
+				f.start(3, stranger)
+				time.Sleep(time.Minute) // fake time
+				if err := mine.Err(); err != nil {
+					t.Errorf("a stranger cost a lock: %v", err)
+				}
+				s := f.nodes[3].Status()
+				if s.Group != "" || len(s.Members) > 1 {
+					t.Errorf("the stranger has come in:\n%v", s)
+				}
+				if n := len(f.nodes[0].Status().Members); n != 3 {
+					t.Errorf("gossip sees %d members, want 3", n)
+				}
+				// One line per kind and ten seconds, on each of three nodes. A TLS port that hears plain text hangs up without a word, so
+				// all that the stranger can say then is whom it waits for.
+				if n := len(ours.matching("level=WARN")); n == 0 || n > 60 {
+					t.Errorf("the group logged %d warnings in a minute:\n%s", n, ours.text.String())
+				}
+				if n := len(theirs.matching("level=")); n == 0 || n > 60 || s.Waiting == "" {
+					t.Errorf("the stranger waits for %q and logged %d lines in a minute:\n%s", s.Waiting, n, theirs.text.String())
+				}
+				t.Logf("the stranger says: %s\nits log: %v", s.Waiting, first(theirs.matching("level=WARN")))
+				unlock(t, mine)
+			})
+		})
+	}
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// TestSecretIsReplacedByRollingDeploys goes through the three steps that Config.OldSecrets describes, one instance at a time. The group
+// keeps a leader and a lock is held throughout by an instance that is restarted last.
+func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, withSecret(secretA))
+		// Voters are not replaced yet, so a fourth instance goes through the steps; the three voters are told apart by it alone.
+		for step, change := range []func(*Config){withSecret(secretA), withSecret(secretA, secretB), withSecret(secretB, secretA)} {
+			c := f.config(3, 3)
+			change(&c)
+			f.start(3, c)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			l, err := f.nodes[3].Lock(ctx, fmt.Sprintf("step %d", step))
+			cancel()
+			switch {
+			case step < 2 && err != nil:
+				t.Fatalf("step %d: %v", step, err)
+			case step < 2:
+				unlock(t, l)
+			case !errors.Is(err, context.DeadlineExceeded):
+				t.Errorf("an instance two steps ahead of the voters was let in: %v", err)
+			}
+			f.close(3)
+		}
+	})
+}
+
+func TestSecurityMistakesNameTheField(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{Secret: "short"}, "Config.Secret: 5 bytes are too few"},
+		{Config{Secret: secretA, Insecure: true}, "not several"},
+		{Config{OldSecrets: []string{secretA}}, "Config.OldSecrets: is set without Secret"},
+		{Config{Secret: secretA, OldSecrets: []string{"x"}}, "Config.OldSecrets[0]"},
+		{Config{TLSFiles: TLSFiles{Cert: "nowhere.pem", Key: "nowhere.pem", CA: "nowhere.pem"}}, "nowhere.pem"},
+	} {
+		if _, err := Start(t.Context(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want an error that says %q", err, c.want)
+		} else if strings.Contains(err.Error(), secretA) {
+			t.Errorf("the error shows the secret: %v", err)
+		}
+	}
+}
