@@ -57,8 +57,14 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n.client.Rebind(n.record(), targets(voters))
 }
 
-// Voters tells the client whom to ask.
-func (l life) Voters(voters []cluster.Voter) { l.node().client.SetTargets(targets(voters)) }
+// Voters tells the client whom to ask, and the keeper where the leader is.
+func (l life) Voters(voters []cluster.Voter) {
+	n := l.node()
+	n.client.SetTargets(targets(voters))
+	if r := n.replica.Load(); r != nil {
+		r.tellKeeper()
+	}
+}
 
 // Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when the new one begins. The locks end
 // first, so that nobody believes in one while its group is forgotten.

@@ -38,6 +38,7 @@ type replica struct {
 	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
 
 	role     atomic.Pointer[raftlog.Role]
+	telling  sync.Mutex  // makes reading role and telling it to the keeper one step; never held across a wait
 	allBound atomic.Bool // everybody on the charter's list is bound
 	born     atomic.Bool
 	counts   atomic.Pointer[lockfsm.Counts]
@@ -114,8 +115,17 @@ func (r *replica) proposeBorn() {
 // Role implements raftlog.Applier.
 func (r *replica) Role(role raftlog.Role) {
 	r.role.Store(&role)
-	r.keeper.Role(session.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
+	r.tellKeeper()
 	r.node.leaderKnown(role.Leader != 0)
+}
+
+// tellKeeper tells the keeper the present role. It is told again when the address book has changed, since the leader's instance or
+// address may not have been known before; in order, so that an older role never follows a newer one.
+func (r *replica) tellKeeper() {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	role := r.role.Load()
+	r.keeper.Role(session.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
 }
 
 // Apply implements raftlog.Applier.

@@ -27,7 +27,7 @@
 //	        |                            v not reported is finished
 //	        |                       +----------+
 //	        +---------------------- | attached | -- renew every TTL/3,
-//	                                +----------+
+//	                                +----------+    at least every 3 s
 //
 // Open and Attach are themselves the question "do you lead?". A voter that does not lead redirects to who does, or to nobody, and
 // remembers the asker: as soon as a leader is known, he is told. Each attachment has an epoch of its own; what is said of another is
