@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mortise-lock/mortise/session"
 )
 
 // leaveTime bounds Leave where its context does not.
@@ -15,6 +17,9 @@ const leaveTime = 10 * time.Second
 // closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose code may still run is left to expire.
 // It returns nil if nothing was held at the end. A voter that leaves counts as crashed: the group goes on with those that remain.
 func (n *Node) Leave(ctx context.Context) error {
+	if n.Err() != nil {
+		return n.Close() // it has ended already
+	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, leaveTime)
@@ -29,10 +34,14 @@ func (n *Node) Leave(ctx context.Context) error {
 		}
 	}
 	if held == nil {
-		if err := n.client.CloseSession(ctx); err != nil {
+		switch err := n.client.CloseSession(ctx); {
+		case errors.Is(err, session.ErrStillHeld):
+			held = err
+		case err != nil:
 			n.logger.Info("the session was not closed and runs out by itself", "why", err)
 		}
-	} else {
+	}
+	if held != nil {
 		held = fmt.Errorf("mortise: left with locks that were not unlocked; they expire with the session: %w", held)
 	}
 	if c := n.cluster(); c != nil {
@@ -45,11 +54,20 @@ func (n *Node) Leave(ctx context.Context) error {
 // held expire, and until then nobody else is granted them; use Leave for an end in good order. It is bounded, and may be called in
 // every state and again.
 func (n *Node) Close() error {
-	var err error
-	n.closeOnce.Do(func() {
-		closed := ErrClosed
-		n.failed.CompareAndSwap(nil, &closed)
-		n.leaveOnce.Do(func() { close(n.leaving) })
+	closed := ErrClosed
+	n.failed.CompareAndSwap(nil, &closed)
+	n.leaveOnce.Do(func() { close(n.leaving) })
+	err := n.shut()
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	n.goroutines.Wait()
+	return err
+}
+
+// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first.
+func (n *Node) shut() (err error) {
+	n.shutOnce.Do(func() {
 		n.client.Close()
 		if c := n.cluster(); c != nil {
 			err = c.Close()
@@ -58,10 +76,6 @@ func (n *Node) Close() error {
 			r.stop()
 		}
 		err = errors.Join(err, n.port.Close())
-		n.mu.Lock()
-		n.closed = true
-		n.mu.Unlock()
 	})
-	n.goroutines.Wait()
 	return err
 }

@@ -23,8 +23,8 @@ func (l life) node() *Node {
 // Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it waits for Born.
 func (l life) Bound(c birth.Charter, raft uint64) {
 	n := l.node()
-	n.identify(c.Group, raft)
 	if raft == 0 {
+		n.bind(nil, c.Group)
 		return
 	}
 	r, err := newReplica(n, c, raft)
@@ -32,7 +32,7 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 		n.fail(fmt.Errorf("mortise: found group %016x: %w", c.Group, err))
 		return
 	}
-	n.replica.Store(r)
+	n.bind(r, c.Group)
 	if len(c.Voters) == 1 {
 		r.log.Campaign() // nobody else can: no need to wait for an election timeout
 	}
@@ -49,11 +49,7 @@ func (l life) AllBound(uint64) {
 // Member opens the session.
 func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
-	if r := n.replica.Load(); r != nil && r.group == group {
-		n.identify(group, r.id)
-	} else {
-		n.identify(group, 0)
-	}
+	n.bind(n.replica.Load(), group)
 	n.client.Rebind(n.record(), targets(voters))
 }
 
@@ -72,39 +68,59 @@ func (l life) Restart(instance uint64, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
 	n.client.Rebind(nil, nil)
-	if r := n.replica.Swap(nil); r != nil {
+	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}
+	n.binding.Lock()
 	n.instance.Store(instance)
-	n.identify(0, 0)
+	n.binding.Unlock()
+	n.bind(nil, 0)
 }
 
-// identify says on all streams who this instance is now.
-func (n *Node) identify(group, raft uint64) {
-	n.port.Identify(transport.Identity{
-		Cluster: n.config.Cluster, Instance: transport.Instance(n.instance.Load()), Group: group, Raft: raft, Addr: n.address,
-	})
+// bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
+// the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left.
+func (n *Node) bind(r *replica, group uint64) {
+	n.binding.Lock()
+	defer n.binding.Unlock()
+	if r != nil && r.retired {
+		r = nil
+	}
+	n.replica.Store(r)
+	n.identify(r, group)
+}
+
+// identify tells the port who this instance is; the caller holds binding.
+func (n *Node) identify(r *replica, group uint64) {
+	id := transport.Identity{Cluster: n.config.Cluster, Instance: transport.Instance(n.instance.Load()), Group: group, Addr: n.address}
+	if r != nil {
+		id.Raft = r.id
+	}
+	n.port.Identify(id)
 }
 
 // retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
 // trusted. Otherwise the instance goes on as a member that does not vote.
 func (n *Node) retire(r *replica, err error) {
 	r.stop()
-	if !n.replica.CompareAndSwap(r, nil) {
-		return // the old life ended meanwhile
+	n.binding.Lock()
+	r.retired = true
+	mine := n.replica.CompareAndSwap(r, nil)
+	if mine {
+		n.identify(nil, r.group)
 	}
-	if errors.Is(err, raftlog.ErrBroken) {
+	n.binding.Unlock()
+	switch {
+	case errors.Is(err, raftlog.ErrBroken):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
-		return
+	case mine:
+		n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
 	}
-	n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
-	n.identify(r.group, 0)
 }
 
-// fail ends the node's locks for good. The process goes on; Err says why.
+// fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it. The process goes on; Err says why.
 func (n *Node) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)
-		n.spawn(n.client.Close)
+		n.spawn(func() { _ = n.shut() })
 	}
 }

@@ -43,7 +43,9 @@ type Node struct {
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave
 	leaveOnce sync.Once
-	closeOnce sync.Once
+	shutOnce  sync.Once
+
+	binding sync.Mutex // makes a change of replica or instance and saying so one step; never held across a wait
 
 	mu         sync.Mutex // guards closed, and the counting up of goroutines
 	closed     bool

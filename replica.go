@@ -37,6 +37,7 @@ type replica struct {
 	machine *lockfsm.Machine // owned by the log's owner goroutine
 	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
 
+	retired  bool // guarded by the node's binding
 	role     atomic.Pointer[raftlog.Role]
 	telling  sync.Mutex  // makes reading role and telling it to the keeper one step; never held across a wait
 	allBound atomic.Bool // everybody on the charter's list is bound
@@ -181,8 +182,10 @@ func (r *replica) TurnEnd() {
 	r.counts.Store(&counts)
 }
 
-// Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter.
+// Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
+// at once to look for another leader.
 func (r *replica) Retired(err error) {
+	r.keeper.Role(session.Role{Term: r.role.Load().Term + 1})
 	r.node.spawn(func() { r.node.retire(r, err) })
 }
 

@@ -33,6 +33,8 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
 		}
+	} else if len(f.Renewals)+len(f.Commands) > 0 {
+		_ = in.n.reply(session.Peer(from.Instance), session.NoVoter()) // lost: the client turns to another after a while
 	}
 	if len(f.Replies) > 0 {
 		in.n.client.Receive(session.Peer(from.Instance), f.Replies)

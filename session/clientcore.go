@@ -59,7 +59,8 @@ type ClientCore struct {
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals
-	renewAt   clock.Time
+	renewedAt clock.Time // when the last renewal was sent
+	heardAt   clock.Time // when the leader was last heard, or the first of the commands that it has not answered was sent
 	renewDue  bool
 
 	unsent   entryList
@@ -180,7 +181,7 @@ func (c *ClientCore) Next() clock.Time {
 	case Opening, Attaching:
 		consider(c.answerBy)
 	case Attached:
-		consider(c.renewAt)
+		consider(c.renewAt())
 		if oldest, ok := c.renewals.oldest(); ok {
 			consider(oldest.Add(c.patience))
 		}

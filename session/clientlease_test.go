@@ -176,7 +176,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	b.reply(1, b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
-	b.core.renewAt = b.now.Add(time.Hour) // this test is about the grant alone
+	b.core.renewedAt, b.core.heardAt = b.now, b.now // this test is about the grant alone
 	b.reply(1, b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()
@@ -185,7 +185,7 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	}
 	third := b.acquire("z", false)
 	b.want("") // nothing is asked while a grant would be useless
-	b.core.renewAt = b.now
+	b.core.renewedAt = b.now.Add(-time.Hour)
 	b.want("1: renew 1")
 	b.reply(1, b.renewed(), b.freed(1))
 	b.want("1: acquire 3 x, acquire 4 z")

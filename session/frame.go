@@ -83,7 +83,7 @@ func (c *ClientCore) live(now clock.Time) []lockfsm.Range {
 
 func (c *ClientCore) writeRenewal(now clock.Time, f *frame) {
 	c.renewDue = false
-	c.renewAt = now.Add(renewEvery(c.lease.ttl))
+	c.renewedAt = now
 	f.renewals = renewal{session: c.session, epoch: c.epoch, seq: c.renewals.next(now)}.append(f.renewals)
 }
 
@@ -145,6 +145,9 @@ func (c *ClientCore) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Co
 	size := len(f.commands) - before
 	e.asked = now
 	e.open += size
+	if c.open == 0 {
+		c.heardAt = now
+	}
 	c.open += size
 }
 

@@ -248,11 +248,10 @@ func (k *KeeperCore) remember(id Peer) {
 	k.askers = append(k.askers, id)
 }
 
-// tellAskers tells everybody who has asked in vain who leads now.
+// tellAskers tells everybody who has asked in vain who leads now. They stay remembered until their stream ends: the next leader may
+// fall silent too, and then nobody else would tell them.
 func (k *KeeperCore) tellAskers() {
 	for _, id := range k.askers {
-		delete(k.asking, id)
 		k.redirect(k.peer(id))
 	}
-	k.askers = nil
 }

@@ -91,9 +91,14 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 	}
 	b.want(1, "redirect 6 3")
 	b.want(2, "redirect 6 3")
-	if s := b.core.Status(); s.Attachments+s.Sessions+s.Renewals+s.Opens+s.Peers+s.Askers != 0 {
-		t.Errorf("left behind: %+v", s)
+	if s := b.core.Status(); s.Attachments+s.Sessions+s.Renewals+s.Opens+s.Peers != 0 || s.Askers != 2 {
+		t.Errorf("left behind: %+v; want nothing but the two who are told of the next leader too", s)
 	}
+	b.core.Role(b.now, Role{Term: 7})
+	b.core.Role(b.now, Role{Term: 7, Leader: Target{4, "four"}})
+	b.turn()
+	b.want(1, "redirect 7 4")
+	b.want(2, "redirect 7 4")
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Open, Code: lockfsm.Done, Session: 3}})
 	b.turn()
 	if b.core.Status().Sessions != 0 {

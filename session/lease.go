@@ -18,6 +18,9 @@ const (
 // without its stream ending, and its waiting calls must not depend on the length of a lease.
 const leaseRenewLongest = 3 * time.Second
 
+// renewWaiting bounds it further while calls wait for a lock: the grant would come from the next leader.
+const renewWaiting = time.Second
+
 // renewEvery returns the time between two renewals of a lease.
 func renewEvery(ttl time.Duration) time.Duration { return min(ttl/leaseRenewParts, leaseRenewLongest) }
 

@@ -40,6 +40,7 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 	if !c.linked() || from != c.target.Peer || r.session != c.session || r.epoch != c.epoch {
 		return
 	}
+	c.heardAt = now
 	switch r.kind {
 	case replyAttached:
 		c.attached(now, r)

@@ -50,6 +50,9 @@ const (
 	endRefused endReason = 4
 )
 
+// NoVoter returns what an instance answers that has no keeper, so that who asks it turns to another at once: that it knows no leader.
+func NoVoter() []byte { return (&reply{kind: replyRedirect}).append(nil) }
+
 // reply is one record of the keeper, decoded. Each kind uses the fields that its comment names.
 type reply struct {
 	kind    replyKind

@@ -120,7 +120,7 @@ func (c *ClientCore) tickAttached(now clock.Time) {
 		c.unanswered(now)
 		return
 	}
-	if now.Before(c.renewAt) {
+	if now.Before(c.renewAt()) {
 		return
 	}
 	if c.deaf(now) {
@@ -128,6 +128,20 @@ func (c *ClientCore) tickAttached(now clock.Time) {
 		return
 	}
 	c.renewDue = true
+}
+
+// renewAt returns when the next renewal is due. Apart from the lease, a renewal is how a leader is noticed that has fallen silent without
+// its stream ending: so one comes every second while calls wait, and soon after a command that is not answered.
+func (c *ClientCore) renewAt() clock.Time {
+	every := renewEvery(c.lease.ttl)
+	if c.waiting > 0 {
+		every = min(every, renewWaiting)
+	}
+	at := c.renewedAt.Add(every)
+	if _, flying := c.renewals.oldest(); !flying && c.open > 0 {
+		at = min(at, max(c.renewedAt, c.heardAt).Add(c.patience))
+	}
+	return at
 }
 
 // deaf reports whether a command has been without an answer for as long as a whole round of renewal, while renewals were answered: a
