@@ -53,6 +53,11 @@ type Config struct {
 	// Default: "".
 	Zone string
 
+	// Dir is a directory in which this instance keeps its part of the replicated state, for services that want to survive the loss of
+	// a majority of the voters without a pause: every voter writes each change there before it counts. One directory per instance,
+	// on a disk of its own machine. Default: "", memory; then a voter that restarts comes back as a plain member.
+	Dir string
+
 	// SessionTTL is how long the locks of an instance outlive its last sign of life. 1 s to 10 min. Default: 10 s. A value above
 	// the group's own is shortened to it, with a warning.
 	SessionTTL time.Duration
@@ -141,6 +146,7 @@ func (c Config) validate() error {
 	wrong.checkText("Name", c.Name, 1, 128)
 	wrong.checkText("Cluster", c.Cluster, 1, 128)
 	wrong.checkText("Zone", c.Zone, 0, 64)
+	wrong.checkText("Dir", c.Dir, 0, 4096)
 	wrong.checkBind(c)
 	wrong.checkSecurity(c)
 	if c.Advertise != "" {

@@ -75,7 +75,7 @@ func (n *Node) shut() (err error) {
 		if r := n.replica.Swap(nil); r != nil {
 			r.stop()
 		}
-		err = errors.Join(err, n.port.Close())
+		err = errors.Join(err, n.port.Close(), n.closeDir())
 	})
 	return err
 }

@@ -28,6 +28,11 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 		return
 	}
 	r, err := newReplica(n, c, raft)
+	if err != nil && n.dir != nil {
+		n.logger.Error("the log of this voter cannot be used: this instance does not vote; it goes on as a member", "dir", n.config.Dir, "why", err)
+		n.bind(nil, c.Group)
+		return
+	}
 	if err != nil {
 		n.fail(fmt.Errorf("mortise: found group %016x: %w", c.Group, err))
 		return
@@ -71,6 +76,7 @@ func (l life) Restart(instance uint64, reason error) {
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}
+	n.dropLog()
 	n.binding.Lock()
 	n.instance.Store(instance)
 	n.binding.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -30,8 +32,10 @@ type Node struct {
 	config  Config
 	env     env
 	logger  *slog.Logger
-	address string // advertised
+	address string   // advertised
+	records *records // nil: memory
 
+	dir     *raftlog.Dir // nil: memory
 	port    *transport.Port
 	client  *session.Client
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
@@ -74,10 +78,9 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
 	}
 	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{})}
-	if n.address, err = advertised(config, listener.Addr()); err != nil {
-		return nil, errors.Join(err, listener.Close())
+	if err := n.prepare(listener.Addr()); err != nil {
+		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
-	n.instance.Store(n.newInstance())
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
 	})
@@ -91,12 +94,43 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	n.port, err = transport.New(settings)
 	if err != nil {
 		n.client.Close()
-		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir())
 	}
 	if err := n.startCluster(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
 	return n, nil
+}
+
+// prepare finds out who this instance is: its address, its directory, and the ID that it has to have because of what is in there.
+func (n *Node) prepare(listening net.Addr) (err error) {
+	if n.address, err = advertised(n.config, listening); err != nil {
+		return err
+	}
+	if n.dir, err = openDir(n.config); err != nil {
+		return fmt.Errorf("mortise: %w", err)
+	}
+	instance := n.newInstance()
+	if n.dir != nil {
+		n.records = &records{dir: n.dir}
+		stored, err := cluster.StoredInstance(n.records)
+		if err != nil {
+			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
+		}
+		if stored != 0 {
+			instance = stored
+		}
+	}
+	n.instance.Store(instance)
+	return nil
+}
+
+// closeDir closes the directory, if there is one.
+func (n *Node) closeDir() error {
+	if n.dir == nil {
+		return nil
+	}
+	return n.dir.Close()
 }
 
 func (n *Node) startCluster() error {
@@ -106,14 +140,18 @@ func (n *Node) startCluster() error {
 	if solo {
 		grace = 0 // a closed group: nobody else can have been granted anything
 	}
-	c, err := cluster.Start(cluster.Config{
+	config := cluster.Config{
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Instance: n.instance.Load(), Join: n.config.Join,
 		Settings: birth.Settings{
 			Replicas: n.config.Replicas, Founders: n.config.Founders, Voters: n.config.Voters, SessionTTL: n.config.SessionTTL, Grace: grace, Solo: solo,
 		},
 		Rules: lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
-	})
+	}
+	if n.records != nil {
+		config.Records = n.records
+	}
+	c, err := cluster.Start(config)
 	if err != nil {
 		return err
 	}

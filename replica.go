@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -58,9 +59,18 @@ func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	for _, v := range c.Voters {
 		voters = append(voters, v.Raft)
 	}
-	store := raftlog.NewMemoryStore()
-	if err := raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil)); err != nil {
+	store, fresh, err := n.store(c.Group, id)
+	if err != nil {
 		return nil, err
+	}
+	switch {
+	case fresh && n.cluster().Status().Phase == cluster.PhaseMember:
+		err = errors.New("the log is not there, although this voter has promised something before: empty the directory, the instance then joins as a new one")
+	case fresh:
+		err = raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil))
+	}
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	r := &replica{node: n, group: c.Group, id: id, machine: machine, started: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -77,7 +87,7 @@ func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	if err != nil {
 		r.keeper.Close()
 		r.cancel()
-		return nil, err
+		return nil, errors.Join(err, store.Close())
 	}
 	r.log = log
 	close(r.started)

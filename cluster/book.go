@@ -12,7 +12,8 @@ type Voter = birth.Voter
 
 // book is the address book: raft ID → (instance, address, life). Who is in it is decided by the configuration of the group alone; where
 // they are is learned from charters, answers and gossip, and the highest life number wins. Nobody is dropped because gossip says that
-// he is dead: a voter that cannot be reached for an hour still votes. The owner goroutine owns it.
+// he is dead: a voter that cannot be reached for an hour still votes. The owner goroutine owns
+// it; with Records, birth's State carries it into the record "book".
 type book struct {
 	entries []entry // by raft ID
 }

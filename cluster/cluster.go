@@ -25,7 +25,8 @@ type Cluster struct {
 	own owner // touched by the owner goroutine only
 }
 
-// Start starts to look for the others, and to found a group with them or to join theirs. It does not wait for either.
+// Start starts to look for the others, and to found a group with them or to join theirs, or to go on in the one that Records holds. It
+// waits for none of that, only for Records. An error of the directory wraps ErrDirectory or ErrUnsaved.
 func Start(cfg Config) (*Cluster, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -33,7 +34,10 @@ func Start(cfg Config) (*Cluster, error) {
 	}
 	c := &Cluster{cfg: cfg, in: newInbox(), done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.own = newOwner(&c.cfg)
+	if err := c.begin(); err != nil {
+		c.cancel()
+		return nil, err
+	}
 	if !cfg.Settings.Solo {
 		g, err := startGossip(&c.cfg, c.meta(), c.news)
 		if err != nil {

@@ -20,13 +20,14 @@ type Config struct {
 	Label     string   // of the cluster, 1 to 255 bytes: who has another is not one of us
 	Zone      string   // at most 128 bytes; may be empty
 	Advertise string   // host:port at which the others reach this instance
-	Instance  uint64   // ID of the first life: random, not zero
+	Instance  uint64   // ID of the first life: not zero; what StoredInstance returns of Records, else random
 	Join      []string // host:port each, this instance's own among them or not; empty exactly if Settings.Solo
 	Settings  birth.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
-	Net     Net // may be nil if Settings.Solo
-	Host    Host
+	Net     Net     // may be nil if Settings.Solo
+	Host    Host    // a DurableHost if Records is set
+	Records Records // what survives a restart; nil: nothing does (memory mode)
 	Clock   clock.Clock
 	Wall    func() time.Time                                         // the wall clock; nil: time.Now
 	Resolve func(ctx context.Context, host string) ([]string, error) // all addresses behind a name, without port; a name that does not exist has none. nil: the system's resolver
@@ -92,6 +93,9 @@ func (cfg *Config) check() error {
 	}
 	if (cfg.Net == nil && !s.Solo) || cfg.Host == nil || cfg.Clock == nil {
 		wrong("Net, Host and Clock must be set")
+	}
+	if _, durable := cfg.Host.(DurableHost); cfg.Records != nil && !durable {
+		wrong("Host must be a DurableHost if Records is set")
 	}
 	return errors.Join(errs...)
 }

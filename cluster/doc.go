@@ -21,6 +21,10 @@
 //
 // One address that is silent, foreign or slow to resolve holds up nobody but itself.
 //
+// With Config.Records every step is durable before anybody can know of it: the owner stores what birth has decided before it lets an
+// answer out, calls the Host or puts a question. Before gossip or the first answer it counts up the life number, by which all others
+// know the newest address of an instance; so all instances may come back at new addresses at once, or at each other's.
+//
 // # Concurrency
 //
 // All methods of [Cluster] are safe for concurrent use. One owner goroutine holds the state; everybody else posts to its inbox, a slice
@@ -33,15 +37,26 @@
 //
 // memberlist calls its delegates under its own lock, so they copy, post and return.
 //
+// The owner blocks while Records saves, some milliseconds on a sound disk; questions then wait, and are silent after a second. It saves
+// a handful of times in a life, and when a voter has moved.
+//
 // Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped.
 //
 // # Failure
 //
 // Everything that can go wrong outside (nobody answers, a name does not resolve, settings differ, clocks disagree, two groups) is a
-// sentence in Status.Waiting or a line in the log, never an error that ends anything. Start fails only for a Config that cannot work.
-// Close ends everything, in every state, and may be called at any time.
+// sentence in Status.Waiting or a line in the log, never an error that ends anything. Start fails only for a Config that cannot work,
+// or a directory that cannot be read or written, is damaged, belongs to another cluster or another way of starting (Join), or was refused.
+// Close ends everything, in every state, and may be called at any time; it waits for a Save that is under way.
+//
+// A directory that fails later does not end the instance: it promises nothing new, neither votes nor founds (DurableHost.Unsaved), leaves
+// what it was bound to in vain, and is a member otherwise. A directory that is a copy, or was restored from an older one, ends its
+// part for good (DurableHost.Refused), at this start and at all later ones.
 //
 // # Limits
+//
+// Three records: "identity" (label, name, life number), "birth" (birth.State) and "book" (the address book), each with a version byte and a
+// CRC32C of its own, at most 2 MiB.
 //
 // 64 questions at a time, one second each. Meta data of 512 bytes, which is why a name and a zone have at most 128 and an address 200
 // bytes. The addresses of 256 former members are remembered. memberlist knows IP addresses only; names stand for addresses in the

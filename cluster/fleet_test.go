@@ -43,7 +43,8 @@ type node struct {
 	raft     uint64
 	voters   []Voter
 	instance uint64
-	mute     bool // the stand-in for raft leaves it alone
+	mute     bool  // the stand-in for raft leaves it alone
+	failed   error // what Refused or Unsaved was told last
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -109,14 +110,28 @@ func (f *fleet) start(cfg Config) *node {
 	f.t.Helper()
 	f.next++
 	n := &node{f: f, cfg: cfg, instance: f.next}
-	n.cfg.Host, n.cfg.Instance = n, f.next
+	if cfg.Records != nil {
+		if id, err := StoredInstance(cfg.Records); err != nil {
+			f.t.Fatal(err)
+		} else if id != 0 {
+			n.instance = id
+		}
+	}
+	n.cfg.Host, n.cfg.Instance = n, n.instance
 	n.port = f.net.listen(cfg.Advertise)
 	n.cfg.Net = n.port
 	if cfg.Settings.Solo {
 		n.cfg.Net = nil
 	}
 	started := make(chan struct{})
-	n.port.serve(n.instance, func(from string, q []byte) []byte { <-started; return n.Answer(from, q) })
+	n.port.serve(n.instance, func(from string, q []byte) []byte {
+		<-started
+		b := n.Answer(from, q)
+		if c, ok := claimed(b); ok {
+			n.said("answers", c)
+		}
+		return b
+	})
 	c, err := Start(n.cfg)
 	if err != nil {
 		f.t.Fatal(err)
@@ -153,6 +168,7 @@ func (n *node) Bound(c birth.Charter, raft uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("bound")
+	n.said("is bound", claim{n.instance, Bound})
 	n.charter, n.raft, n.group = c, raft, c.Group
 }
 
@@ -172,6 +188,7 @@ func (n *node) Member(group uint64, voters []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("member")
+	n.said("is a member", claim{n.instance, PhaseMember})
 	n.group, n.voters = group, voters
 }
 
@@ -186,9 +203,30 @@ func (n *node) Restart(instance uint64, reason error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("restart")
+	n.said("restarts", claim{instance, Newborn})
 	n.group, n.raft, n.charter = 0, 0, birth.Charter{}
 	n.instance = instance
 	n.port.serve(instance, nil)
+}
+
+func (n *node) Refused(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("refused")
+	n.raft, n.group, n.failed = 0, 0, err
+}
+
+func (n *node) Unsaved(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note("unsaved")
+	n.raft, n.failed = 0, err
+}
+
+func (n *node) failure() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.failed
 }
 
 func (n *node) calls() string {
@@ -228,13 +266,19 @@ func (f *fleet) leads(n *node, group uint64) bool {
 		o.mu.Lock()
 		if o.group == group && o.raft != 0 {
 			charter = o.charter
-			if o == n || !f.net.isCut(n.port.addr, o.port.addr) {
+			if o == n || (!f.net.isCut(n.port.addr, o.port.addr) && n.finds(o)) {
 				near++
 			}
 		}
 		o.mu.Unlock()
 	}
 	return near*2 > len(charter.Voters) && len(charter.Voters) > 0
+}
+
+// finds reports whether the address book leads to that very voter.
+func (n *node) finds(o *node) bool {
+	v, ok := n.Voter(o.raft)
+	return ok && v.Addr == o.port.addr && v.Instance == o.Status().Instance
 }
 
 func (n *fakeNet) isCut(a, b string) bool {

@@ -21,3 +21,23 @@ type Host interface {
 	// Voters says that addresses of voters have changed. The slice belongs to the host.
 	Voters(voters []Voter)
 }
+
+// DurableHost is a Host with a directory: what Config.Host has to be if Config.Records is set.
+//
+// Every call of Host rests on what is stored. After a start with a stored charter Bound is called again with it, and Member too if the
+// group is known to be born; both before any other call but Restart, Refused and Unsaved, and after a look around of at most one and a
+// half seconds. The replica then finds its log by group and raft ID. Status says PhaseMember while Bound runs if the group is known to
+// be born: then the log must be there, and without it this instance must not vote, since the raft ID has promised something before.
+// Otherwise a log that is missing is founded, because the process may have died before it was.
+//
+// Before Restart the charter and its raft ID are gone from the records: what the log still holds of that ID is to be removed.
+type DurableHost interface {
+	Host
+	// Refused says that this instance may never take part again with this directory: it was copied or restored from an older copy. The
+	// node fails: raft must have stopped and all locks must have ended when it returns, since another process may have the same raft
+	// ID. It is the last call. err wraps ErrDirectory, says why and what to do, and every later Start returns it too.
+	Refused(err error)
+	// Unsaved says that the records cannot be written any more: a voter must stop to vote, for good and before it returns. The
+	// instance goes on as a member that does not vote, until it is started again. A Restart may follow. err wraps ErrUnsaved.
+	Unsaved(err error)
+}

@@ -23,14 +23,20 @@ type owner struct {
 	find    finder
 	said    report
 	told    meta // what gossip says about this instance
+	notes   notebook
+	unsaved error // not yet told to the host
 }
 
-func newOwner(cfg *Config) owner {
+// newOwner makes the owner of an instance; resume is what a directory adds to its configuration.
+func newOwner(cfg *Config, resume birth.Config) owner {
+	resume.Instance, resume.Name, resume.Addr = cfg.Instance, cfg.Name, cfg.Advertise
+	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
-		core: birth.New(birth.Config{
-			Instance: cfg.Instance, Name: cfg.Name, Addr: cfg.Advertise, Settings: cfg.Settings, Rules: cfg.Rules,
-		}),
+		core:  birth.New(resume),
 		peers: make(map[string]member), moved: true, find: newFinder(cfg.Advertise),
+	}
+	if resume.Stored != nil {
+		o.book.configure(resume.Stored.Voters)
 	}
 	for _, name := range cfg.Join {
 		o.join = append(o.join, newResolving(name))
@@ -67,7 +73,7 @@ func (c *Cluster) loop() {
 	}
 }
 
-// turn lets the core look at what has happened, carries out what it decides, and returns how long nothing need be done.
+// turn lets the core look at what has happened, stores what it decides and carries it out, and returns how long nothing need be done.
 func (c *Cluster) turn() time.Duration {
 	now := c.now()
 	next := now + time.Hour
@@ -76,9 +82,11 @@ func (c *Cluster) turn() time.Duration {
 		c.places()
 	}
 	out := c.own.core.Tick(now, c.wall(), c.random())
+	c.persist(&out)
 	for _, e := range out.Events {
 		c.carryOut(e)
 	}
+	c.confess()
 	for _, q := range out.Questions {
 		c.put(q)
 	}
@@ -115,6 +123,8 @@ func (c *Cluster) carryOut(e birth.Event) {
 			changed = o.book.hear(v, false) || changed
 		}
 		c.readdressed(changed)
+	case birth.Barred:
+		c.refuse(e.Text)
 	}
 }
 
@@ -126,6 +136,9 @@ func (c *Cluster) configure(group uint64, voters []Voter) {
 		if m.Group == group && m.Raft != 0 {
 			c.own.book.hear(m.voter(), true)
 		}
+	}
+	if o := &c.own; o.raft != 0 { // of all addresses its own is the one that it knows best
+		o.book.hear(Voter{Raft: o.raft, Instance: o.core.Instance(), Addr: c.cfg.Advertise, Life: o.core.Life()}, true)
 	}
 	c.own.core.Voters(group, c.own.book.voters())
 	c.publish()
@@ -139,14 +152,17 @@ func (c *Cluster) readdressed(changed bool) {
 	voters := c.own.book.voters()
 	c.own.core.Voters(c.own.core.Group(), voters)
 	c.publish()
-	if c.own.core.Phase() == birth.Member {
+	if c.own.core.Phase() == birth.Member && !c.own.core.Settling() {
 		c.cfg.Host.Voters(slices.Clone(voters))
 	}
 }
 
-// answer answers a question, and says once in a while that a closed group was asked.
+// answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
 func (c *Cluster) answer(from string, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), question)
+	if !c.persist(&birth.Output{}) {
+		return nil
+	}
 	if c.cfg.Settings.Solo && b != nil {
 		c.knocked(from)
 	}

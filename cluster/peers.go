@@ -9,7 +9,7 @@ type member struct{ meta meta }
 func (c *Cluster) meta() meta {
 	o := &c.own
 	return meta{
-		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: 1, Leader: o.core.HasLeader(),
+		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: o.core.Life(), Leader: o.core.HasLeader(),
 		Name: c.cfg.Name, Zone: c.cfg.Zone, Addr: c.cfg.Advertise,
 	}
 }
@@ -17,7 +17,7 @@ func (c *Cluster) meta() meta {
 // announce lets gossip say what has changed about this instance.
 func (c *Cluster) announce() {
 	m := c.meta()
-	if c.gossip == nil || m == c.own.told {
+	if c.gossip == nil || m == c.own.told || c.own.core.Refusal() != "" {
 		return
 	}
 	c.own.told = m
@@ -39,6 +39,9 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	}
 	o.peers[name] = member{meta: m}
 	o.find.remember(m.Addr)
+	if m.Instance == o.core.Instance() {
+		o.core.Suspect(c.now(), m.Addr)
+	}
 	if m.Group == 0 || m.Addr == c.cfg.Advertise {
 		return // nobody's voter, or this instance itself
 	}

@@ -35,6 +35,7 @@ type Member struct {
 type Status struct {
 	Phase    Phase
 	Instance uint64   // ID of this life
+	Life     uint64   // number of this start; 1 in memory mode
 	Waiting  string   // one sentence: what is awaited, and the way out; empty if nothing is
 	Group    uint64   // 0: none
 	Voters   []Voter  // of Group, by raft ID
@@ -52,7 +53,7 @@ func (c *Cluster) publish() {
 	o := &c.own
 	v := &view{
 		Status: Status{
-			Phase: o.core.Phase(), Instance: o.core.Instance(), Waiting: c.waiting(), Group: o.core.Group(),
+			Phase: o.core.Phase(), Instance: o.core.Instance(), Life: o.core.Life(), Waiting: c.waiting(), Group: o.core.Group(),
 			Voters: o.book.voters(), Members: c.members(),
 		},
 		byRaft: make(map[uint64]Voter, len(o.book.entries)),

@@ -67,6 +67,9 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 // obstacle says what in the world around keeps this instance from accepting the charter, or, where ch is nil, any charter: somebody
 // reachable belongs to a group that has a leader, or an address that Join names has not answered as rule 3 asks.
 func (c *Core) obstacle(ch *Charter) (Refusal, string) {
+	if c.unfit != "" {
+		return RefusedDirectory, c.unfit
+	}
 	if c.settings.Solo {
 		return Accepted, ""
 	}
@@ -74,6 +77,11 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 		who, ok := p.seen(c.now, freshFor)
 		if ok && who.Leader && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
 			return RefusedGroup, p.label() + " belongs to group " + groupName(who.Group) + ", which has a leader"
+		}
+		if ok && !who.Settings.Solo {
+			if text := c.claim(p, who, ch); text != "" {
+				return RefusedClaim, text
+			}
 		}
 	}
 	for _, e := range c.join {
@@ -127,6 +135,7 @@ func (c *Core) bind(ch *Charter) {
 	c.bound = make([]bool, len(own.List))
 	c.bound[own.listed(c.instance)] = true
 	c.stale = true
+	c.revision++
 	for _, p := range c.places {
 		p.next = c.now // everybody's standing matters now
 	}

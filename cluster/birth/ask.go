@@ -8,12 +8,16 @@ import (
 // ask collects the questions that are due and returns when the next thing is.
 func (c *Core) ask(random Random) time.Duration {
 	next := c.deadline()
+	if c.barred != "" {
+		return next
+	}
 	for i, p := range c.places {
-		if p.pending == 0 && p.next <= c.now && c.curious() {
+		wanted := c.curious() || c.suspected(p)
+		if p.pending == 0 && p.next <= c.now && wanted {
 			p.pending = c.question(p.addr, 0, appendQuestion(nil, c.introduction()))
 			p.next = c.now + c.pace(random.Spread+uint64(i))
 		}
-		if p.pending == 0 && c.curious() {
+		if p.pending == 0 && wanted {
 			next = min(next, p.next)
 		}
 	}
@@ -35,7 +39,7 @@ func (c *Core) ask(random Random) time.Duration {
 
 // curious reports whether it matters who the others are: to everybody but a member whose group has a leader, and a closed group.
 func (c *Core) curious() bool {
-	return !c.settings.Solo && (c.phase != Member || !c.leader)
+	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader)
 }
 
 // question puts one question on the way out.
@@ -47,14 +51,18 @@ func (c *Core) question(addr string, to uint64, body []byte) uint64 {
 
 // introduction is what every question says about the asker.
 func (c *Core) introduction() question {
-	return question{Instance: c.instance, Addr: c.addr, Group: c.group, Bound: c.phase != Newborn}
+	q := question{Instance: c.instance, Addr: c.addr, Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling}
+	if c.durable {
+		q.Life = c.life
+	}
+	return q
 }
 
 // pace returns how long to wait until the same place is asked again. It grows with the number of places, because everybody asks
 // everybody, and stays below freshFor by more than a question may take.
 func (c *Core) pace(salt uint64) time.Duration {
 	every := askEvery
-	if c.phase == Member {
+	if c.phase == Member && !c.settling {
 		every = askEverySlow
 	} else {
 		every += askEvery * time.Duration(min(len(c.places), 128)) / 32
@@ -72,7 +80,7 @@ func mix(x uint64) uint64 {
 
 // deadline returns when the present phase has to be looked at again even if nothing happens.
 func (c *Core) deadline() time.Duration {
-	if c.phase == Bound && c.until > c.now {
+	if (c.phase == Bound || c.settling) && c.until > c.now {
 		return c.until
 	}
 	return c.now + askEverySlow
@@ -95,6 +103,9 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 	}
 	p := c.places[at]
 	p.pending = 0
+	if outcome != Silent {
+		c.cleared(p)
+	}
 	if outcome == Silent || outcome == Other || asked < p.last.asked {
 		return
 	}
@@ -107,6 +118,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		}
 		s.who = who
 		c.knocked(who.Addr) // a charter lists only who is reached where it says it lives
+		c.recognise(&s.who)
 		c.met(&s.who)
 	}
 	p.last = s
@@ -135,31 +147,38 @@ func (c *Core) answered(i int, outcome Outcome, answer []byte) {
 
 // met takes in what an instance says about itself, as far as it concerns the charter that we are bound to or our group.
 func (c *Core) met(who *Who) {
-	switch c.phase {
-	case Bound:
-		at := c.charter.listed(who.Instance)
-		if at < 0 {
-			return
+	if who.Durable && !who.Resuming && who.Instance != c.instance {
+		c.alive(who.Instance, who.Life, who.Addr, true)
+		if who.Group == c.group {
+			c.moved(who.Instance, who.Life, who.Addr)
 		}
+	}
+	ours := who.Group == c.group && who.Phase != Newborn
+	if c.phase == Bound {
+		at := c.charter.listed(who.Instance)
 		switch {
-		case who.RefusedYou:
+		case at >= 0 && who.RefusedYou:
 			c.doomed = "the charter was refused by " + nameOf(who.Name, who.Addr)
-		case who.Group == c.group && who.Phase != Newborn:
+		case at >= 0 && ours:
 			c.bound[at] = true
 			c.born = c.born || who.Phase == Member
+		case ours && c.durable: // a member that joined later: much has happened while this instance was down
+			c.born = c.born || who.Phase == Member
 		}
-	case Member:
-		if who.Phase == Member && who.Group == c.group && len(who.Voters) > 0 {
-			c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: slices.Clone(who.Voters)})
-		}
+	}
+	if ours && len(who.Voters) > 0 && (c.durable || (c.phase == Member && who.Phase == Member)) {
+		c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: slices.Clone(who.Voters)})
 	}
 }
 
 // Ask answers the question of another instance, or returns nil if it is no question of ours. The answer is given at once, and binds.
 func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
+	if c.doomed != "" || c.barred != "" {
+		return nil
+	}
 	if p, err := decodeProposal(body); err == nil {
-		if p.To != c.instance || c.doomed != "" {
+		if p.To != c.instance || c.settling {
 			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
 			return nil
 		}
@@ -168,10 +187,16 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
 		return appendVerdict(nil, v)
 	}
 	q, err := decodeQuestion(body)
-	if err != nil || c.doomed != "" {
+	if err != nil {
 		return nil
 	}
 	c.knocked(q.Addr)
+	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
+		c.alive(q.Instance, q.Life, q.Addr, true)
+		if q.Group == c.group {
+			c.moved(q.Instance, q.Life, q.Addr)
+		}
+	}
 	if q.Bound && c.phase == Bound && q.Group == c.group {
 		if at := c.charter.listed(q.Instance); at >= 0 {
 			c.bound[at] = true
@@ -185,8 +210,9 @@ func (c *Core) self(q question) Who {
 	who := Who{
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
 		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
-		RefusedYou: slices.Contains(c.refused, q.Group),
+		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,
 	}
+	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {
 		_, who.Obstacle = c.obstacle(nil)
 	} else {

@@ -171,3 +171,6 @@ func (c *Charter) complete(own Settings) string {
 	}
 	return ""
 }
+
+// Difference names the first setting in which two instances, or an instance and its group, differ, or returns "".
+func Difference(a, b Settings) string { return a.normal().difference(b.normal()) }

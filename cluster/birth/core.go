@@ -12,6 +12,10 @@ type Config struct {
 	Addr     string // host:port under which others reach it
 	Settings Settings
 	Rules    uint32 // newest version of the lock rules that it knows
+
+	Durable bool   // what State returns is stored before what has led to it is known to anybody
+	Life    uint64 // counts the starts with one directory; 0 counts as 1, which it is in memory
+	Stored  *State // what the last start has stored; nil: nothing
 }
 
 // Random is what a Tick may need of chance. The core has no source of its own; every word is fresh and random, and none is zero.
@@ -29,6 +33,7 @@ type Core struct {
 	addr     string
 	settings Settings
 	rules    uint32
+	life     uint64
 
 	now  time.Duration // of the last input that carried it
 	wall int64
@@ -40,6 +45,14 @@ type Core struct {
 	places []*place // by address
 	stale  bool     // places no longer match what they are made from
 	asked  uint64   // the last question's ID; counts on over lives, so that an answer to an earlier life is recognised
+	lives  []presence
+
+	// What only a directory brings; see durable.go.
+	durable  bool     // this life is in a directory
+	revision uint64   // of State
+	unfit    string   // why the directory cannot be written; empty: it can
+	barred   string   // why this instance may never take part again; empty: it may
+	suspects []string // places to ask because gossip shows this instance's ID there
 
 	// This life. Everything below is lost in a restart in place.
 	instance uint64
@@ -57,8 +70,12 @@ type Core struct {
 	until    time.Duration // bound: when to give up; 0: to be drawn
 	since    time.Duration // member: without a leader since
 	doomed   string        // why this life must end at the next Tick
-	events   []Event       // not yet handed out
-	asks     []Question    // not yet handed out
+	settling bool          // resumed, and looking around before it takes part
+	home     string        // address at which this instance last took part
+
+	sinceWall int64      // since, by the wall clock
+	events    []Event    // not yet handed out
+	asks      []Question // not yet handed out
 }
 
 // offer is the proposal of our charter to one instance on its list.
@@ -68,12 +85,14 @@ type offer struct {
 	accepted bool
 }
 
-// New returns the core of an instance that was just born.
+// New returns the core of an instance that was just born, or that goes on where its directory says.
 func New(cfg Config) *Core {
-	return &Core{
-		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1),
-		stale: true, instance: cfg.Instance,
+	c := &Core{
+		name: cfg.Name, addr: cfg.Addr, settings: cfg.Settings.normal(), rules: max(cfg.Rules, 1), life: max(cfg.Life, 1),
+		stale: true, instance: cfg.Instance, durable: cfg.Durable,
 	}
+	c.resume(cfg.Stored)
+	return c
 }
 
 // Instance returns the ID of the present life.
@@ -90,7 +109,7 @@ func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
 	known = known && c.phase != Newborn
 	if c.leader && !known {
-		c.since = now
+		c.since, c.sinceWall = now, c.wall
 	}
 	c.leader = known
 }
@@ -105,8 +124,17 @@ func (c *Core) Born(now time.Duration, group uint64) {
 
 // Voters takes the group's voters with their newest addresses, to be told to others.
 func (c *Core) Voters(group uint64, voters []Voter) {
-	if c.phase == Member && c.group == group {
-		c.voters, c.stale = slices.Clone(voters), true
+	if c.group != group || c.phase == Newborn || (c.phase == Bound && !c.durable) {
+		return
+	}
+	if !slices.Equal(c.voters, voters) {
+		c.revision++
+	}
+	c.voters, c.stale = slices.Clone(voters), true
+	for _, v := range c.voters {
+		if c.durable && v.Instance != c.instance {
+			c.alive(v.Instance, v.Life, v.Addr, false)
+		}
 	}
 }
 
@@ -115,17 +143,8 @@ func (c *Core) Voters(group uint64, voters []Voter) {
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	c.now, c.wall = now, wallUnixMS
 	c.arrange()
-	if c.doomed == "" {
-		switch c.phase {
-		case Newborn:
-			c.newborn(random)
-		case Bound:
-			c.tentative(random)
-		case Member:
-			c.member()
-		}
-	}
-	if c.doomed != "" {
+	c.decide(random)
+	if c.doomed != "" && c.barred == "" {
 		c.restart(random)
 		c.arrange()
 	}
@@ -135,13 +154,29 @@ func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
 	return out
 }
 
-// restart is the restart in place: the one way back. It is as safe as being killed and started again, because it forgets as much.
+// decide takes the next step of this life, if it is time for one.
+func (c *Core) decide(random Random) {
+	switch {
+	case c.doomed != "" || c.barred != "":
+	case c.settling:
+		c.settle()
+	case c.phase == Newborn:
+		c.newborn(random)
+	case c.phase == Bound:
+		c.tentative(random)
+	case c.phase == Member:
+		c.member()
+	}
+}
+
+// restart is the restart in place: the one way back. It is as safe as being killed and started again, because it forgets as much. With
+// a directory the charter and its raft ID are gone from there, by the new State, before the new life says anything.
 func (c *Core) restart(random Random) {
 	reason := c.doomed
 	*c = Core{
-		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, now: c.now, wall: c.wall,
-		join: c.join, gossip: c.gossip, knocks: c.knocks, stale: true, asked: c.asked, events: c.events,
-		instance: random.Instance,
+		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, life: c.life, now: c.now, wall: c.wall,
+		join: c.join, gossip: c.gossip, knocks: c.knocks, stale: true, asked: c.asked, events: c.events, lives: c.lives,
+		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
 	}
 	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})
 }

@@ -14,9 +14,9 @@
 //	       │                                             │              │
 //	       └───────────── restart in place: ─────────────┴──────────────┘
 //	                      a new life, a new ID
-//	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5)
+//	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5; with a directory: 10 s with everybody in reach)
 //	      from Member: no leader for longer than the largest TTL, nobody says that this group has one, and
-//	                   everybody whom the settings ask for answers, or another group has one (rule 6)
+//	                   everybody whom the settings ask for answers, or another group has one (rule 6; with a directory: never)
 //
 // Two questions are asked. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked us; its
 // answer also says whether the asked is bound to a charter, or knows that a group is born. "Do you accept this charter?" is put by the
@@ -34,6 +34,33 @@
 //
 // Nobody is stuck once everybody can be reached: a birth that failed ends by rule 5, a group without a majority by rule 6.
 //
+// With a directory (Config.Durable) nothing is said that a crash can take back, a raft ID is used with one log only, and a group whose
+// directories are intact is never given up and never doubled, however often and wherever its instances are started again.
+//
+// # With a directory
+//
+// The core does no I/O. It says what must be stored (State) and counts its changes (Revision), and the contract is one of order: after
+// every Ask and every Tick, if Revision has changed, State is stored in one unit, and only then may the answer leave, the events be
+// carried out and the questions be put. If that fails, the answer is dropped, and Unsaved says what is left to do. So the acceptance of a
+// charter with its raft ID, Born known, joining a running group, and the restart in place, which takes charter and raft ID out of the
+// State, are all durable before anybody can know of them. Who dies before the save has said nothing; who dies after it goes on.
+//
+// A start with a stored charter begins as Bound or Member with the stored ID. It first looks around (Settling): it asks everybody it can
+// find, the address of its last life among them, until all have answered or refused, at most a second and a half. A process
+// with its ID that lives there, or word of a newer life than its own, bars it for ever (Barred, in the State): its directory was
+// copied or restored from an older copy, and a raft ID with an older log would take back its votes. Instances that resume do not count for others
+// until they take part, so that a copy that is turned away leaves no trace.
+//
+// A newborn that starts again takes a new ID: what it has refused in its last life was not stored, and "not answered before in
+// this life" would not be true of it.
+//
+// Rule 5 as written, 10 s and a random time, is safe with directories too, but may get everybody stuck: one instance has learned
+// Born, and keeps the group for ever (rule 6); all processes die; the others start again one by one, each gives up, and the group has lost
+// its majority though no directory is lost. So the time counts only while everybody that the settings ask for is in reach. Nothing is lost by
+// that: before that no other group could be founded either.
+//
+// Rule 7 holds wherever a directory's claim is met, not only at an address that Join names.
+//
 // # Concurrency
 //
 // A Core is not safe for concurrent use; one goroutine owns it. Inputs only take note. Tick decides, except that Ask gives its answer,
@@ -46,6 +73,10 @@
 // silence, because they may come from one of us in a newer version.
 //
 // # Limits
+//
+// What bars a copy is found out when they meet. A copy that is started while its original cannot be reached takes part until they do; then
+// the older life goes. Lives are remembered for 1,024 instances, those of voters durably, with the address book; if all directories are restored to an earlier time together,
+// nobody is left who could tell.
 //
 // 1,024 on a list, 7 voters, messages of 1 MiB. Everybody asks everybody about 7 times a second until the group is born; with more than
 // 30 instances correspondingly more slowly. Replicas below the number of instances that run is not safe and cannot be made so: while

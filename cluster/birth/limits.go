@@ -12,7 +12,8 @@ const (
 	askEvery               = 100 * time.Millisecond // plus up to the same again at random
 	askEverySlow           = time.Second            // the same for a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
-	knockFor               = 10 * time.Second // how long somebody who asked us is worth asking
+	knockFor               = 10 * time.Second        // how long somebody who asked us is worth asking
+	settleWithin           = 1500 * time.Millisecond // how long a resumed instance waits for places that are silent; above the second that a question takes
 
 	wallMax     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
 	placesMax   = 1024      // addresses asked at a time

@@ -9,7 +9,8 @@ import (
 // belong makes this instance a member of a group that is born.
 func (c *Core) belong(group uint64, voters []Voter, warning string) {
 	c.phase, c.group, c.voters = Member, group, slices.Clone(voters)
-	c.since, c.offers, c.stale = c.now, nil, true
+	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
+	c.revision++
 	c.events = append(c.events, Event{Kind: Joined, Group: group, Voters: slices.Clone(voters), Text: warning})
 }
 
@@ -39,9 +40,10 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// member is rules 6 and 7. A member whose group has a leader does nothing here.
+// member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a directory: what it holds may be the
+// only copy of what others have been promised, so only people give it up.
 func (c *Core) member() {
-	if c.leader || c.settings.Solo {
+	if c.leader || c.settings.Solo || c.durable {
 		return
 	}
 	over := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)

@@ -7,12 +7,14 @@ func appendQuestion(b []byte, q question) []byte {
 	b = binary.AppendUvarint(b, q.Instance)
 	b = appendText(b, q.Addr)
 	b = binary.AppendUvarint(b, q.Group)
-	return appendBool(b, q.Bound)
+	b = appendBool(b, q.Bound)
+	b = binary.AppendUvarint(b, q.Life)
+	return appendBool(b, q.Resuming)
 }
 
 func decodeQuestion(b []byte) (question, error) {
 	r := open(b, kindQuestion)
-	q := question{Instance: r.uint(), Addr: r.text(addrBytesMax), Group: r.uint(), Bound: r.bool()}
+	q := question{Instance: r.uint(), Addr: r.text(addrBytesMax), Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
 	return q, r.done()
 }
 
@@ -29,7 +31,12 @@ func appendWho(b []byte, w Who) []byte {
 	b = binary.AppendUvarint(b, uint64(w.Rules))
 	b = binary.AppendUvarint(b, uint64(min(max(w.WallUnixMS, 0), wallMax)))
 	b = appendVoters(b, w.Voters)
-	return appendText(b, cut(w.Obstacle, textBytesMax))
+	b = appendText(b, cut(w.Obstacle, textBytesMax))
+	b = binary.AppendUvarint(b, w.Life)
+	b = appendBool(b, w.Durable)
+	b = appendBool(b, w.Resuming)
+	b = binary.AppendUvarint(b, w.AskerLife)
+	return appendText(b, w.AskerAddr)
 }
 
 func decodeWho(b []byte) (Who, error) {
@@ -38,6 +45,7 @@ func decodeWho(b []byte) (Who, error) {
 		Instance: r.uint(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
+		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
 	}
 	if w.Instance == 0 || (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
@@ -48,7 +56,10 @@ func decodeWho(b []byte) (Who, error) {
 func appendProposal(b []byte, p proposal) []byte {
 	b = header(b, kindProposal)
 	b = binary.AppendUvarint(b, p.To)
-	c := &p.Charter
+	return appendCharter(b, &p.Charter)
+}
+
+func appendCharter(b []byte, c *Charter) []byte {
 	b = binary.AppendUvarint(b, c.Group)
 	b = binary.AppendUvarint(b, uint64(min(max(c.FoundedUnixMS, 0), wallMax)))
 	b = appendSettings(b, c.Settings)
@@ -64,14 +75,18 @@ func appendProposal(b []byte, p proposal) []byte {
 
 func decodeProposal(b []byte) (proposal, error) {
 	r := open(b, kindProposal)
-	p := proposal{To: r.uint()}
-	c := &p.Charter
+	p := proposal{To: r.uint(), Charter: r.charter()}
+	return p, r.done()
+}
+
+func (r *reader) charter() Charter {
+	var c Charter
 	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(), uint32(r.upTo(1<<32-1))
 	for range r.length(listMax, 3) {
 		c.List = append(c.List, Listed{Instance: r.uint(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
 	}
 	c.Voters = r.voters()
-	return p, r.done()
+	return c
 }
 
 func appendVerdict(b []byte, v verdict) []byte {

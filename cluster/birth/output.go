@@ -2,7 +2,8 @@ package birth
 
 import "time"
 
-// Output is what a Tick wants done. Questions may be asked in any order and side by side; events must be carried out in order.
+// Output is what a Tick wants done, once State is stored. Questions may be asked in any order and side by side; events must be carried
+// out in order.
 type Output struct {
 	Questions []Question
 	Events    []Event
@@ -26,7 +27,8 @@ const (
 	AllBound                       // everybody on the list of Group is bound: its leader may propose Born
 	Joined                         // member of Group with Voters, by birth or later; Text: a warning, or empty
 	Restarted                      // a new life Instance began; Text says why the old one had to end
-	Heard                          // a member of Group names Voters
+	Heard                          // somebody of Group names Voters, or himself as one
+	Barred                         // this instance may never take part again: Text says why, and what to do
 )
 
 // Event is a decision.

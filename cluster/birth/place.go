@@ -139,6 +139,7 @@ func (c *Core) arrange() {
 	for _, v := range c.voters {
 		c.keep(old, v.Addr, "")
 	}
+	c.keep(old, c.home, "")
 	for _, addr := range c.gossip {
 		c.keep(old, addr, "")
 	}

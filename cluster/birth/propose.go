@@ -9,7 +9,9 @@ import (
 // newborn looks for a group to join and, if there is none, whether it is time to propose a charter.
 func (c *Core) newborn(random Random) {
 	if c.settings.Solo {
-		c.alone(random)
+		if c.unfit == "" {
+			c.alone(random)
+		}
 		return
 	}
 	if c.adopt() || !c.settings.founds(c.name) {
@@ -37,7 +39,7 @@ func (c *Core) alone(random Random) {
 	ch := Charter{
 		Group: random.Group, FoundedUnixMS: c.wall, Settings: settings, Rules: c.rules,
 		List:   []Listed{{Instance: c.instance, Name: c.name, Addr: c.addr}},
-		Voters: []Voter{{Raft: random.Raft[0], Instance: c.instance, Addr: c.addr, Life: 1}},
+		Voters: []Voter{{Raft: random.Raft[0], Instance: c.instance, Addr: c.addr, Life: c.life}},
 	}
 	c.bind(&ch)
 }
@@ -47,6 +49,7 @@ type candidate struct {
 	instance   uint64
 	name, addr string
 	rules      uint32
+	life       uint64
 	wall       int64
 	obstacle   string
 	settings   Settings
@@ -56,7 +59,9 @@ type candidate struct {
 func (c *Core) candidates() ([]candidate, string) {
 	var list []candidate
 	if c.settings.founds(c.name) {
-		list = append(list, candidate{instance: c.instance, name: c.name, addr: c.addr, rules: c.rules, wall: c.wall, settings: c.settings})
+		list = append(list, candidate{
+			instance: c.instance, name: c.name, addr: c.addr, rules: c.rules, life: c.life, wall: c.wall, settings: c.settings,
+		})
 	}
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
@@ -68,7 +73,7 @@ func (c *Core) candidates() ([]candidate, string) {
 		}
 		list = append(list, candidate{
 			instance: who.Instance, name: who.Name, addr: who.Addr, rules: who.Rules, settings: who.Settings, obstacle: who.Obstacle,
-			wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(),
+			life: max(who.Life, 1), wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(),
 		})
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(a.instance, b.instance) })
@@ -113,7 +118,7 @@ func (c *Core) charterFor(list []candidate, random Random) Charter {
 	}
 	for i := range min(c.settings.voterCount(len(list)), len(random.Raft)) {
 		l := list[i]
-		ch.Voters = append(ch.Voters, Voter{Raft: random.Raft[i], Instance: l.instance, Addr: l.addr, Life: 1})
+		ch.Voters = append(ch.Voters, Voter{Raft: random.Raft[i], Instance: l.instance, Addr: l.addr, Life: l.life})
 	}
 	return ch
 }

@@ -29,7 +29,7 @@ func (w *world) raft() {
 func (w *world) elect(g *group) {
 	voters := make([]*slot, 0, len(g.charter.Voters))
 	for _, v := range g.charter.Voters {
-		if s := w.at(v.Instance, g.charter.Group); s != nil {
+		if s := w.at(v.Instance, g.charter.Group); s != nil && !s.retired {
 			voters = append(voters, s)
 		}
 	}
@@ -37,7 +37,7 @@ func (w *world) elect(g *group) {
 	for _, s := range voters {
 		near := 0
 		for _, o := range voters {
-			if w.linked(s, o) {
+			if w.linked(s, o) && s.knows(o) && o.knows(s) {
 				near++
 			}
 		}
@@ -68,7 +68,7 @@ func (w *world) commit(g *group) {
 	g.born, g.bornAt = true, w.now
 	w.note("group %x is born", g.charter.Group)
 	for _, l := range g.charter.List {
-		if !g.accepted[l.Instance] && w.plant == "" {
+		if !g.accepted[l.Instance] && w.plant != "born without all" {
 			w.fault("group %x was born without %s", g.charter.Group, l.Name)
 		}
 	}
@@ -103,7 +103,7 @@ func (w *world) notice(s *slot) {
 	known := false
 	if g != nil && g.leader != 0 {
 		l := w.at(g.leader, g.charter.Group)
-		known = l != nil && w.linked(s, l)
+		known = l != nil && w.linked(s, l) && s.knows(l) && l.knows(s)
 	}
 	if known != s.leader {
 		s.leader = known

@@ -20,6 +20,8 @@ const (
 	RefusedSilence            // an address that Join names has not answered
 	RefusedStranger           // an address that Join names answers as somebody who is not on the list
 	RefusedGroup              // somebody reachable belongs to a group that has a leader
+	RefusedDirectory          // this instance's directory cannot be written
+	RefusedClaim              // somebody reachable keeps another group in its directory
 	refusals                  // how many there are
 )
 
@@ -39,6 +41,8 @@ func (r Refusal) String() string {
 		RefusedSilence:    "an address in its Join has not answered",
 		RefusedStranger:   "an address in its Join answers as somebody who is not on the list",
 		RefusedGroup:      "it reaches a group that has a leader",
+		RefusedDirectory:  "cannot write its directory",
+		RefusedClaim:      "it reaches somebody who keeps another group in its directory",
 	}
 	if r < refusals {
 		return texts[r]

@@ -119,6 +119,15 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 			c.Places(c.join, []string{"z:1"})
 			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, Accepted},
+		{"our directory cannot be written", func(c *Core, _ *Charter) { c.unfit = "disk full" }, RefusedDirectory},
+		{"a group without a leader in a directory, known from gossip alone", func(c *Core, _ *Charter) {
+			c.Places(c.join, []string{"z:1"})
+			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98, Durable: true})
+		}, RefusedClaim},
+		{"another charter in a directory, known from gossip alone", func(c *Core, _ *Charter) {
+			c.Places(c.join, []string{"z:1"})
+			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Bound, Group: 98, Durable: true})
+		}, RefusedClaim},
 		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) }, Accepted},
 		{"a stranger listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
 		{"silence at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Silent) }, RefusedSilence},

@@ -4,17 +4,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Waiting says in one sentence what this instance waits for and what its user can do about it. It is empty if nothing is awaited.
 func (c *Core) Waiting() string {
 	switch {
+	case c.barred != "":
+		return c.barred
 	case c.settings.Solo:
-		return ""
+		return c.unfit
+	case c.settling:
+		return "looking whether another process runs from a copy of this directory"
 	case c.phase == Newborn:
 		return c.waitingNewborn()
 	case c.phase == Bound:
 		return c.waitingBound()
+	case !c.leader && c.durable:
+		return c.waitingDurable()
 	case !c.leader:
 		return c.waitingMember()
 	}
@@ -65,9 +72,9 @@ func (c *Core) waitingBound() string {
 		}
 	}
 	if len(open) > 0 {
-		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet"
+		return "group " + groupName(c.group) + " is not born: " + some(open) + " has not accepted its charter yet" + c.keepNote()
 	}
-	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet"
+	return "group " + groupName(c.group) + " is not born: its voters have not committed that yet" + c.keepNote()
 }
 
 func (c *Core) waitingMember() string {
@@ -184,3 +191,8 @@ func count(have, want int) string {
 
 // groupName writes a group ID as people read it in logs.
 func groupName(group uint64) string { return strconv.FormatUint(group, 16) }
+
+// clockText writes a moment of the wall clock as people read it in logs.
+func clockText(unixMS int64) string {
+	return time.UnixMilli(unixMS).UTC().Format("2006-01-02 15:04:05 UTC")
+}

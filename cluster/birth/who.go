@@ -39,6 +39,11 @@ type Who struct {
 	WallUnixMS int64   // its wall clock
 	Voters     []Voter // of Group, if it knows them
 	Obstacle   string  // of a newborn: what keeps it from accepting any charter; empty if nothing does
+	Life       uint64  // counts its starts with one directory; 1 in memory
+	Durable    bool    // a directory holds what it says of itself
+	Resuming   bool    // it has just started again and does not take part yet
+	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
+	AskerAddr  string  // and where that was
 }
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
@@ -47,6 +52,8 @@ type question struct {
 	Addr     string
 	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
 	Bound    bool   // the asker is bound to Group or a member of it
+	Life     uint64 // of the asker, if it has a directory; 0: it has none
+	Resuming bool   // the asker does not take part yet
 }
 
 // proposal asks one instance to accept a charter.

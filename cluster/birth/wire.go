@@ -17,11 +17,14 @@ const (
 	kindWho      = 2
 	kindProposal = 3
 	kindVerdict  = 4
+	kindState    = 5 // in a directory only
+	kindVoters   = 6 // in a directory only
 
 	messageBytesMax = 1 << 20
 	nameBytesMax    = 128
 	addrBytesMax    = 300
 	textBytesMax    = 256
+	reasonBytesMax  = 1024
 	listMax         = 1024
 	votersMax       = 16
 )

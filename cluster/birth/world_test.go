@@ -29,7 +29,10 @@ type world struct {
 	extraJoin []string // further Join entries of everybody
 	silent    map[string]bool
 	wallBase  int64
-	plant     string // a bug planted in the stand-in for raft
+	plant     string            // a bug planted in the stand-in for raft
+	rafts     map[uint64]uint64 // with directories: what each raft ID has promised, by a random mark of its log
+	emptied   map[uint64]bool   // instances whose directory was lost
+	brittle   float64           // chance of a crash around each save
 }
 
 // slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
@@ -49,7 +52,12 @@ type slot struct {
 	joined   uint64
 	allBound uint64
 	leader   bool
-	near     bool // Join resolves only to who is not cut off, as a headless service does
+	near     bool   // Join resolves only to who is not cut off, as a headless service does
+	disk     *disk  // nil: it runs in memory
+	retired  bool   // its directory cannot be written, so it does not vote
+	saved    uint64 // revision that is stored
+	book     map[uint64]Voter
+	refused  string // what the host was told
 }
 
 // group is what the stand-in for raft knows.
@@ -86,7 +94,7 @@ func (e *events) Pop() any {
 func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
-		silent: map[string]bool{}, wallBase: 1_700_000_000_000,
+		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[uint64]bool{},
 	}
 	for i, s := range settings {
 		addr := fmt.Sprintf("10.0.0.%d:1", i)
@@ -144,7 +152,12 @@ func (s *slot) wall() int64 { return s.w.wallBase + (s.w.now + s.skew).Milliseco
 func (s *slot) start() {
 	s.life++
 	s.forget()
-	s.core = New(Config{Instance: s.w.id(), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1})
+	cfg := Config{Instance: s.w.id(), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1}
+	s.load(&cfg)
+	s.core = New(cfg)
+	if !s.persist(nil) {
+		return
+	}
 	s.w.note("%s starts as %x at %s", s.name, s.core.Instance(), s.addr)
 	s.resolve()
 	s.tick()
@@ -157,7 +170,10 @@ func (s *slot) crash() {
 	s.forget()
 }
 
-func (s *slot) forget() { s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false }
+func (s *slot) forget() {
+	s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false
+	s.book = nil
+}
 
 // resolve feeds what Join resolves to, and everybody that gossip would know.
 func (s *slot) resolve() {
@@ -194,6 +210,10 @@ func (s *slot) tick() {
 	s.ticking++
 	turn, life := s.ticking, s.life
 	out := s.core.Tick(s.w.now, s.wall(), s.w.random())
+	if !s.persist(&out) {
+		return
+	}
+	s.mustHaveStored("decides")
 	for _, e := range out.Events {
 		s.carryOut(e)
 	}
@@ -213,12 +233,9 @@ func (s *slot) carryOut(e Event) {
 	case BoundTo:
 		w.note("%s %x bound to %x raft %x list %d", s.name, s.core.Instance(), e.Group, e.Raft, len(e.Charter.List))
 		s.charter, s.raft = &e.Charter, e.Raft
-		g := w.groups[e.Group]
-		if g == nil {
-			g = &group{charter: e.Charter, accepted: map[uint64]bool{}, applied: map[uint64]bool{}}
-			w.groups[e.Group] = g
-		}
-		if g.accepted[s.core.Instance()] {
+		s.open(e)
+		g := w.groupOf(e.Charter)
+		if g.accepted[s.core.Instance()] && s.disk == nil {
 			w.fault("%s accepted charter %x twice", s.name, e.Group)
 		}
 		g.accepted[s.core.Instance()] = true
@@ -233,10 +250,27 @@ func (s *slot) carryOut(e Event) {
 			w.fault("%s is a member of group %x, which is not born", s.name, e.Group)
 		}
 		s.joined = e.Group
+		s.configure(e.Group, e.Voters)
+	case Heard:
+		s.hear(e)
+	case Barred:
+		w.note("%s refuses: %s", s.name, e.Text)
+		s.refused, s.raft, s.charter = e.Text, 0, nil
 	case Restarted:
 		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
+		s.drop()
 		s.forget()
 	}
+}
+
+// groupOf returns what is known of the group of a charter.
+func (w *world) groupOf(ch Charter) *group {
+	g := w.groups[ch.Group]
+	if g == nil {
+		g = &group{charter: ch, accepted: map[uint64]bool{}, applied: map[uint64]bool{}}
+		w.groups[ch.Group] = g
+	}
+	return g
 }
 
 // put sends one question through the network and feeds its outcome.
@@ -276,6 +310,14 @@ func (s *slot) put(q Question) {
 			return
 		}
 		answer := to.core.Ask(w.now, to.wall(), q.Body)
+		if w.plant == "answer before save" && answer != nil {
+			finish(w.hop(), Answered, answer)
+		}
+		before := to.retired
+		if !to.persist(nil) || to.retired != before {
+			return // nothing that is not stored is said
+		}
+		to.mustHaveStored("answers")
 		to.tick()
 		if answer != nil {
 			finish(w.hop(), Answered, answer)
@@ -305,7 +347,7 @@ func (w *world) at(instance, group uint64) *slot {
 func (w *world) alive(g *group) int {
 	n := 0
 	for _, v := range g.charter.Voters {
-		if w.at(v.Instance, g.charter.Group) != nil {
+		if w.at(v.Instance, g.charter.Group) != nil || w.kept(v.Instance, g.charter.Group) {
 			n++
 		}
 	}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// ErrUnsaved says that the directory of an instance could not be written.
+var ErrUnsaved = errors.New("cluster: the directory cannot be written")
+
+// notebook writes what birth has decided into the records. The owner goroutine owns it.
+type notebook struct {
+	records  Records // nil: memory mode
+	revision uint64  // of birth's State that is stored
+	written  map[string][]byte
+	failed   bool
+}
+
+// begin reads the directory, if there is one, counts the start, and stores that before anything is said.
+func (c *Cluster) begin() error {
+	cfg := &c.cfg
+	if cfg.Records == nil {
+		c.own = newOwner(cfg, birth.Config{})
+		return nil
+	}
+	last, err := recall(cfg.Records)
+	if err != nil {
+		return err
+	}
+	id := identity{Life: 1, Label: cfg.Label, Name: cfg.Name}
+	resume := birth.Config{Durable: true}
+	if last != nil {
+		if err := last.fits(cfg); err != nil {
+			return err
+		}
+		id.Life = last.identity.Life + 1
+		resume.Stored = &last.state
+	}
+	resume.Life = id.Life
+	c.own = newOwner(cfg, resume)
+	c.own.notes = notebook{records: cfg.Records, written: map[string][]byte{}}
+	if err := c.own.notes.save(map[string][]byte{recordIdentity: seal(id.append(nil))}, c.own.core); err != nil {
+		return fmt.Errorf("%w: %w: nothing has been changed; mend it and start again", ErrUnsaved, err)
+	}
+	return nil
+}
+
+// fits says why the instance that is being started cannot be the one of the directory, and warns of what has changed.
+func (s *stored) fits(cfg *Config) error {
+	if s.identity.Label != cfg.Label {
+		return fmt.Errorf("%w: it belongs to the cluster %q, and this instance to %q: use another directory, or set the name of the cluster right",
+			ErrDirectory, s.identity.Label, cfg.Label)
+	}
+	st := &s.state
+	if st.Phase == birth.Newborn {
+		return nil
+	}
+	if st.Instance != cfg.Instance {
+		return fmt.Errorf("%w: it belongs to instance %s, and Instance is %s: ask StoredInstance first", ErrDirectory, idText(st.Instance), idText(cfg.Instance))
+	}
+	if st.Settings.Solo != cfg.Settings.Solo {
+		if st.Settings.Solo {
+			return fmt.Errorf("%w: it holds group %s, which was founded without Join and is closed: start without Join, or empty the directory",
+				ErrDirectory, idText(st.Group))
+		}
+		return fmt.Errorf("%w: it holds group %s, which has other instances: set Join as before, or empty the directory", ErrDirectory, idText(st.Group))
+	}
+	if s.identity.Name != cfg.Name {
+		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and empty it",
+			"last", s.identity.Name, "now", cfg.Name)
+	}
+	if which := birth.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
+		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group", idText(st.Group))
+	}
+	return nil
+}
+
+// save stores changes and the present state of the core in one unit, leaving out what is stored already.
+func (n *notebook) save(changes map[string][]byte, core *birth.Core) error {
+	st, revision := core.State(), core.Revision()
+	for name, content := range map[string][]byte{recordState: st.Append(nil), recordBook: birth.AppendVoters(nil, st.Voters)} {
+		if b := seal(content); !bytes.Equal(b, n.written[name]) {
+			changes[name] = b
+		}
+	}
+	if len(changes) > 0 {
+		if err := n.records.Save(changes); err != nil {
+			n.failed = true
+			return err
+		}
+	}
+	for name, b := range changes {
+		n.written[name] = b
+	}
+	n.revision = revision
+	return nil
+}
+
+// persist is the durable step: it stands between birth's decision and everything that shows it to anybody, and blocks until the state
+// is stored. If that fails it returns false; of out only what needs no promise is left, and the answer that was to go out must not.
+func (c *Cluster) persist(out *birth.Output) bool {
+	n := &c.own.notes
+	if n.records == nil || n.failed || n.revision == c.own.core.Revision() {
+		return true
+	}
+	err := n.save(make(map[string][]byte, 2), c.own.core)
+	if err == nil {
+		return true
+	}
+	*out = c.own.core.Unsaved(*out, err.Error())
+	c.own.unsaved = fmt.Errorf("%w: %w: this instance no longer votes and takes no part in birth; mend or empty it, and start the instance again", ErrUnsaved, err)
+	return false
+}
+
+// confess tells the host once that the directory has failed, after the turn in which it did.
+func (c *Cluster) confess() {
+	o := &c.own
+	if o.unsaved == nil {
+		return
+	}
+	err := o.unsaved
+	o.unsaved = nil
+	c.cfg.Logger.Error(err.Error())
+	if o.core.Phase() == birth.Member {
+		o.raft = 0
+		c.publish()
+	}
+	c.cfg.Host.(DurableHost).Unsaved(err)
+}
+
+// refuse carries out that this instance is not the one that its directory says it is.
+func (c *Cluster) refuse(why string) {
+	c.own.raft, c.own.book, c.own.backlog = 0, book{}, nil
+	c.publish()
+	err := refusal(why)
+	c.cfg.Logger.Error(err.Error())
+	if c.gossip != nil && !c.left.Swap(true) {
+		c.help(c.gossip.leave)
+	}
+	c.cfg.Host.(DurableHost).Refused(err)
+	c.in.nextLife()
+}

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// Records is where an instance keeps what has to survive a restart: a few small values under names that the cluster room owns. One
+// goroutine at a time uses it.
+type Records interface {
+	// Load returns all values of this room, empty for a new directory. The map belongs to the caller.
+	Load() (map[string][]byte, error)
+	// Save makes all changes durable in one unit, or none, and returns when they are; a nil value deletes. It keeps no reference to
+	// changes. An error is final: Save is not called again before the next start.
+	Save(changes map[string][]byte) error
+}
+
+// The names of the records, which are for ever.
+const (
+	recordIdentity = "identity" // whose directory this is, and how often it was started
+	recordState    = "birth"    // this life: newborn, bound to a charter, or member of a group
+	recordBook     = "book"     // the address book
+)
+
+// ErrDirectory says that an instance cannot take part with the directory that it has. The error around it says why and what to do.
+var ErrDirectory = errors.New("cluster: this directory cannot be used")
+
+// Bounds and layout of a record: a version byte, the content, and the CRC32C of both, since a store need not check what it keeps.
+const (
+	recordVersion  = 1
+	recordBytesMax = 2 << 20
+	labelBytesMax  = 255
+	idMagic        = 'i' // an identity is no message of birth
+)
+
+func castagnoli(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// seal makes a record of content.
+func seal(content []byte) []byte {
+	b := append([]byte{recordVersion}, content...)
+	return binary.BigEndian.AppendUint32(b, castagnoli(b))
+}
+
+// unseal returns the content of a record.
+func unseal(name string, b []byte) ([]byte, error) {
+	if len(b) < 5 || len(b) > recordBytesMax || castagnoli(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
+		return nil, damaged(name)
+	}
+	if b[0] != recordVersion {
+		return nil, fmt.Errorf("%w: its record %q has version %d, and this build knows %d: start a newer build", ErrDirectory, name, b[0], recordVersion)
+	}
+	return b[1 : len(b)-4], nil
+}
+
+func damaged(name string) error {
+	return fmt.Errorf("%w: its record %q is missing or damaged: empty the directory, the instance then joins as a new one", ErrDirectory, name)
+}
+
+// identity says whose directory it is.
+type identity struct {
+	Life  uint64 // of the last start
+	Label string
+	Name  string
+}
+
+func (id identity) append(b []byte) []byte {
+	b = binary.AppendUvarint(append(b, idMagic), id.Life)
+	for _, s := range [...]string{id.Label, id.Name} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+func decodeIdentity(b []byte) (identity, error) {
+	var id identity
+	if len(b) < 1 || b[0] != idMagic {
+		return id, damaged(recordIdentity)
+	}
+	life, n := binary.Uvarint(b[1:])
+	if n <= 0 || life == 0 || life == 1<<64-1 {
+		return id, damaged(recordIdentity)
+	}
+	id.Life, b = life, b[1+n:]
+	limits := [...]int{labelBytesMax, nameBytesMax}
+	for i, field := range [...]*string{&id.Label, &id.Name} {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {
+			return identity{}, damaged(recordIdentity)
+		}
+		*field, b = string(b[n:n+int(size)]), b[n+int(size):]
+	}
+	if len(b) > 0 {
+		return identity{}, damaged(recordIdentity)
+	}
+	return id, nil
+}
+
+// stored is what the last start has left.
+type stored struct {
+	identity identity
+	state    birth.State
+}
+
+// recall reads the records. It returns nil for a new directory.
+func recall(r Records) (*stored, error) {
+	records, err := r.Load()
+	if err != nil {
+		return nil, fmt.Errorf("%w: it cannot be read: %w", ErrDirectory, err)
+	}
+	if len(records) == 0 {
+		return nil, nil
+	}
+	content := make(map[string][]byte, 3)
+	for _, name := range [...]string{recordIdentity, recordState, recordBook} {
+		if content[name], err = unseal(name, records[name]); err != nil {
+			return nil, err
+		}
+	}
+	var s stored
+	if s.identity, err = decodeIdentity(content[recordIdentity]); err != nil {
+		return nil, err
+	}
+	if s.state, err = birth.DecodeState(content[recordState]); err != nil {
+		return nil, damaged(recordState)
+	}
+	if s.state.Voters, err = birth.DecodeVoters(content[recordBook]); err != nil {
+		return nil, damaged(recordBook)
+	}
+	if s.state.Refused != "" {
+		return nil, refusal(s.state.Refused)
+	}
+	return &s, nil
+}
+
+// refusal is what an instance that may never take part again says.
+func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
+
+// StoredInstance returns the ID with which an instance has to start because its directory is bound to a charter or belongs to a group,
+// or 0 if any new random ID will do. It is what Config.Instance must be. An error wraps ErrDirectory and says what to do.
+func StoredInstance(r Records) (uint64, error) {
+	s, err := recall(r)
+	if err != nil || s == nil || s.state.Phase == birth.Newborn {
+		return 0, err
+	}
+	return s.state.Instance, nil
+}

@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// disk is a directory in memory. Save takes a while, as a sync does, and remembers every claim that was ever durable, so that a node
+// can be caught saying what it has not stored.
+type disk struct {
+	mu     sync.Mutex // guards the rest
+	values map[string][]byte
+	claims map[claim]bool
+	saves  int
+	stuck  bool  // Save never ends, until it is freed
+	fails  error // the next Save fails
+}
+
+// claim is what an instance can say of itself.
+type claim struct {
+	instance uint64
+	phase    Phase
+}
+
+func newDisk() *disk { return &disk{values: map[string][]byte{}, claims: map[claim]bool{}} }
+
+// copied returns what a copy of the directory would hold now.
+func (d *disk) copied() *disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	other := newDisk()
+	for name, b := range d.values {
+		other.values[name] = bytes.Clone(b)
+	}
+	other.claims = maps.Clone(d.claims)
+	return other
+}
+
+func (d *disk) Load() (map[string][]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.values), nil
+}
+
+func (d *disk) Save(changes map[string][]byte) error {
+	time.Sleep(3 * time.Millisecond)
+	for d.is(func() bool { return d.stuck }) {
+		time.Sleep(time.Millisecond)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fails != nil {
+		return d.fails
+	}
+	d.saves++
+	for name, b := range changes {
+		if b == nil {
+			delete(d.values, name)
+			continue
+		}
+		d.values[name] = bytes.Clone(b)
+	}
+	content, err := unseal(recordState, d.values[recordState])
+	if err != nil {
+		return err
+	}
+	st, err := birth.DecodeState(content)
+	if err != nil {
+		return err
+	}
+	d.claims[claim{st.Instance, st.Phase}] = true
+	return nil
+}
+
+func (d *disk) is(what func() bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return what()
+}
+
+// state returns what is stored of birth.
+func (d *disk) state(t *testing.T) birth.State {
+	t.Helper()
+	s, err := recall(d)
+	if err != nil || s == nil {
+		t.Fatalf("the directory cannot be read: %v, %v", s, err)
+	}
+	return s.state
+}
+
+// claimed reads what an answer says of the one who gives it: a version, a kind, then for "who" (2) instance, name, address and phase,
+// for a verdict (4) instance, group and refusal, 0 being acceptance.
+func claimed(answer []byte) (claim, bool) {
+	if len(answer) < 2 {
+		return claim{}, false
+	}
+	kind, b := answer[1], answer[2:]
+	number := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[n:]
+		return v
+	}
+	c := claim{instance: number()}
+	switch kind {
+	case 2:
+		for range 2 {
+			b = b[number():]
+		}
+		c.phase = Phase(number())
+	case 4:
+		number()
+		if number() == 0 {
+			c.phase = Bound
+		}
+	}
+	return c, true
+}
+
+// durable gives the node of a configuration a directory.
+func (d *disk) durable(cfg Config) Config {
+	cfg.Records = d
+	return cfg
+}
+
+// said fails if the claim was never durable; what a broken directory holds does not matter.
+func (n *node) said(how string, c claim) {
+	d, ok := n.cfg.Records.(*disk)
+	if !ok || d.is(func() bool {
+		return d.claims[c] || (c.phase == Bound && d.claims[claim{c.instance, PhaseMember}]) || d.fails != nil
+	}) {
+		return
+	}
+	n.f.t.Errorf("%s %s as instance %x, %v, which is not stored", n.cfg.Name, how, c.instance, c.phase)
+}
+
+func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
+	for name, content := range map[string][]byte{
+		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
+		recordBook:     birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: 2, Addr: "a:1", Life: 3}}),
+	} {
+		b := seal(content)
+		if got, err := unseal(name, b); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s came back as % x, %v", name, got, err)
+		}
+		for i := range b {
+			for bit := range 8 {
+				bad := bytes.Clone(b)
+				bad[i] ^= 1 << bit
+				if _, err := unseal(name, bad); !errors.Is(err, ErrDirectory) {
+					t.Errorf("%s with bit %d of byte %d flipped: %v", name, bit, i, err)
+				}
+			}
+			if _, err := unseal(name, b[:i]); !errors.Is(err, ErrDirectory) {
+				t.Errorf("%s cut to %d bytes: %v", name, i, err)
+			}
+		}
+	}
+	newer := seal(nil)
+	newer[0]++
+	newer = binary.BigEndian.AppendUint32(newer[:len(newer)-4], castagnoli(newer[:len(newer)-4]))
+	if _, err := unseal("x", append(newer[:1], binary.BigEndian.AppendUint32(nil, castagnoli(newer[:1]))...)); err == nil {
+		t.Error("a record of a newer version was accepted")
+	}
+}
+
+// FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as it is.
+func FuzzRecords(f *testing.F) {
+	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
+	f.Add(birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: 2, Addr: "a:1", Life: 3}}))
+	f.Add(seal([]byte("x")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = unseal("x", b)
+		if id, err := decodeIdentity(b); err == nil {
+			if again, err := decodeIdentity(id.append(nil)); err != nil || again != id {
+				t.Fatalf("%+v came back as %+v, %v", id, again, err)
+			}
+		}
+		for _, name := range [...]string{recordIdentity, recordState, recordBook} {
+			d := newDisk()
+			d.values = map[string][]byte{
+				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: 1}).Append(nil)),
+				recordBook: seal(birth.AppendVoters(nil, nil)),
+			}
+			if _, err := recall(d); err != nil {
+				t.Fatal(err)
+			}
+			d.values[name] = seal(b)
+			if _, err := recall(d); err != nil && !errors.Is(err, ErrDirectory) {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+var errDisk = fmt.Errorf("no space left on device")

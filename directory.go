@@ -1,0 +1,124 @@
+package mortise
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// This file is about what a node keeps in Config.Dir: the log of its replica, which the raftlog room writes, and beside it what the
+// cluster room has to remember.
+
+// openDir opens the directory of a node, or returns nil if it has none.
+func openDir(c Config) (*raftlog.Dir, error) {
+	if c.Dir == "" {
+		return nil, nil
+	}
+	dir, err := raftlog.OpenDir(raftlog.DirConfig{Path: c.Dir, Logger: c.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("Config.Dir: %w", err)
+	}
+	return dir, nil
+}
+
+// clusterRecord is the one record under which the directory keeps all that the cluster room remembers, so that every change of it is
+// one unit.
+const clusterRecord = "cluster"
+
+// records implements cluster.Records over a directory. One goroutine at a time uses it.
+type records struct {
+	dir *raftlog.Dir
+	all map[string][]byte // as stored; nil before the first Load
+}
+
+func (r *records) Load() (map[string][]byte, error) {
+	b, err := r.dir.Get(clusterRecord)
+	if err != nil {
+		return nil, err
+	}
+	r.all = map[string][]byte{}
+	if b != nil {
+		if err := json.Unmarshal(b, &r.all); err != nil {
+			return nil, fmt.Errorf("%w: its record %q cannot be read: %w", cluster.ErrDirectory, clusterRecord, err)
+		}
+	}
+	return copied(r.all), nil
+}
+
+func (r *records) Save(changes map[string][]byte) error {
+	next := copied(r.all)
+	for name, value := range changes {
+		if value == nil {
+			delete(next, name)
+		} else {
+			next[name] = value
+		}
+	}
+	b, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if err := r.dir.Put(map[string][]byte{clusterRecord: b}); err != nil {
+		return err
+	}
+	r.all = next
+	return nil
+}
+
+func copied(all map[string][]byte) map[string][]byte {
+	next := make(map[string][]byte, len(all))
+	for name, value := range all {
+		next[name] = append([]byte{}, value...)
+	}
+	return next
+}
+
+// store opens the log of a replica and says whether it is new. In memory every log is.
+func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err error) {
+	if n.dir == nil {
+		return raftlog.NewMemoryStore(), true, nil
+	}
+	if store, err = n.dir.Log(group, id); err != nil {
+		return nil, false, err
+	}
+	state, err := store.Load()
+	if err != nil {
+		_ = store.Close()
+		return nil, false, err
+	}
+	return store, state.Empty(), nil
+}
+
+// dropLog removes the log of a raft ID that this instance has given up.
+func (n *Node) dropLog() {
+	if n.dir == nil {
+		return
+	}
+	if err := n.dir.DropLog(); err != nil {
+		n.logger.Error("the log of the old life could not be removed; it is never used again", "why", err)
+	}
+}
+
+// Refused implements cluster.DurableHost: this directory may never take part again, and another process may have the same raft ID, so
+// nothing of this one may run on.
+func (l life) Refused(err error) {
+	n := l.node()
+	n.client.Rebind(nil, nil)
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+	}
+	n.bind(nil, 0)
+	n.fail(fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err))
+}
+
+// Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not vote on.
+func (l life) Unsaved(err error) {
+	n := l.node()
+	n.logger.Error("the directory cannot be written any more: this instance no longer votes; it goes on as a member", "dir", n.config.Dir, "why", err)
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+		n.bind(nil, r.group)
+	}
+}
