@@ -40,7 +40,9 @@ func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
 	if p.config.TLS != nil {
 		secured, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 		if err != nil {
-			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
+			if errors.Is(err, ErrForeign) { // one that just went away is no news
+				p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
+			}
 			raw.Close()
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 
 	"google.golang.org/grpc/credentials"
 )
@@ -22,10 +23,15 @@ type doorman struct {
 // ServerHandshake is TransportCredentials'.
 func (d doorman) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := d.TransportCredentials.ServerHandshake(raw)
-	if err != nil {
+	if err != nil && !wentAway(err) {
 		d.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", d.port.config.TLS.Explain(err))
 	}
 	return conn, info, err
+}
+
+// wentAway reports whether the other side just ended the connection, as dying processes and the probes of load balancers do.
+func wentAway(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // Clone is TransportCredentials'.

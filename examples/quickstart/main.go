@@ -1,10 +1,12 @@
 // Quickstart shows one lock across three processes, and what happens when one of them is killed while it holds the lock and leads.
 //
 //	go run ./examples/quickstart
+//	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
 // It starts three processes of itself on loopback. Each in turn locks one key and adds one to a number that a small server keeps; the
 // server compares fencing tokens. Half-way the leader is killed, with SIGKILL, while it holds the lock, and started again as a plain
-// member. At the end the number must equal the sum of all turns and tokens must have risen without exception, or the exit status is 1.
+// member. With -dir the workers keep their state there, and two of them are killed, one after the other: each comes back as the voter
+// that it was. With -secret all connections are encrypted. At the end the number must equal the sum of all turns and tokens must have risen without exception, or the exit status is 1.
 //
 // What it promises to show and nothing more: it runs for about fifteen seconds, needs no other set-up, and leaves nothing behind. The
 // instances use the smallest lease (1 s) so that the wait for the dead holder's lease is short, and no grace (Grace: -1) because no
@@ -18,20 +20,25 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 func main() {
+	var o options
 	work := flag.String("worker", "", "run as the worker of this name (used by the quickstart itself)")
-	addresses := flag.String("addresses", "", "the workers' addresses, with commas")
-	resource := flag.String("resource", "", "the address of the resource")
+	addresses := flag.String("addresses", "", "the workers' addresses, with commas (used by the quickstart itself)")
+	resource := flag.String("resource", "", "the address of the resource (used by the quickstart itself)")
+	flag.StringVar(&o.dir, "dir", "", "a directory for the workers' state; two of them are killed then")
+	flag.StringVar(&o.secret, "secret", "", "the cluster's secret, at least 16 bytes")
 	flag.Parse()
 	var err error
 	if *work != "" {
-		err = runWorker(*work, strings.Split(*addresses, ","), *resource)
+		err = runWorker(*work, strings.Split(*addresses, ","), *resource, o)
 	} else {
-		err = runShow(os.Stdout, 14*time.Second)
+		err = runShow(os.Stdout, 14*time.Second, o)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
@@ -39,37 +46,63 @@ func main() {
 	}
 }
 
+// options are what the workers are started with.
+type options struct{ dir, secret string }
+
+// kills is how many workers are killed: in memory a voter that comes back does not vote, so two kills would leave no majority.
+func (o options) kills() int {
+	if o.dir != "" {
+		return 2
+	}
+	return 1
+}
+
 // names are what the three workers are called.
 var names = [...]string{"anna", "ben", "cleo"}
 
-// show is the parent process: it starts the workers, watches them, kills one and judges the end.
+// show is the parent process: it starts the workers, watches them, kills some and judges the end.
 type show struct {
+	options
 	addresses []string
 	resource  *resource
 	view      *view
 	workers   map[string]*exec.Cmd
 	events    chan event
 
-	killed     string    // the worker that was killed, "" before
-	killedAt   time.Time // when
-	takenOver  time.Duration
+	kills      []kill
 	lastToken  uint64
 	fellBack   int // grants whose token was not higher than the one before
 	grants     int
 	unexpected error
 }
 
-func runShow(out *os.File, length time.Duration) error {
+// kill is one worker that was killed while it held the lock.
+type kill struct {
+	worker    string
+	at        time.Time
+	takenOver time.Duration // until somebody else was granted the lock; 0 until then
+	back      bool          // it has had a turn since
+}
+
+func runShow(out *os.File, length time.Duration, o options) error {
 	addresses, err := freeAddresses(len(names))
 	if err != nil {
 		return err
+	}
+	if o.dir != "" {
+		if o.dir, err = filepath.Abs(o.dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(o.dir, 0o700); err != nil {
+			return err
+		}
 	}
 	r, err := startResource()
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	s := &show{addresses: addresses, resource: r, view: newView(out), workers: map[string]*exec.Cmd{}, events: make(chan event, 256)}
+	s := &show{options: o, addresses: addresses, resource: r, view: newView(out), workers: map[string]*exec.Cmd{}, events: make(chan event, 256)}
 	defer s.killAll()
 	for _, name := range names {
 		if err := s.start(name); err != nil {
@@ -80,36 +113,43 @@ func runShow(out *os.File, length time.Duration) error {
 	return s.judge(out)
 }
 
-// watch follows the workers for the given time, counted from the first grant, and kills the leader half-way.
+// watch follows the workers for the given time, counted from the first grant, and kills one whenever it is time to.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
-	var half, end <-chan time.Time
-	armed := false
-	for {
+	var began time.Time
+	var end <-chan time.Time
+	for s.unexpected == nil {
 		select {
 		case <-birth:
 			if s.grants == 0 {
 				s.unexpected = fmt.Errorf("nobody was granted the lock within 20 s")
-				return
 			}
-		case <-half:
-			armed = true
 		case <-end:
 			return
 		case e := <-s.events:
 			if s.grants == 0 && e.Kind == granted {
-				half, end = time.After(length/2), time.After(length)
+				began, end = time.Now(), time.After(length)
 			}
 			s.take(e)
-			if armed && e.Kind == granted && e.Leading {
-				armed = false
+			due := length * time.Duration(len(s.kills)+1) / time.Duration(s.options.kills()+1)
+			if e.Kind == granted && time.Since(began) >= due && s.mayKill(e) {
 				s.kill(e.Worker)
-			}
-			if s.unexpected != nil {
-				return
 			}
 		}
 	}
+}
+
+// mayKill reports whether the worker that was just granted the lock is to be killed: first the leader, then, when that one is back,
+// somebody else.
+func (s *show) mayKill(e event) bool {
+	if len(s.kills) == s.options.kills() {
+		return false
+	}
+	if len(s.kills) == 0 {
+		return e.Leading
+	}
+	last := s.kills[len(s.kills)-1]
+	return last.back && e.Worker != last.worker
 }
 
 // take notes one event of a worker.
@@ -121,31 +161,41 @@ func (s *show) take(e event) {
 			s.fellBack++
 		}
 		s.lastToken = e.Token
-		if s.killed != "" && s.takenOver == 0 && e.Worker != s.killed {
-			s.takenOver = time.Since(s.killedAt)
-			s.view.note("%s was granted the lock %v after the kill", e.Worker, s.takenOver.Round(time.Millisecond))
-			if err := s.start(s.killed); err != nil {
-				s.unexpected = err
-			}
-		}
+		s.afterKill(e)
 	case ended:
-		if e.Worker == s.killed && s.takenOver == 0 {
-			return // the kill worked
+		if !slices.ContainsFunc(s.kills, func(k kill) bool { return k.worker == e.Worker && k.takenOver == 0 }) {
+			s.unexpected = fmt.Errorf("worker %s ended by itself: %s", e.Worker, e.Text)
 		}
-		s.unexpected = fmt.Errorf("worker %s ended by itself: %s", e.Worker, e.Text)
 	case noted:
 		s.view.note("%s: %s", e.Worker, e.Text)
 	}
 	s.view.show(e, s.resource.number())
 }
 
-// kill ends the leader with SIGKILL while it holds the lock.
+// afterKill notes who takes over after a kill, starts the killed worker again, and notes when it has its first turn.
+func (s *show) afterKill(e event) {
+	if len(s.kills) == 0 {
+		return
+	}
+	k := &s.kills[len(s.kills)-1]
+	switch {
+	case e.Worker == k.worker && k.takenOver != 0 && !k.back:
+		k.back = true
+		s.view.note("%s is back", k.worker)
+	case e.Worker != k.worker && k.takenOver == 0:
+		k.takenOver = time.Since(k.at)
+		s.view.note("%s was granted the lock %v after the kill; %s is started again", e.Worker, k.takenOver.Round(time.Millisecond), k.worker)
+		s.unexpected = s.start(k.worker)
+	}
+}
+
+// kill ends a worker with SIGKILL while it holds the lock.
 func (s *show) kill(name string) {
-	s.killed, s.killedAt = name, time.Now()
+	s.kills = append(s.kills, kill{worker: name, at: time.Now()})
 	if err := s.workers[name].Process.Kill(); err != nil {
 		s.unexpected = fmt.Errorf("kill %s: %w", name, err)
 	}
-	s.view.note("killed %s (SIGKILL): it leads the group and holds the lock", name)
+	s.view.note("killed %s (SIGKILL) while it holds the lock; leader: %s", name, s.view.leader)
 }
 
 // judge prints what happened and returns an error if anything is not as promised.
@@ -159,8 +209,8 @@ func (s *show) judge(out *os.File) error {
 	}
 	fmt.Fprintf(out, "\nthe number is %d, the sum of all turns is %d\n", number, sum)
 	fmt.Fprintf(out, "%d grants, tokens rising: %v (%d writes with an old token were refused)\n", s.grants, s.fellBack == 0, refused)
-	if s.killed != "" {
-		fmt.Fprintf(out, "from the kill of %s to the next grant: %v\n", s.killed, s.takenOver.Round(time.Millisecond))
+	for _, k := range s.kills {
+		fmt.Fprintf(out, "from the kill of %s to the next grant: %v\n", k.worker, k.takenOver.Round(time.Millisecond))
 	}
 	switch {
 	case s.unexpected != nil:
@@ -169,8 +219,13 @@ func (s *show) judge(out *os.File) error {
 		return fmt.Errorf("the number (%d) is not the sum of all turns (%d): two workers were inside at once", number, sum)
 	case s.fellBack > 0:
 		return fmt.Errorf("%d grants had a token that did not rise", s.fellBack)
-	case s.killed == "" || s.takenOver == 0:
-		return fmt.Errorf("the leader was not killed while it held the lock, or nobody took over")
+	case len(s.kills) < s.options.kills():
+		return fmt.Errorf("%d of %d workers were killed while they held the lock", len(s.kills), s.options.kills())
+	}
+	for _, k := range s.kills {
+		if k.takenOver == 0 || !k.back {
+			return fmt.Errorf("after the kill of %s: taken over %v, back %v", k.worker, k.takenOver != 0, k.back)
+		}
 	}
 	for _, name := range names {
 		if turns[name] == 0 {

@@ -18,13 +18,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestTheShowEndsAsPromised(t *testing.T) {
+func TestTheShowEndsAsPromised(t *testing.T) { testShow(t, options{}) }
+
+func TestTheDurableShowEndsAsPromised(t *testing.T) {
+	testShow(t, options{dir: t.TempDir(), secret: "a secret that is long enough"})
+}
+
+func testShow(t *testing.T, o options) {
+	t.Parallel()
 	out, err := os.CreateTemp(t.TempDir(), "show")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	err = runShow(out, 8*time.Second)
+	err = runShow(out, 9*time.Second, o)
 	text, _ := os.ReadFile(out.Name())
 	t.Logf("%s", text)
 	if err != nil {

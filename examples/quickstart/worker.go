@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ const (
 const holdFor = 60 * time.Millisecond
 
 // runWorker is one of the three processes. It takes turns until its standard input ends.
-func runWorker(name string, addresses []string, resource string) error {
+func runWorker(name string, addresses []string, resource string, o options) error {
 	tell := json.NewEncoder(os.Stdout)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -48,10 +49,14 @@ func runWorker(name string, addresses []string, resource string) error {
 	if index < 0 || len(addresses) != len(names) {
 		return fmt.Errorf("no worker %q among %v at %v", name, names, addresses)
 	}
-	node, err := mortise.Start(ctx, mortise.Config{
+	config := mortise.Config{
 		Name: name, Bind: addresses[index], Join: addresses, Replicas: len(addresses), SessionTTL: time.Second, Grace: -1,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+		Secret: o.secret, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if o.dir != "" {
+		config.Dir = filepath.Join(o.dir, name)
+	}
+	node, err := mortise.Start(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func (s *show) start(name string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource", s.resource.url())
+	cmd := exec.Command(self, "-worker", name, "-addresses", strings.Join(s.addresses, ","), "-resource", s.resource.url(), "-dir", s.dir, "-secret", s.secret)
 	cmd.Env = append(os.Environ(), workerEnv+"=1")
 	if _, err := cmd.StdinPipe(); err != nil { // never written to; it ends when this process does
 		return err
