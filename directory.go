@@ -12,11 +12,11 @@ import (
 // cluster room has to remember.
 
 // openDir opens the directory of a node, or returns nil if it has none.
-func openDir(c Config) (*raftlog.Dir, error) {
+func openDir(c Config, files raftlog.FS) (*raftlog.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
 	}
-	dir, err := raftlog.OpenDir(raftlog.DirConfig{Path: c.Dir, Logger: c.Logger})
+	dir, err := raftlog.OpenDir(raftlog.DirConfig{Path: c.Dir, Files: files, Logger: c.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("Config.Dir: %w", err)
 	}

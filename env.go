@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // env is what a node takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
@@ -18,6 +19,7 @@ type env struct {
 	clock   clock.Clock
 	wall    func() time.Time
 	random  func([]byte)
+	files   raftlog.FS
 }
 
 func realEnv() env {
@@ -31,5 +33,6 @@ func realEnv() env {
 		clock:   clock.Boot(),
 		wall:    time.Now,
 		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
+		files:   raftlog.OSFS(),
 	}
 }

@@ -107,7 +107,7 @@ func (n *Node) prepare(listening net.Addr) (err error) {
 	if n.address, err = advertised(n.config, listening); err != nil {
 		return err
 	}
-	if n.dir, err = openDir(n.config); err != nil {
+	if n.dir, err = openDir(n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
 	}
 	instance := n.newInstance()
