@@ -19,6 +19,7 @@ import (
 
 const (
 	childEnv = "MORTISE_TEST_CHILD"
+	dirEnv   = "MORTISE_TEST_DIR" // where a durable child keeps its state; empty: memory
 	leaseTTL = 2 * time.Second
 )
 
@@ -61,6 +62,7 @@ func runChild(config string) {
 	bind := addresses[0]
 	node, err := mortise.Start(context.Background(), mortise.Config{
 		Name: name, Bind: bind, Join: addresses, Replicas: len(addresses) - 1, SessionTTL: leaseTTL, Grace: -1,
+		Dir: os.Getenv(dirEnv), Secret: "a secret that is long enough",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name),
 	})
 	if err != nil {

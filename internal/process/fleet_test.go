@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,7 @@ const patience = time.Minute
 type fleet struct {
 	t         *testing.T
 	addresses []string
+	dir       string // of the instances' directories; empty: memory
 	instances []*instance
 }
 
@@ -40,9 +42,12 @@ type instance struct {
 	pending map[int]chan answer
 }
 
-func startFleet(t *testing.T) *fleet {
+func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
+
+// startFleetIn starts instances that keep their state below dir.
+func startFleetIn(t *testing.T, dir string) *fleet {
 	t.Helper()
-	f := &fleet{t: t}
+	f := &fleet{t: t, dir: dir}
 	for tries := 0; len(f.addresses) < 3; tries++ {
 		// Below the ports that systems give to outgoing connections, which would be taken again before the children bind them.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
@@ -71,6 +76,9 @@ func (f *fleet) start(i int) *instance {
 	n := &instance{t: f.t, name: fmt.Sprintf("node-%d", i), pending: map[int]chan answer{}}
 	n.cmd = exec.Command(os.Args[0])
 	n.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", childEnv, n.name, f.addresses[i], strings.Join(f.addresses, " ")))
+	if f.dir != "" {
+		n.cmd.Env = append(n.cmd.Env, fmt.Sprintf("%s=%s", dirEnv, filepath.Join(f.dir, n.name)))
+	}
 	n.cmd.Stderr = f.t.Output()
 	in, err := n.cmd.StdinPipe()
 	if err != nil {

@@ -118,3 +118,37 @@ func TestAllStoppedAndStartedAnew(t *testing.T) {
 		t.Errorf("a new group gave token %d; an earlier one had given %d", h.token, last)
 	}
 }
+
+// TestDurableGroupOutlivesItsProcesses kills a majority, and then all, again and again: nothing that was granted is forgotten.
+func TestDurableGroupOutlivesItsProcesses(t *testing.T) {
+	f := startFleetIn(t, t.TempDir())
+	var last uint64
+	for _, victims := range [][]int{{0, 1}, {1, 2}, {0, 1, 2}, {2, 0, 1}} {
+		h := f.instances[victims[0]].lock("k")
+		if h.token <= last {
+			t.Errorf("token %d after %d", h.token, last)
+		}
+		last = h.token
+		killed := time.Now()
+		for _, i := range victims {
+			f.kill(i)
+		}
+		for _, i := range victims {
+			f.start(i)
+		}
+		next := f.instances[victims[1]].lock("k")
+		took := time.Since(killed)
+		t.Logf("from the kill of %d of 3, the holder among them, to the next grant: %v (lease %v)", len(victims), took, leaseTTL)
+		if limit := slack * (leaseTTL + failover); took > limit {
+			t.Errorf("the next grant took %v, more than %v", took, limit)
+		}
+		if took < leaseTTL/2 {
+			t.Errorf("the lock of a killed holder was free after %v: the restarted group has forgotten it", took)
+		}
+		if next.token <= last {
+			t.Errorf("token %d after %d", next.token, last)
+		}
+		last = next.token
+		next.unlock()
+	}
+}
