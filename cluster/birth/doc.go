@@ -14,9 +14,10 @@
 //	       │                                             │              │
 //	       └───────────── restart in place: ─────────────┴──────────────┘
 //	                      a new life, a new ID
-//	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5; with a directory: 10 s with everybody in reach)
+//	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5*)
 //	      from Member: no leader for longer than the largest TTL, nobody says that this group has one, and
-//	                   everybody whom the settings ask for answers, or another group has one (rule 6; with a directory: never)
+//	                   everybody whom the settings ask for answers, or another group has one (rule 6*)
+//	      * with a directory: from Bound the time counts while everybody is in reach, from Member never
 //
 // Two questions are asked. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked us; its
 // answer also says whether the asked is bound to a charter, or knows that a group is born. "Do you accept this charter?" is put by the
@@ -75,8 +76,8 @@
 // # Limits
 //
 // What bars a copy is found out when they meet. A copy that is started while its original cannot be reached takes part until they do; then
-// the older life goes. Lives are remembered for 1,024 instances, those of voters durably, with the address book; if all directories are restored to an earlier time together,
-// nobody is left who could tell.
+// the older life goes. Lives are remembered for 1,024 instances, those of voters durably, with the address book; if all directories are
+// restored to an earlier time together, nobody is left who could tell.
 //
 // 1,024 on a list, 7 voters, messages of 1 MiB. Everybody asks everybody about 7 times a second until the group is born; with more than
 // 30 instances correspondingly more slowly. Replicas below the number of instances that run is not safe and cannot be made so: while

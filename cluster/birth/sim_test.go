@@ -3,6 +3,7 @@ package birth
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,8 +137,12 @@ func (w *world) trouble() {
 
 // move gives the slot a new address; its name resolves to the old one for a while.
 func (s *slot) move() {
-	s.addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
-	addr := s.addr
+	addr := ""
+	taken := func(o *slot) bool { return o.addr == addr }
+	for addr == "" || slices.ContainsFunc(s.w.slots, taken) { // two that have swapped have each other's numbers
+		addr = fmt.Sprintf("10.0.%d.%d:1", 1+s.w.rng.IntN(200), s.id)
+	}
+	s.addr = addr
 	s.w.after(time.Duration(s.w.rng.Int64N(int64(2*time.Second))), func() { s.dns = addr })
 }
 
