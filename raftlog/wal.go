@@ -35,7 +35,7 @@ import (
 //
 //   - a head with a higher number and the salt of the segment stands anywhere behind it (nobody wrote that before this frame was durable),
 //   - the segment is sealed or another follows it that has frames,
-//   - it is one flipped bit away from the frame that it should be, which no lost sector is, or
+//   - it is one flipped bit away from the frame that it should be, which no lost sector is, since payloads are whitened, or
 //   - its head is intact and does not fit.
 //
 // The last frame of all has nothing behind it that tells. Therefore Close writes marks behind it, the second in another block of the disk, and so does the next open, before

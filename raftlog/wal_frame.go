@@ -3,6 +3,7 @@ package raftlog
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // A frame is one record of the log: what one Save writes, all of it or nothing.
@@ -13,7 +14,7 @@ import (
 //	16  uint64  salt of the segment
 //	24  uint32  CRC32C of the payload
 //	28  uint32  CRC32C of the bytes before
-//	32          payload: items, then zeros
+//	32          payload: items, then zeros; whitened
 //
 // Numbers are little-endian. Frames stand back to back. The salt is drawn at random when a segment is begun, so that what a recycled file
 // held before is never taken for a frame of it.
@@ -63,8 +64,24 @@ func sealFrame(b []byte, number, salt uint64) []byte {
 		b = append(b, 0)
 	}
 	payload := b[frameHeadBytes:]
-	frameHead{length: uint32(len(payload)), number: number, salt: salt, payload: checksum(payload)}.put(b)
+	h := frameHead{length: uint32(len(payload)), number: number, salt: salt, payload: checksum(payload)}
+	h.whiten(payload)
+	h.put(b)
 	return b
+}
+
+// whiten combines a payload with a stream of bits that no other payload has; doing it twice undoes it. Most of a payload is zeros and counters, and so is what stood there
+// before. With that, a sector that was not written differs from the right one in about half of its bits, and never by chance in one alone, which is
+// what oneBitOff takes for damage.
+func (h frameHead) whiten(payload []byte) {
+	le := binary.LittleEndian
+	x := h.salt ^ h.number<<32 ^ uint64(h.payload)
+	for ; len(payload) >= 8; payload = payload[8:] {
+		x += 0x9e3779b97f4a7c15
+		z := (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		le.PutUint64(payload, le.Uint64(payload)^z^z>>31)
+	}
 }
 
 // verdict is what stands at a place in a segment where a frame could.
@@ -77,12 +94,13 @@ const (
 	frameDamaged                // it was written whole and has changed since
 )
 
-// readFrame looks at b, the rest of a segment, for the frame with this number. It returns the payload, which is part of b, and its length with
-// the head. How a torn frame is told from a damaged one: see walStore.
+// readFrame looks at b, the rest of a segment, for the frame with this number. It returns the payload, which is the caller's, and the length of
+// the frame. How a torn frame is told from a damaged one: see walStore.
 func readFrame(b []byte, number, salt uint64) (payload []byte, size int, v verdict) {
 	head, ok := readFrameHead(b, salt)
 	if ok && head.number == number && head.length%frameAlign == 0 && int64(head.length) <= int64(len(b)-frameHeadBytes) {
-		payload = b[frameHeadBytes : frameHeadBytes+int(head.length)]
+		payload = slices.Clone(b[frameHeadBytes : frameHeadBytes+int(head.length)])
+		head.whiten(payload)
 		sum := checksum(payload)
 		if sum == head.payload {
 			return payload, frameHeadBytes + int(head.length), frameWhole
