@@ -260,7 +260,7 @@ func campaign(images int, seed uint64, lies ...opKind) (opened int, err error) {
 //
 // MORTISE_CRASH_SEED begins at another seed.
 func TestCrashImages(t *testing.T) {
-	images, seed := 4000, uint64(1)
+	images, seed := 4000/slowly, uint64(1)
 	if s := os.Getenv("MORTISE_CRASH_IMAGES"); s != "" {
 		images, _ = strconv.Atoi(s)
 	}

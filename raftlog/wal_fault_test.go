@@ -12,7 +12,7 @@ import (
 // error, and what it had promised must be there, for a process that was killed and after a power loss.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
-		for n := 0; ; n++ {
+		for n := 0; ; n += slowly {
 			h := newHistory(uint64(n%7), nil, State{})
 			h.fs.half = n%2 == 0
 			left := n
