@@ -18,7 +18,8 @@ import (
 type fleet struct {
 	t     *testing.T
 	net   *memnet.Network
-	nodes []*Node // nil where the node has crashed
+	nodes []*Node    // nil where the node has crashed
+	alter func(*env) // of every node, if set
 }
 
 // bubble runs a test on fake time. Every goroutine that a node leaves behind fails the test.
@@ -60,6 +61,9 @@ func (f *fleet) env(i int) env {
 	e.dial = f.net.Dialer(host(i))
 	e.resolve = func(_ context.Context, h string) ([]string, error) { return []string{h}, nil }
 	e.clock = clock.Monotonic()
+	if f.alter != nil {
+		f.alter(&e)
+	}
 	return e
 }
 

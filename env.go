@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -20,6 +21,7 @@ type env struct {
 	wall    func() time.Time
 	random  func([]byte)
 	files   raftlog.FS
+	limits  lockfsm.Limits // of a group that is founded here; every founder must have the same
 }
 
 func realEnv() env {
@@ -34,5 +36,6 @@ func realEnv() env {
 		wall:    time.Now,
 		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
 		files:   raftlog.OSFS(),
+		limits:  lockfsm.DefaultLimits(),
 	}
 }

@@ -50,7 +50,7 @@ type replica struct {
 func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: lockfsm.DefaultLimits(),
+		Limits: n.env.limits,
 	})
 	if err != nil {
 		return nil, err

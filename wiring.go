@@ -19,6 +19,9 @@ import (
 // errNoVoter is what a frame for the keeper of this instance gets while the instance has none.
 var errNoVoter = errors.New("mortise: this instance is no voter")
 
+// errNoPeer is what a snapshot gets that comes from nobody who replicates our log.
+var errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
+
 // errStarting is what a question gets that comes before the node is up.
 var errStarting = errors.New("mortise: this instance is starting")
 
@@ -27,8 +30,10 @@ type inbound struct{ n *Node }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if r := in.n.replica.Load(); r != nil {
-		for _, m := range f.Raft {
-			r.log.Step(m)
+		if len(f.Raft) > 0 && in.n.voterIs(from) {
+			for _, m := range f.Raft {
+				r.log.Step(m)
+			}
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
@@ -58,13 +63,27 @@ func (in inbound) Ask(_ context.Context, from string, question []byte) ([]byte, 
 	return nil, errStarting
 }
 
-func (in inbound) Snapshot(_ transport.Identity, m *raftpb.Message) error {
+func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	r := in.n.replica.Load()
 	if r == nil {
 		return errNoVoter
 	}
+	if !in.n.voterIs(from) {
+		return errNoPeer
+	}
 	r.log.Step(m)
 	return nil
+}
+
+// voterIs reports whether the address book says that the raft ID under which an instance speaks is its own. Raft believes every message
+// of a replica, and a hello says what its speaker likes: without this any member could stop the leader with one message.
+func (n *Node) voterIs(from transport.Identity) bool {
+	c := n.cluster()
+	if c == nil {
+		return false
+	}
+	v, ok := c.Voter(from.Raft)
+	return ok && v.Instance == uint64(from.Instance)
 }
 
 // submit is the client's way to a voter's keeper.

@@ -20,7 +20,8 @@ const (
 	Raise Kind = 4
 	// Open opens a session with Nonce, TTL and Record.
 	Open Kind = 5
-	// Attach begins an attachment of Session: Epoch, Live, and in Number the first number that the session has not used.
+	// Attach begins an attachment of Session: Epoch, Live, in Number the first number that the session has not used, and the Nonce that
+	// the session was opened with, which proves whose it is.
 	Attach Kind = 6
 	// Leaving marks Session's instance as about to leave.
 	Leaving Kind = 7
@@ -53,7 +54,8 @@ type Command struct {
 	Key string
 	Try bool
 	// Term is the term in which an expiry was decided.
-	Term  uint64
+	Term uint64
+	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.
 	Nonce Nonce
 	// TTL is what the opener asks for. The group's is the upper bound, and what 0 stands for. Negative values cannot be decoded.
 	TTL time.Duration

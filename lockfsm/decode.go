@@ -30,6 +30,21 @@ func Peek(command []byte) (Header, error) {
 	return h, nil
 }
 
+// PeekNonce reads the nonce of an Open or an Attach, which stands right behind the header, without looking at the rest, and without
+// allocating unless it fails. The error is ErrMalformed, wrapped, also for any other kind of command.
+func PeekNonce(command []byte) (Nonce, error) {
+	r := reader{b: command}
+	h := r.header()
+	if h.Kind != Open && h.Kind != Attach {
+		r.fail("kind")
+	}
+	n := r.nonce()
+	if r.fault != "" {
+		return Nonce{}, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
+	}
+	return n, nil
+}
+
 // Decode reads one command, without its size prefix. The result shares no memory with the input, and no length in the input can make
 // Decode allocate more than a small multiple of the input's own size. Decode accepts exactly one encoding of each command: appending
 // the result gives the same bytes again.
@@ -109,13 +124,11 @@ func (r *reader) fields(v *view) {
 	case Raise:
 		v.version = uint32(r.max(math.MaxUint32, "version"))
 	case Open:
-		copy(v.nonce[:], r.take(uint64(len(v.nonce)), "nonce"))
-		if v.nonce == (Nonce{}) {
-			r.fail("nonce")
-		}
+		v.nonce = r.nonce()
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
+		v.nonce = r.nonce()
 		v.live = r.ranges(v.Number)
 	case Expire:
 		v.term = r.uvarint("term")
@@ -127,6 +140,15 @@ func (r *reader) fields(v *view) {
 		r.fail("kind")
 	}
 	r.end()
+}
+
+// nonce reads a nonce, which is never zero: two openers that forgot theirs would share a session.
+func (r *reader) nonce() (n Nonce) {
+	copy(n[:], r.take(uint64(len(n)), "nonce"))
+	if n == (Nonce{}) {
+		r.fail("nonce")
+	}
+	return n
 }
 
 // ranges reads the live numbers of an Attach whose first unused number is next. They must lie below it: a number that is named and

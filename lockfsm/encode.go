@@ -8,7 +8,7 @@ import "encoding/binary"
 //
 //	stamp     wall               raise     version
 //	open      nonce (16 bytes) | ttl in ns | length, record
-//	attach    count | per range: first - last of the range before | last - first
+//	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
 //	expire    term
 //	acquire   flags (1 byte, bit 0: try) | length, key
 //	others    nothing
@@ -54,6 +54,7 @@ func (c Command) appendFields(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(c.Record)))
 		return append(b, c.Record...)
 	case Attach:
+		b = append(b, c.Nonce[:]...)
 		b = binary.AppendUvarint(b, uint64(len(c.Live)))
 		var last Number
 		for _, r := range c.Live {

@@ -27,7 +27,7 @@ func Example() {
 	var sessions []lockfsm.SessionID
 	for i := range 2 {
 		s := apply(lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(i + 1)}}).Session
-		apply(lockfsm.Command{Kind: lockfsm.Attach, Session: s, Epoch: 1, Number: 1})
+		apply(lockfsm.Command{Kind: lockfsm.Attach, Session: s, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{byte(i + 1)}})
 		sessions = append(sessions, s)
 	}
 	acquire := lockfsm.Command{Kind: lockfsm.Acquire, Session: sessions[0], Epoch: 1, Number: 1, Key: "orders/42"}

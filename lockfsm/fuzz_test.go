@@ -43,7 +43,7 @@ func FuzzApply(f *testing.F) {
 		c.Session = a
 		f.Add(byte(0), c.Append(nil))
 	}
-	attach := Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Live: []Range{{2, 3}}}.Append(nil)
+	attach := Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Nonce: Nonce{2}, Live: []Range{{2, 3}}}.Append(nil)
 	f.Add(byte(0), Command{Kind: Release, Session: b, Epoch: 2, Number: 2}.Append(attach))
 	f.Add(byte(1), Command{Kind: Close, Session: a, Epoch: 1}.Append(Command{Kind: EndGrace}.Append(nil)))
 	f.Add(byte(1), Command{Kind: Acquire, Session: a, Epoch: 1, Number: 4, Key: "x", Try: true}.Append(nil))
@@ -83,8 +83,8 @@ func crowd(a, b SessionID) []Command {
 	}
 	return []Command{
 		{Kind: Born},
-		{Kind: Open, Nonce: Nonce{1}, Record: []byte{1}}, {Kind: Attach, Session: a, Epoch: 1, Number: 1},
-		{Kind: Open, Nonce: Nonce{2}, Record: []byte{2}}, {Kind: Attach, Session: b, Epoch: 1, Number: 1},
+		{Kind: Open, Nonce: Nonce{1}, Record: []byte{1}}, {Kind: Attach, Session: a, Epoch: 1, Number: 1, Nonce: Nonce{1}},
+		{Kind: Open, Nonce: Nonce{2}, Record: []byte{2}}, {Kind: Attach, Session: b, Epoch: 1, Number: 1, Nonce: Nonce{2}},
 		acquire(a, 1, "x"), acquire(b, 1, "x"), acquire(a, 2, "x"), acquire(b, 2, "x"), acquire(b, 3, "y"), acquire(a, 3, "z"),
 	}
 }
@@ -119,7 +119,7 @@ func judgeOne(t *testing.T, m *Machine, twin *twin, command []byte) {
 func FuzzRestore(f *testing.F) {
 	w, a, _ := crowded(f)
 	f.Add(w.m.Snapshot(nil))
-	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9}, Done)
+	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9, Nonce: Nonce{1}}, Done)
 	f.Add(w.m.Snapshot(nil))
 	m, _ := New(smallCharter())
 	f.Add(m.Snapshot(nil))
@@ -140,7 +140,7 @@ func FuzzRestore(f *testing.F) {
 			t.Fatalf("restored from\n%x\nbut its snapshot is\n%x", b, m.Snapshot(nil))
 		}
 		for _, s := range m.Sessions() {
-			c := Command{Kind: Attach, Session: s.ID, Epoch: s.Epoch + 1, Number: 1}
+			c := Command{Kind: Attach, Session: s.ID, Epoch: s.Epoch + 1, Number: 1, Nonce: s.Nonce}
 			m.Apply(1, 1, encode(t, c))
 		}
 		for _, c := range []Command{{Kind: Born}, {Kind: EndGrace}, {Kind: Open, Nonce: Nonce{99}}} {

@@ -74,10 +74,10 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 		res.Code = Malformed
 		return res
 	case !m.born && c.Kind != Born:
-		res.Nonce = c.nonce
-		res.Code = NotBorn
+		res.Nonce, res.Code = c.nonce, NotBorn
 		return res
 	}
+	res.Nonce = c.nonce
 	m.dispatch(index, term, &c, &res)
 	if len(m.states) > 0 {
 		res.States = m.states

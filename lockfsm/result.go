@@ -70,7 +70,7 @@ type Result struct {
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
-	// Nonce is the command's, for Open.
+	// Nonce is the command's, for Open and Attach.
 	Nonce Nonce
 	// Token is set with Granted.
 	Token Token

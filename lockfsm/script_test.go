@@ -160,6 +160,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 	}
 	switch c.Kind {
 	case Attach:
+		copy(c.Nonce[:], a.value("nonce", name))
 		c.Number = Number(a.number("next", 1))
 		c.Live = a.ranges("live")
 	case Expire:

@@ -20,6 +20,7 @@ type session struct {
 // SessionInfo describes a session to the leader and to people.
 type SessionInfo struct {
 	ID      SessionID
+	Nonce   Nonce // of its Open; a secret between the opener and the voters
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
@@ -31,14 +32,13 @@ type SessionInfo struct {
 func (m *Machine) Sessions() []SessionInfo {
 	all := make([]SessionInfo, 0, m.counts.Sessions)
 	for s := m.firstSession; s != nil; s = s.after {
-		all = append(all, SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record})
+		all = append(all, SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record})
 	}
 	return all
 }
 
 // open makes a session, or finds the one that the same opener made before, when its first answer was lost.
 func (m *Machine) open(c *view, res *Result) {
-	res.Nonce = c.nonce
 	s := m.nonces[c.nonce]
 	if s == nil {
 		if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) {
@@ -67,12 +67,13 @@ func (m *Machine) of(c *view) (*session, Code) {
 }
 
 // attach begins a new attachment: it closes the door on everything that earlier ones sent and may still be under way, and lets go of
-// what the session no longer wants. After it both ends know the same of every number.
+// what the session no longer wants. After it both ends know the same of every number. Session IDs are no secret, so it must bring the
+// nonce of the session's opening: or any member could take another's session, and its locks with it.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
-	case s == nil:
-		return NoSession
+	case s == nil || c.nonce != s.nonce:
+		return NoSession // to a stranger there is no such session
 	case c.Epoch <= s.epoch:
 		return Stale
 	}

@@ -107,7 +107,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Unsupported
 		return r
 	}
-	if c.Kind == Open {
+	if c.Kind == Open || c.Kind == Attach {
 		r.Nonce = c.Nonce
 	}
 	if !t.born && c.Kind != Born {
@@ -180,13 +180,13 @@ func (t *twin) open(c Command, r *Result) {
 	}
 	id := SessionID(t.tick())
 	record := append([]byte(nil), c.Record...)
-	t.sessions = append(t.sessions, twinSession{id: id, nonce: c.Nonce, next: 1, info: SessionInfo{ID: id, TTL: ttl, Record: record}})
+	t.sessions = append(t.sessions, twinSession{id: id, nonce: c.Nonce, next: 1, info: SessionInfo{ID: id, Nonce: c.Nonce, TTL: ttl, Record: record}})
 	r.Session, r.TTL = id, ttl
 }
 
 func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	s := t.session(c.Session)
-	if s == nil {
+	if s == nil || c.Kind == Attach && c.Nonce != s.nonce {
 		r.Code = NoSession
 		return
 	}

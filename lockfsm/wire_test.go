@@ -56,7 +56,7 @@ func everyKind() []Command {
 		{Rules: 1, Kind: EndGrace},
 		{Rules: 1, Kind: Raise, Version: 2},
 		{Rules: 1, Kind: Open, Nonce: Nonce{1, 15: 2}, TTL: 10 * time.Second, Record: []byte("host-a")},
-		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
+		{Rules: 1, Kind: Attach, Session: 2097154, Epoch: 1, Number: 12, Nonce: Nonce{1, 15: 2}, Live: []Range{{1, 3}, {4, 4}, {9, 11}}},
 		{Rules: 1, Kind: Leaving, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Close, Session: 2097154, Epoch: 1},
 		{Rules: 1, Kind: Expire, Session: 2097154, Term: 7},
@@ -74,7 +74,7 @@ func TestLayout(t *testing.T) {
 		"05" + "0103000000",
 		"06" + "0104000000" + "02",
 		"21" + "0105000000" + "01000000000000000000000000000002" + "80c8afa025" + "06686f73742d61",
-		"0f" + "01068280800101" + "0c" + "03" + "0102" + "0100" + "0502",
+		"1f" + "01068280800101" + "0c" + "01000000000000000000000000000002" + "03" + "0102" + "0100" + "0502",
 		"08" + "01078280800101" + "00",
 		"08" + "01088280800101" + "00",
 		"09" + "01098280800100" + "00" + "07",
@@ -105,6 +105,9 @@ func TestRoundTrip(t *testing.T) {
 		got, err := Decode(command)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+		}
+		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) || nonce != want.Nonce {
+			t.Errorf("PeekNonce of %v: %x, %v", want.Kind, nonce, err)
 		}
 		head, err := Peek(command)
 		if err != nil || head != (Header{want.Rules, want.Kind, want.Session, want.Epoch, want.Number}) {
@@ -153,14 +156,15 @@ func TestUndecodable(t *testing.T) {
 		"negative stamp":        {Kind: Stamp, WallUnixMS: -1},
 		"negative TTL":          {Kind: Open, Nonce: nonce, TTL: -1},
 		"no nonce":              {Kind: Open},
+		"attach without nonce":  {Kind: Attach, Number: 9},
 		"record too long":       {Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes+1)},
-		"range backwards":       {Kind: Attach, Number: 9, Live: []Range{{5, 4}}},
-		"ranges overlap":        {Kind: Attach, Number: 9, Live: []Range{{1, 4}, {4, 5}}},
-		"ranges not sorted":     {Kind: Attach, Number: 9, Live: []Range{{5, 6}, {1, 2}}},
-		"range from 0":          {Kind: Attach, Number: 9, Live: []Range{{0, 2}}},
-		"range up to next":      {Kind: Attach, Number: 9, Live: []Range{{8, 9}}},
-		"range to the very end": {Kind: Attach, Number: 9, Live: []Range{{1, math.MaxUint64}}},
-		"range past the end":    {Kind: Attach, Number: 9, Live: []Range{{math.MaxUint64, 5}}},
+		"range backwards":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
+		"ranges overlap":        {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
+		"ranges not sorted":     {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
+		"range from 0":          {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{0, 2}}},
+		"range up to next":      {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{8, 9}}},
+		"range to the very end": {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, math.MaxUint64}}},
+		"range past the end":    {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{math.MaxUint64, 5}}},
 	} {
 		if got, err := Decode(encode(t, c)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -180,8 +184,8 @@ func TestLyingLengths(t *testing.T) {
 	for name, text := range map[string]string{
 		"command":                         huge + "01",
 		"size that is no shortest varint": "8500" + "0102000000",
-		"live":                            "0d" + "0106000009" + huge + "0101",
-		"live, negative as an int":        "0f" + "0106000009" + "ffffffffffffffffff01",
+		"live":                            "1d" + "0106000009" + "01000000000000000000000000000000" + huge + "0101",
+		"live, negative as an int":        "1f" + "0106000009" + "01000000000000000000000000000000" + "ffffffffffffffffff01",
 		"key":                             "0d" + "010a000009" + "00" + huge + "61",
 		"record":                          "1d" + "0105000000" + "01000000000000000000000000000000" + "00" + huge,
 	} {

@@ -107,6 +107,9 @@ func (w *workload) ofSession() Command {
 		c.Epoch = s.epoch + Epoch(r.IntN(4))
 		c.Number = s.next + Number(r.IntN(3)) - Number(r.IntN(2))
 		c.Live = w.live(s.id, c.Number)
+		if c.Nonce = s.nonce; r.IntN(12) == 0 {
+			c.Nonce[1]++ // somebody else's guess
+		}
 	case n < 96:
 		c.Kind = Leaving
 	case n < 97:

@@ -40,7 +40,7 @@ func (w *world) do(c Command, want Code) Result {
 func (w *world) session(nonce byte) SessionID {
 	w.t.Helper()
 	id := w.do(Command{Kind: Open, Nonce: Nonce{nonce}, Record: []byte{nonce}}, Done).Session
-	w.do(Command{Kind: Attach, Session: id, Epoch: 1, Number: 1}, Done)
+	w.do(Command{Kind: Attach, Session: id, Epoch: 1, Number: 1, Nonce: Nonce{nonce}}, Done)
 	return id
 }
 

@@ -37,7 +37,10 @@ type Client struct {
 
 	mu         sync.Mutex // guards what follows; never held while waiting
 	inbox      []clientInput
-	inboxBytes int // of replies
+	inboxBytes int  // of the leader's replies
+	otherBytes int  // of everybody else's
+	overflown  bool // the leader's replies of this turn were too many: the rest is not taken
+	heeded     Peer // whom the core asks or is attached to
 	closed     bool
 	status     ClientStatus
 
@@ -127,16 +130,22 @@ func (c *Client) SetTargets(targets []Target) {
 // too much waits for the client's goroutine they are dropped as if the stream had ended.
 func (c *Client) Receive(from Peer, replies []byte) {
 	in := clientInput{kind: inputReceive, peer: from, bytes: replies}
+	size := inputBytes + len(replies)
 	c.mu.Lock()
-	if c.inboxBytes+len(replies) > inboxBytes {
-		in = clientInput{kind: inputDown, peer: from}
+	defer c.rouse()
+	defer c.mu.Unlock()
+	waits, limit := &c.inboxBytes, inboxBytes
+	if from != c.heeded { // what others say is asked for again if it was needed
+		waits, limit = &c.otherBytes, otherBytes
 	}
-	if !c.closed {
-		c.inbox = append(c.inbox, in)
-		c.inboxBytes += len(in.bytes)
+	switch {
+	case c.closed || from == c.heeded && c.overflown || from != c.heeded && *waits+size > limit:
+		return
+	case *waits+size > limit:
+		in, c.overflown = clientInput{kind: inputDown, peer: from}, true
 	}
-	c.mu.Unlock()
-	c.rouse()
+	*waits += size
+	c.inbox = append(c.inbox, in)
 }
 
 // Down says that the last stream to a peer has ended, or that none could be opened; behind everything received from it. It does not
@@ -231,7 +240,7 @@ func (c *Client) run() {
 func (c *Client) turn() (more, open bool) {
 	c.mu.Lock()
 	inbox, closed := c.inbox, c.closed
-	c.inbox, c.inboxBytes = c.spare, 0
+	c.inbox, c.inboxBytes, c.otherBytes, c.overflown = c.spare, 0, 0, false
 	c.mu.Unlock()
 	c.giveNonce()
 	now := c.config.Clock.Now()
@@ -340,7 +349,7 @@ func (c *Client) publish() {
 	status := c.core.Status(0)
 	c.mu.Lock()
 	before := c.status
-	c.status = status
+	c.status, c.heeded = status, c.core.target.Peer // before the frame to it goes out
 	c.mu.Unlock()
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)

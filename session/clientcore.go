@@ -55,7 +55,8 @@ type ClientCore struct {
 	number    lockfsm.Number // the next one to give
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
-	nonceSent clock.Time // first sending; zero: not yet
+	nonceSent clock.Time    // first sending; zero: not yet
+	proof     lockfsm.Nonce // that of the present session: it shows that the session is ours
 	spare     lockfsm.Nonce
 	lease     lease
 	renewals  renewals

@@ -77,6 +77,7 @@ func TestTryWithoutLeader(t *testing.T) {
 	late := b.acquire("w", true)
 	b.turn()
 	b.outcome(late, OutcomeFailed, ErrNoLeader)
+	b.core.targets = []Target{{2, "b"}, {1, "a"}}
 	b.reply(2, redirect(4, 2))
 	b.want("2: attach 3 live 2-2 next 3, renew 3")
 	b.core.Cancel(b.now, waits)

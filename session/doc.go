@@ -67,6 +67,8 @@
 //   - An expiry is proposed in the term in which it was decided or never, and never over a renewal that has arrived. No client's
 //     command is proposed in another term than that of its arrival.
 //   - Whatever a peer sends, no other peer's attachment suffers, and only commands that clients may send reach the log.
+//   - Only who knows the nonce that a session was opened with can attach it; the nonce is sent to a leader and nobody else. A client
+//     goes where a voter sends it, and nowhere else: any other member could have itself taken for the leader, and acknowledge leases.
 //
 // # Concurrency
 //
@@ -91,8 +93,9 @@
 //
 // A client has at most 65,536 calls and unconfirmed releases under way, held locks not counted, and 8 MiB of keys in calls that wait;
 // more is ErrOverloaded before a number is given. At most 1 MiB of requests is sent ahead of its answers. A keeper takes 1,024
-// attachments, 64 unanswered Opens and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
-// renewals of one attachment it keeps the newest.
+// attachments, 16 living sessions and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
+// renewals of one attachment it keeps the newest. Of what arrives during one turn it reads 8 MiB of a peer and 64 MiB in all; a client
+// reads 64 MiB of its leader and 1 MiB of everybody else.
 //
 // # Refused alternative
 //

@@ -57,7 +57,7 @@ func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
 	}
 	c.epoch++
 	c.firstNew = c.number
-	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number, Live: c.live(now)})
+	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number, Nonce: c.proof, Live: c.live(now)})
 	c.renewals.forget()
 	c.writeRenewal(now, f)
 }

@@ -11,8 +11,13 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// inboxBytes bounds the commands that wait for the goroutine of a keeper, and the replies that wait for that of a client.
-const inboxBytes = 64 << 20
+// Bounds of what waits for the goroutine of a keeper or a client.
+const (
+	inboxBytes     = 64 << 20 // frames for a keeper; replies of a client's own leader
+	peerInboxBytes = 8 << 20  // frames of one peer for a keeper: who floods it must not have the frames of others dropped
+	otherBytes     = 1 << 20  // replies of all others together than the client's leader
+	inputBytes     = 128      // a frame beside its bytes
+)
 
 // KeeperConfig is what a Keeper needs. All fields are required except Logger. The functions are called by the keeper's goroutine only,
 // must not block, and may call the keeper's methods.
@@ -54,7 +59,14 @@ type keeperInbox struct {
 	inputs  []keeperInput
 	results []lockfsm.Result
 	changes []lockfsm.Change
-	bytes   int // of commands
+	bytes   int // of frames
+	shares  map[Peer]share
+}
+
+// share is what one peer has in an inbox.
+type share struct {
+	bytes   int
+	dropped bool // and nothing more of it is taken in this turn
 }
 
 type keeperInputKind uint8
@@ -109,14 +121,9 @@ func (k *Keeper) rouse() {
 
 // Receive takes one frame of a peer, in the order in which they came. The bytes belong to the keeper afterwards.
 func (k *Keeper) Receive(from Peer, renewals, commands []byte) {
-	in := keeperInput{kind: keeperReceive, peer: from, renewals: renewals, commands: commands}
 	k.mu.Lock()
-	if k.inbox.bytes+len(commands) > inboxBytes {
-		in = keeperInput{kind: keeperDropped, peer: from}
-	}
 	if !k.closed {
-		k.inbox.inputs = append(k.inbox.inputs, in)
-		k.inbox.bytes += len(in.commands)
+		k.inbox.receive(from, renewals, commands)
 	}
 	k.mu.Unlock()
 	k.rouse()
@@ -162,6 +169,26 @@ func (k *Keeper) Applied(results ...lockfsm.Result) {
 	b.inputs = append(b.inputs, keeperInput{kind: keeperApplied, from: len(b.results) - len(results), to: len(b.results)})
 }
 
+// receive takes a frame in, or notes once in a turn that there was no room for one of that peer.
+func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
+	if b.shares == nil {
+		b.shares = make(map[Peer]share)
+	}
+	s := b.shares[from]
+	if s.dropped {
+		return
+	}
+	in := keeperInput{kind: keeperReceive, peer: from, renewals: renewals, commands: commands}
+	size := inputBytes + len(renewals) + len(commands)
+	if s.bytes+size > peerInboxBytes || b.bytes+size > inboxBytes {
+		in, size, s.dropped = keeperInput{kind: keeperDropped, peer: from}, inputBytes, true
+	}
+	s.bytes += size
+	b.bytes += size
+	b.shares[from] = s
+	b.inputs = append(b.inputs, in)
+}
+
 // copy returns a result that does not point into the machine.
 func (b *keeperInbox) copy(r *lockfsm.Result) lockfsm.Result {
 	c := *r
@@ -186,6 +213,7 @@ func (b *keeperInbox) copyChanges(changes []lockfsm.Change) []lockfsm.Change {
 func (b *keeperInbox) reset() {
 	clear(b.inputs)
 	clear(b.results)
+	clear(b.shares)
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
 }
 

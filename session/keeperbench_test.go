@@ -211,13 +211,20 @@ func (b *keeperBench) open(from Peer) lockfsm.SessionID {
 
 func (b *keeperBench) attach(from Peer, id lockfsm.SessionID, epoch lockfsm.Epoch) {
 	b.t.Helper()
-	b.send(from, attachCmd(id, epoch))
+	b.send(from, b.attachCmd(id, epoch))
 	b.step()
 	b.want(from, fmt.Sprint("attached ", epoch, " done"))
 }
 
-func attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
-	return lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1}
+// attachCmd is an Attach with the nonce that the session was opened with, if this bench has opened it.
+func (b *keeperBench) attachCmd(id lockfsm.SessionID, epoch lockfsm.Epoch) lockfsm.Command {
+	c := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch, Number: 1, Nonce: lockfsm.Nonce{0xee}}
+	for _, s := range b.machine.Sessions() {
+		if s.ID == id {
+			c.Nonce = s.Nonce
+		}
+	}
+	return c
 }
 
 func acquireCmd(id lockfsm.SessionID, epoch lockfsm.Epoch, n lockfsm.Number, key string) lockfsm.Command {

@@ -79,7 +79,7 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 	case lockfsm.Open:
 		return k.admitOpen(p, command)
 	case lockfsm.Attach:
-		return k.admitAttach(p, h), true
+		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel:
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 			return piece{peer: p, on: a}, true
@@ -100,6 +100,10 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	if p.opens >= peerOpens && before != p {
 		return piece{}, true // it will ask again
 	}
+	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
+		k.reply(p, &reply{kind: replyOpened, nonce: c.Nonce, code: lockfsm.TooManySessions, term: k.role.Term})
+		return piece{}, true
+	}
 	if before != nil {
 		before.opens--
 		k.touch(before)
@@ -112,12 +116,25 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	return piece{peer: p, nonce: c.Nonce}, true
 }
 
-// admitAttach begins an attachment, which takes the place of one with a lower epoch.
-func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header) piece {
-	if s := k.sessions[h.Session]; s != nil && h.Epoch <= s.epoch {
-		k.reply(p, &reply{kind: replyAttached, session: h.Session, epoch: h.Epoch, code: lockfsm.Stale, term: k.role.Term})
-		return piece{}
+// admitAttach begins an attachment, which takes the place of one with a lower epoch. Who does not know the session's nonce is refused
+// here already, before he could push the rightful attachment aside.
+func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
+	nonce, err := lockfsm.PeekNonce(command)
+	if err != nil {
+		return piece{}, false
 	}
+	if s := k.sessions[h.Session]; s != nil && (nonce != s.nonce || h.Epoch <= s.epoch) {
+		code := lockfsm.Stale
+		if nonce != s.nonce {
+			code = lockfsm.NoSession
+		}
+		k.reply(p, &reply{kind: replyAttached, session: h.Session, epoch: h.Epoch, code: code, term: k.role.Term})
+		return piece{}, true
+	}
+	return k.beginAttachment(p, h, nonce), true
+}
+
+func (k *KeeperCore) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonce) piece {
 	old := k.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
 		if old.peer != p || old.epoch != h.Epoch { // else it is the same frame again
@@ -134,7 +151,7 @@ func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header) piece {
 		k.reply(p, &reply{kind: replyEnded, session: h.Session, epoch: h.Epoch, reason: endOverloaded})
 		return piece{}
 	}
-	a := &attachment{session: h.Session, epoch: h.Epoch, peer: p}
+	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p}
 	k.attachments[h.Session] = a
 	p.attachments = append(p.attachments, a)
 	return piece{peer: p, on: a}

@@ -139,7 +139,7 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 	b.want(1, "ended 1 refused")
 
 	for i := range 3 * peerAttachments {
-		b.send(2, attachCmd(lockfsm.SessionID(1000+i), 1))
+		b.send(2, b.attachCmd(lockfsm.SessionID(1000+i), 1))
 	}
 	if n := b.core.Status().Attachments; n != peerAttachments {
 		t.Errorf("%d attachments of one peer", n)
@@ -147,7 +147,7 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 	for i := range 3 * peerOpens {
 		b.send(3, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)}, TTL: benchTTL})
 	}
-	if n := b.core.Status().Opens; n != peerOpens {
+	if n := b.core.Status().Opens; n != peerSessions {
 		t.Errorf("%d opens of one peer", n)
 	}
 	b.turn()

@@ -19,6 +19,7 @@ const (
 	peerBytes       = 8 << 20                // of them from one peer
 	peerAttachments = 1024
 	peerOpens       = 64
+	peerSessions    = 16 // opened by one peer and not over: a client needs one, and leaves some behind when it begins anew
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
@@ -56,6 +57,7 @@ type KeeperCore struct {
 	graceDue, graceSent  bool
 	proposeAt            clock.Time // not before, after a refusal
 	opens                map[lockfsm.Nonce]*keptPeer
+	opened               map[Peer]int // living sessions by who opened them, as far as this keeper has seen it
 	queue                []piece
 	queued               int
 	blob                 []piece // of the last proposal
@@ -117,7 +119,7 @@ func (k *KeeperCore) throwAway() (attached []*keptPeer) {
 	}
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
-	k.opens = make(map[lockfsm.Nonce]*keptPeer)
+	k.opens, k.opened = make(map[lockfsm.Nonce]*keptPeer), make(map[Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
 	k.expiries, k.expireDue, k.expiring = expiryHeap{}, nil, 0
@@ -135,7 +137,7 @@ func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
 	for _, s := range l.Sessions {
-		k.keep(s.ID, s.Epoch, s.TTL)
+		k.keep(s.ID, s.Nonce, s.Epoch, s.TTL)
 	}
 	if k.born {
 		k.tellAskers()

@@ -12,6 +12,8 @@ import (
 // keptSession is a session of the applied state and its deadline, which only this leader knows.
 type keptSession struct {
 	id       lockfsm.SessionID
+	nonce    lockfsm.Nonce // who attaches the session must know it
+	opener   Peer          // 0: it was opened in another term, and nobody has attached it since
 	epoch    lockfsm.Epoch // in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the keeper's own clock, see elapsed
@@ -24,10 +26,18 @@ type keptSession struct {
 func (k *KeeperCore) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
 // keep enters a session with its full TTL.
-func (k *KeeperCore) keep(id lockfsm.SessionID, epoch lockfsm.Epoch, ttl time.Duration) {
-	s := &keptSession{id: id, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl)}
+func (k *KeeperCore) keep(id lockfsm.SessionID, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
+	s := &keptSession{id: id, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl)}
 	k.sessions[id] = s
 	k.expiries.push(expiry{at: s.deadline, session: id})
+}
+
+// openedBy notes who opened a session, which counts against what one peer may have.
+func (k *KeeperCore) openedBy(id lockfsm.SessionID, p *keptPeer) {
+	if s := k.sessions[id]; s != nil && s.opener == 0 {
+		s.opener = p.id
+		k.opened[p.id]++
+	}
 }
 
 // takeRenewals notes the renewals of a frame. It reports false if they cannot be read.

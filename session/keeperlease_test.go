@@ -101,7 +101,7 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(1)
-	b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), attachCmd(id, 2).Append(nil))
+	b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), b.attachCmd(id, 2).Append(nil))
 	b.turn()
 	b.want(1, "")
 	if b.round != 0 {
@@ -126,7 +126,7 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.renew(1, id, 1, 1)
 	b.turn()
 	round := b.round
-	b.send(2, attachCmd(id, 2)) // the copy
+	b.send(2, b.attachCmd(id, 2)) // the copy
 	b.core.Confirmed(b.now, b.term, round)
 	b.step()
 	b.want(1, "ended 1 unknown")
@@ -139,7 +139,7 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.turn()
 	b.want(2, "ended 1 unknown")
 	b.want(1, "ended 2 unknown")
-	b.send(1, attachCmd(id, 2))
+	b.send(1, b.attachCmd(id, 2))
 	b.turn()
 	b.want(1, "attached 2 stale")
 }
@@ -191,7 +191,7 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 		id := b.open(1)
 		b.pass(benchTTL - 10*time.Millisecond)
 		if behindAttach {
-			b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), attachCmd(id, 2).Append(nil))
+			b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), b.attachCmd(id, 2).Append(nil))
 		} else {
 			b.renew(1, id, 1, 1)
 		}

@@ -35,6 +35,7 @@ type owedEnd struct {
 type attachment struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
+	nonce   lockfsm.Nonce // that it was asked for with
 	peer    *keptPeer
 	live    bool // its Attach is applied: the session's epoch in the state is this one
 	over    bool

@@ -82,7 +82,7 @@ func TestFiredChangesAreTold(t *testing.T) {
 	b.send(2, lockfsm.Command{Kind: lockfsm.Close, Session: two, Epoch: 1})
 	b.step()
 	b.want(2, "ended 1 no session")
-	c := attachCmd(three, 2)
+	c := b.attachCmd(three, 2)
 	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
 	b.send(3, c)
 	b.step()
@@ -106,11 +106,11 @@ func TestAttachOnItsWay(t *testing.T) {
 	b.step()
 	b.send(1, releaseCmd(one, 1, 1))
 	b.turn()
-	c := attachCmd(two, 5)
+	c := b.attachCmd(two, 5)
 	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
 	b.send(2, c)
-	b.send(2, attachCmd(two, 5), attachCmd(two, 4))
-	b.send(3, attachCmd(two, 5))
+	b.send(2, b.attachCmd(two, 5), b.attachCmd(two, 4))
+	b.send(3, b.attachCmd(two, 5))
 	b.apply() // the release fires the waiter, whose client is between two attachments
 	b.turn()
 	b.want(1, "freed 1 done")
@@ -124,7 +124,7 @@ func TestAttachOnItsWay(t *testing.T) {
 func TestAttachOfNoSession(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.send(1, attachCmd(12345, 1), acquireCmd(12345, 1, 1, "x"))
+	b.send(1, b.attachCmd(12345, 1), acquireCmd(12345, 1, 1, "x"))
 	b.step()
 	b.want(1, "attached 1 no session")
 	if s := b.core.Status(); s.Attachments+s.Peers != 0 {
@@ -146,7 +146,7 @@ func TestManyStatesAreSplit(t *testing.T) {
 		b.send(1, cmds...)
 		b.step()
 	}
-	c := attachCmd(id, 2)
+	c := b.attachCmd(id, 2)
 	c.Number, c.Live = many+1, []lockfsm.Range{{First: 1, Last: many}}
 	b.send(1, c)
 	b.turn()

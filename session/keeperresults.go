@@ -68,9 +68,10 @@ func (k *KeeperCore) appliedBorn(r *lockfsm.Result) {
 
 func (k *KeeperCore) appliedOpen(r *lockfsm.Result) {
 	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
-		k.keep(r.Session, 0, r.TTL)
+		k.keep(r.Session, r.Nonce, 0, r.TTL)
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
+		k.openedBy(r.Session, p)
 		k.reply(p, &reply{kind: replyOpened, nonce: r.Nonce, code: r.Code, session: r.Session, ttl: r.TTL, term: k.role.Term})
 	}
 }
@@ -92,11 +93,12 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 		s.epoch = r.Epoch
 	}
 	a := k.attachments[r.Session]
-	if a == nil || a.epoch != r.Epoch || a.live {
+	if a == nil || a.epoch != r.Epoch || a.nonce != r.Nonce || a.live {
 		return
 	}
 	if r.Code == lockfsm.Done {
 		a.live = true
+		k.openedBy(r.Session, a.peer)
 		for i := range r.States {
 			k.tell(a, &r.States[i])
 		}
@@ -157,6 +159,9 @@ func (k *KeeperCore) gone(id lockfsm.SessionID) {
 	if s := k.sessions[id]; s != nil {
 		if s.expiring {
 			k.expiring--
+		}
+		if k.opened[s.opener]--; k.opened[s.opener] <= 0 {
+			delete(k.opened, s.opener)
 		}
 		delete(k.sessions, id)
 	}

@@ -12,7 +12,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL}
 	silent := func(when string) {
 		t.Helper()
-		b.send(1, open, attachCmd(3, 1))
+		b.send(1, open, b.attachCmd(3, 1))
 		b.renew(1, 3, 1, 1)
 		b.core.Confirmed(b.now, b.term, 1)
 		b.turn()
@@ -37,7 +37,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
 	b.renew(1, 3, 1, 1)
-	b.send(1, attachCmd(3, 1))
+	b.send(1, b.attachCmd(3, 1))
 	b.turn()
 	b.want(1, "redirect 0 0")
 	b.core.Role(b.now, Role{Term: 4, Leader: Target{2, "two"}})
@@ -49,7 +49,7 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
 	b.want(1, "") // it has been told, and has not asked again
-	b.send(1, attachCmd(3, 2))
+	b.send(1, b.attachCmd(3, 2))
 	b.turn()
 	b.want(1, "redirect 5 0")
 	b.core.Down(b.now, 1)
@@ -65,7 +65,7 @@ func TestAskersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
 	for p := range Peer(3 * maxAskers) {
-		b.send(p+1, attachCmd(3, 1))
+		b.send(p+1, b.attachCmd(3, 1))
 	}
 	b.turn()
 	if s := b.core.Status(); s.Askers != maxAskers || s.Peers != 0 {

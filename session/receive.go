@@ -75,7 +75,7 @@ func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
 		c.pause(now, Target{}) // full, or not born: the same nonce again in a while
 		return
 	}
-	c.session, c.nonce = r.session, lockfsm.Nonce{}
+	c.session, c.proof, c.nonce = r.session, c.nonce, lockfsm.Nonce{}
 	c.lease = lease{ttl: min(r.ttl, c.askTTL), sent: c.nonceSent}
 	c.nonceSent = 0
 	c.patience = c.answerTime()

@@ -167,7 +167,7 @@ func normal(r reply) reply {
 func FuzzKeeper(f *testing.F) {
 	f.Add(renewal{1, 1, 1}.append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
 	f.Add([]byte{0xff}, []byte{3, 1, 2, 3})
-	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}.Append(attachCmd(1, 2).Append(nil)))
+	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}.Append(lockfsm.Command{Kind: lockfsm.Attach, Session: 1, Epoch: 2, Number: 1, Nonce: lockfsm.Nonce{1}}.Append(nil)))
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Expire, Session: 1, Term: 5}.Append(nil))
 	f.Fuzz(func(t *testing.T, renewals, commands []byte) {
 		b := leadingBench(t)

@@ -177,6 +177,9 @@ func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
+	if !mine && !slices.ContainsFunc(c.targets, func(t Target) bool { return t.Peer == from }) {
+		return // only a voter's word counts: any member could lure us to itself and acknowledge our lease
+	}
 	known := r.leader != 0 && r.term >= c.term
 	c.term = max(c.term, r.term)
 	leader := Target{Peer: r.leader, Addr: string(r.addr)}
@@ -226,7 +229,7 @@ func (c *ClientCore) forgetSession(releasing error) {
 		e = next
 	}
 	c.askAgain(again)
-	c.session, c.lease, c.nonce, c.nonceSent = 0, lease{}, lockfsm.Nonce{}, 0
+	c.session, c.proof, c.lease, c.nonce, c.nonceSent = 0, lockfsm.Nonce{}, lease{}, lockfsm.Nonce{}, 0
 	c.renewals.forget()
 }
 

@@ -163,25 +163,3 @@ func TestShellCloseSession(t *testing.T) {
 		}
 	})
 }
-
-// A peer that sends without end is not allowed to fill our memory.
-func TestInboxesAreBounded(t *testing.T) {
-	t.Parallel()
-	k := &Keeper{wake: make(chan struct{}, 1)} // its goroutine has no turn
-	for range inboxBytes/(1<<20) + 10 {
-		k.Receive(5, nil, make([]byte, 1<<20))
-	}
-	c := &Client{wake: make(chan struct{}, 1)}
-	for range inboxBytes/(1<<20) + 10 {
-		c.Receive(5, make([]byte, 1<<20))
-	}
-	if in := c.inbox[len(c.inbox)-1]; c.inboxBytes > inboxBytes || in.kind != inputDown || in.peer != 5 {
-		t.Errorf("%d bytes wait, then %+v", c.inboxBytes, in)
-	}
-	if k.inbox.bytes > inboxBytes {
-		t.Errorf("%d bytes wait", k.inbox.bytes)
-	}
-	if in := k.inbox.inputs[len(k.inbox.inputs)-1]; in.kind != keeperDropped || in.peer != 5 || in.commands != nil {
-		t.Errorf("%+v", in)
-	}
-}

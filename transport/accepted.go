@@ -4,22 +4,34 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/peer"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // listener hands gRPC connections that we can find again from inside a call and close: a server cannot cancel a call of its own in any
 // other way while it is blocked in sending.
+//
+// A connection is a stranger's until a hello on it was accepted. Strangers have a time limit and a number, whatever they do meanwhile:
+// gRPC's own limit ends with the HTTP/2 handshake, which anybody can do. When there are too many, the oldest has to go: who is one of us
+// says so within milliseconds, so a flood of others keeps nobody of us out.
 type listener struct {
 	net.Listener
-	limit int
+	limit, strangers int
+	patience         time.Duration // with strangers
 
-	mu    sync.Mutex
-	conns map[*accepted]struct{}
+	mu      sync.Mutex // guards all below
+	conns   map[*accepted]struct{}
+	waiting []*accepted // strangers, in the order in which they came, and some that are none any more
+	unknown int         // strangers
 }
 
-func newListener(l net.Listener, limit int) *listener {
-	return &listener{Listener: l, limit: limit, conns: map[*accepted]struct{}{}}
+func newListener(c *Config) *listener {
+	return &listener{
+		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout, conns: map[*accepted]struct{}{},
+	}
 }
 
 // Accept is net.Listener's. Above the limit connections are closed at once.
@@ -29,13 +41,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &accepted{Conn: conn, listener: l, gone: make(chan struct{})}
-		l.mu.Lock()
-		full := len(l.conns) >= l.limit
-		if !full {
-			l.conns[c] = struct{}{}
+		c := &accepted{Conn: conn, listener: l, gone: make(chan struct{}), stranger: true}
+		oldest, full := l.admit(c)
+		if oldest != nil {
+			oldest.Close()
 		}
-		l.mu.Unlock()
 		if !full {
 			return c, nil
 		}
@@ -43,10 +53,42 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *listener) count() int {
+// admit enters a connection, unless there are too many, and returns the stranger that has to make room.
+func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns)
+	if len(l.conns) >= l.limit {
+		return nil, true
+	}
+	for l.unknown >= l.strangers && oldest == nil && len(l.waiting) > 0 {
+		if w := l.waiting[0]; w.stranger {
+			oldest = w
+			w.known() // not counted any more: it is about to be closed
+		}
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+	}
+	if len(l.waiting) > 2*l.unknown+64 { // mostly such that are none any more
+		kept := make([]*accepted, 0, l.unknown+64)
+		for _, w := range l.waiting {
+			if w.stranger {
+				kept = append(kept, w)
+			}
+		}
+		l.waiting = kept
+	}
+	l.conns[c] = struct{}{}
+	l.waiting = append(l.waiting, c)
+	l.unknown++
+	c.timer = time.AfterFunc(l.patience, func() { c.Close() })
+	return oldest, false
+}
+
+// count returns how many connections there are, and how many of them strangers'.
+func (l *listener) count() (all, strangers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.conns), l.unknown
 }
 
 // closeAll closes every accepted connection, also those that gRPC has not taken yet.
@@ -68,16 +110,30 @@ type accepted struct {
 	listener *listener
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
+
+	// Guarded by listener.mu:
+	stranger bool
+	timer    *time.Timer
 }
 
 // RemoteAddr is net.Conn's; the address remembers the connection, and so do the TLS connection made on it and the calls that come in.
 func (c *accepted) RemoteAddr() net.Addr { return acceptedAddr{c.Conn.RemoteAddr(), c} }
+
+// known says that whoever is there is one of us. The caller holds listener.mu.
+func (c *accepted) known() {
+	if c.stranger {
+		c.stranger = false
+		c.listener.unknown--
+		c.timer.Stop()
+	}
+}
 
 // Close is net.Conn's.
 func (c *accepted) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		c.listener.mu.Lock()
+		c.known()
 		delete(c.listener.conns, c)
 		c.listener.mu.Unlock()
 		close(c.gone)
@@ -98,4 +154,16 @@ func acceptedOf(ctx context.Context) (*accepted, bool) {
 	}
 	addr, ok := p.Addr.(acceptedAddr)
 	return addr.conn, ok
+}
+
+// judge says why we do not talk to whoever opened a call with h; nil: we do, and the connection is no stranger's from now on. One of us
+// who looks for another instance is none either.
+func (p *Port) judge(ctx context.Context, h *wire.Hello) *wire.Refusal {
+	r := p.self.Load().refuse(h)
+	if conn, ok := acceptedOf(ctx); ok && (r == nil || r.Reason == wire.Refusal_INSTANCE) {
+		conn.listener.mu.Lock()
+		conn.known()
+		conn.listener.mu.Unlock()
+	}
+	return r
 }

@@ -61,7 +61,7 @@ func late(ctx context.Context, err error) bool {
 func (s *service) Ask(ctx context.Context, q *wire.Question) (*wire.Answer, error) {
 	p := s.port
 	self := p.self.Load()
-	if r := self.refuse(q.Hello); r != nil {
+	if r := p.judge(ctx, q.Hello); r != nil {
 		p.noteRefusal("transport: refused a question", ctx, q.Hello, r)
 		return &wire.Answer{Refusal: r}, nil
 	}

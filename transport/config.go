@@ -26,6 +26,7 @@ type Config struct {
 	SnapshotBytes int           // the largest snapshot sent or accepted, 1 GiB
 	Links         int           // streams to peers at a time, 65,536
 	Conns         int           // connections accepted at a time, 65,536
+	Strangers     int           // of them, those on which nobody has said yet who he is, 1,024
 	AskConns      int           // connections kept for questions and gossip at a time, 1,024
 	DialTimeout   time.Duration // for a connection and its handshakes, either side, 5 s
 }
@@ -57,6 +58,7 @@ func (c Config) withDefaults() Config {
 	c.SnapshotBytes = or(c.SnapshotBytes, 1<<30)
 	c.Links = or(c.Links, 65536)
 	c.Conns = or(c.Conns, 65536)
+	c.Strangers = or(c.Strangers, 1024)
 	c.AskConns = or(c.AskConns, 1024)
 	c.DialTimeout = or(c.DialTimeout, 5*time.Second)
 	return c

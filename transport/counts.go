@@ -12,6 +12,7 @@ type Counts struct {
 	Packeters  int // addresses that packets are being sent to
 	Streams    int // byte streams of gossip, either direction
 	Accepted   int // connections that others opened to us
+	Strangers  int // of them, those on which nobody has said yet who he is
 
 	FramesSent, FramesReceived uint64
 	RaftDropped                uint64 // raft messages that found the queue full or were too large
@@ -31,11 +32,12 @@ func (p *Port) Counts() Counts {
 	defer p.mu.Unlock()
 	c := Counts{
 		Packeters: packeters, Streams: streams,
-		Ending: len(p.dying), BackingOff: len(p.backoff), Shared: len(p.shared), Accepted: p.listener.count(),
+		Ending: len(p.dying), BackingOff: len(p.backoff), Shared: len(p.shared),
 		FramesSent: p.counts.framesSent.Load(), FramesReceived: p.counts.framesReceived.Load(),
 		RaftDropped: p.counts.raftDropped.Load(), RaftForeign: p.counts.raftForeign.Load(),
 		FramesForeign: p.counts.framesForeign.Load(), PacketsDropped: p.counts.packetsDropped.Load(),
 	}
+	c.Accepted, c.Strangers = p.listener.count()
 	for _, l := range p.links {
 		if l.state == up {
 			c.Links++

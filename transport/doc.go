@@ -60,8 +60,10 @@
 // # Limits
 //
 // Config names the bounds and their defaults. A piece given to one Send may have 64 MiB; frames are filled up to 1 MiB. Two snapshots
-// come in at a time. Whoever opens a connection must finish its handshakes in 5 s, and then say who he is in 5 s. Log lines that outsiders can
-// cause come at most once in 10 s per kind. Without TLS every hello is believed.
+// come in at a time. Whoever opens a connection must finish its handshakes in 5 s and say who he is in 10 s; 1,024 may be about to, and one more costs
+// the oldest of them his place. Log lines that outsiders can cause come at most once in 10 s per kind. Every hello is believed: TLS
+// proves that a peer may come in, not which instance it is. What must not rest on a peer's word, as whose a session is, is proved in the
+// rooms above.
 //
 // # Refused alternative
 //

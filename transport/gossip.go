@@ -92,13 +92,17 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if err != nil {
 		return err
 	}
-	if r := p.self.Load().refuse(first.Hello); r != nil {
+	if r := p.judge(stream.Context(), first.Hello); r != nil {
 		p.noteRefusal("transport: refused gossip", stream.Context(), first.Hello, r)
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
 	from := first.Hello.Addr
 	for parcel := first; ; {
 		for _, data := range parcel.Packets {
+			if len(data) > packetBytes { // what waits is bounded in packets: so each must be
+				p.counts.packetsDropped.Add(1)
+				continue
+			}
 			select {
 			case p.gossip.packets <- Packet{Data: data, From: from, At: time.Now()}:
 			default:

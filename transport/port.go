@@ -51,7 +51,7 @@ func New(c Config) (*Port, error) {
 	c = c.withDefaults()
 	p := &Port{
 		config:    c,
-		listener:  newListener(c.Listener, c.Conns),
+		listener:  newListener(&c),
 		notices:   newNotices(c.Logger),
 		closing:   make(chan struct{}),
 		closed:    make(chan struct{}),

@@ -30,7 +30,7 @@ func (s *service) Link(stream grpc.BidiStreamingServer[wire.Frame, wire.Frame]) 
 		return err
 	}
 	c := &carrier{send: stream.Send, recv: stream.Recv, close: func() {}, kill: func() { conn.Close() }, gone: conn.gone}
-	refusal := p.self.Load().refuse(first.Hello)
+	refusal := p.judge(stream.Context(), first.Hello)
 	var l *link
 	if refusal == nil {
 		l, refusal = p.accept(stream.Context(), first.Hello, c)

@@ -114,7 +114,7 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	if err != nil {
 		return err
 	}
-	refusal := p.self.Load().refuse(first.Hello)
+	refusal := p.judge(stream.Context(), first.Hello)
 	if refusal == nil {
 		select {
 		case p.snapshots <- struct{}{}:

@@ -48,15 +48,19 @@ func startFleet(t *testing.T) *fleet { return startFleetIn(t, "") }
 func startFleetIn(t *testing.T, dir string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: dir}
+	var taken []net.Listener // all at once, so that they differ; free again before anybody binds one
 	for tries := 0; len(f.addresses) < 3; tries++ {
 		// Below the ports that systems give to outgoing connections, which would be taken again before the children bind them.
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
 		if err == nil {
 			f.addresses = append(f.addresses, l.Addr().String())
-			defer l.Close()
+			taken = append(taken, l)
 		} else if tries > 100 {
 			t.Fatal(err)
 		}
+	}
+	for _, l := range taken {
+		l.Close()
 	}
 	f.instances = make([]*instance, 3)
 	for i := range f.instances {

@@ -1,0 +1,76 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// starve gives a process a twentieth of one processor, until the end of the test. Where that cannot be done the test is skipped, loudly.
+func starve(t *testing.T, pid int) {
+	t.Helper()
+	group := filepath.Join("/sys/fs/cgroup/cpu", fmt.Sprintf("mortise-test-%d", os.Getpid()))
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Skipf("SKIPPED, NOTHING WAS TESTED: no cgroup (v1) with a limit on the processor can be made: %v", err)
+	}
+	t.Cleanup(func() { // the process has been killed by then, but may not be gone yet
+		for range 100 {
+			if os.Remove(group) == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Errorf("%s is left behind", group)
+	})
+	for _, file := range [...][2]string{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "5000"}, {"cgroup.procs", strconv.Itoa(pid)}} {
+		if err := os.WriteFile(filepath.Join(group, file[0]), []byte(file[1]), 0o644); err != nil {
+			t.Skipf("SKIPPED, NOTHING WAS TESTED: the limit on the processor cannot be set: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		b, _ := os.ReadFile(filepath.Join(group, "cpu.stat"))
+		t.Logf("the starved process: %s", strings.Join(strings.Fields(string(b)), " "))
+	})
+}
+
+// TestStarvedLeaderLosesNobodysSession: a leader whose machine has next to no time for it, while others ask for locks as fast as they can,
+// may lose its lead, but nobody loses a session by that.
+func TestStarvedLeaderLosesNobodysSession(t *testing.T) {
+	f := startFleet(t)
+	leader := f.leader()
+	var mine []held
+	for i, n := range f.instances {
+		mine = append(mine, n.lock(fmt.Sprint("held by ", i)))
+	}
+	starve(t, f.instances[leader].cmd.Process.Pid)
+	t.Cleanup(func() { f.kill(leader) })
+	var grants atomic.Int64
+	end := time.Now().Add(3 * leaseTTL)
+	var load sync.WaitGroup
+	for worker := range 8 {
+		load.Go(func() {
+			n := f.instances[(leader+1+worker%2)%3]
+			for time.Now().Before(end) {
+				n.lock(fmt.Sprint("load ", worker)).unlock()
+				grants.Add(1)
+			}
+		})
+	}
+	load.Wait()
+	t.Logf("%d grants in %v; the leader was node-%d, now it is node-%d", grants.Load(), 3*leaseTTL, leader, f.leader())
+	for i, h := range mine {
+		_, reply := h.n.ask(request{Op: "err", Lock: h.id})
+		if a := get(t, "err", reply); a.Err != "" {
+			t.Errorf("node-%d (the starved one is node-%d) has lost its lock: %s", i, leader, a.Err)
+		}
+	}
+	if grants.Load() == 0 {
+		t.Error("nothing was granted")
+	}
+}

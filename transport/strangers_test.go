@@ -1,0 +1,174 @@
+package transport
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+const (
+	preface     = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	settingsAck = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
+	noSettings  = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+)
+
+// Whoever does the HTTP/2 handshake, answers every ping and never says who he is loses his connection in 10 s. gRPC alone would keep it.
+func TestStrangersHaveATimeLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		b.send(a, "x")
+		synctest.Wait()
+		conn := w.raw("a:1")
+		if _, err := io.WriteString(conn, preface+noSettings+settingsAck); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		go answerPings(conn)
+		time.Sleep(9 * time.Second)
+		if c := a.Counts(); c.Strangers != 1 || c.Accepted != 2 {
+			t.Fatalf("%+v", c)
+		}
+		time.Sleep(2 * time.Second)
+		if c := a.Counts(); c.Strangers != 0 || c.Accepted != 1 {
+			t.Fatalf("after %v: %+v", time.Since(began), c)
+		}
+		time.Sleep(time.Minute)
+		b.send(a, "y") // who has said so is no stranger
+		a.wantCommands("after a minute", b, "xy")
+	})
+}
+
+// answerPings is the least that keeps gRPC's keepalive content.
+func answerPings(conn net.Conn) {
+	head := make([]byte, 9)
+	for {
+		if _, err := io.ReadFull(conn, head); err != nil {
+			return
+		}
+		body := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(conn, body); err != nil {
+			return
+		}
+		if head[3] == 6 && head[4] == 0 {
+			head[4] = 1
+			_, _ = conn.Write(append(head, body...))
+		}
+	}
+}
+
+// A flood of strangers takes each other's places, not ours.
+func TestStrangersAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1, func(c *Config) { c.Strangers = 5 })
+		var flood []net.Conn
+		for range 50 {
+			flood = append(flood, w.raw("a:1"))
+			synctest.Wait()
+			if c := a.Counts(); c.Strangers > 5 {
+				t.Fatalf("%+v", c)
+			}
+		}
+		b := w.node("b", 2)
+		b.send(a, "x")
+		a.wantCommands("in a flood", b, "x")
+		for range 50 {
+			flood = append(flood, w.raw("a:1"))
+		}
+		synctest.Wait()
+		b.send(a, "y")
+		a.wantCommands("after a flood", b, "y")
+		if n := len(a.listener.waiting); n > 100 {
+			t.Errorf("%d are remembered", n)
+		}
+		for _, conn := range flood {
+			conn.Close()
+		}
+	})
+}
+
+// What waits is bounded in packets, so each of them must be bounded too: the sender's own limit does not bind a hostile one.
+func TestOversizedPacketsAreDropped(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		s, err := b.borrow(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.release(s)
+		stream, err := s.d.Packets(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		big := &wire.Parcel{Hello: b.self.Load().greet(0, 0), Packets: [][]byte{make([]byte, packetBytes+1), make([]byte, 8<<20), []byte("small")}}
+		if err := stream.Send(big); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // and a flood of those that are allowed is cut off
+			if err := stream.Send(&wire.Parcel{Packets: make([][]byte, 10_000)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		got := packetsOf(a)
+		if len(got) != packetsQueued || got[0] != "b:1 small" {
+			t.Errorf("%d packets wait, the first is %q", len(got), got[0])
+		}
+	})
+}
+
+// Length prefixes and sizes that lie: nothing is reserved for what has not arrived.
+func TestAnnouncedSizesReserveNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		lie := []byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0x07, 'x'} // field 3, 2 GiB long
+		for _, m := range []proto.Message{&wire.Frame{}, &wire.Parcel{}, &wire.Chunk{}, &wire.Question{}, &wire.Bytes{}} {
+			if n := testing.AllocsPerRun(10, func() {
+				if proto.Unmarshal(lie, m) == nil {
+					t.Fatalf("%T was read", m)
+				}
+			}); n > 20 {
+				t.Errorf("%T: %v allocations", m, n)
+			}
+		}
+		s, err := b.borrow(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.release(s)
+		for size, want := range map[uint64]string{1 << 40: "the limit here", 1 << 29: "not what was sent"} {
+			stream, err := s.d.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, _ := proto.Marshal(withoutData(snapshotMessage(b, a, 0)))
+			_ = stream.Send(&wire.Chunk{Hello: b.self.Load().greet(1, 0), Message: head, Size: size, Data: []byte("x"), Last: true})
+			if ack, err := stream.CloseAndRecv(); err != nil || !strings.Contains(ack.GetRefusal().GetText(), want) {
+				t.Errorf("%d bytes announced: %v, %v", size, ack, err)
+			}
+		}
+	})
+}
+
+// An oversized frame ends its sender's link and nothing else.
+func TestOversizedFrameEndsTheLink(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, c := w.node("a", 1, func(c *Config) { c.MessageBytes = 1 << 20 }), w.node("c", 3)
+		b := w.node("b", 2)
+		c.send(a, "before")
+		b.send(a, strings.Repeat("x", 2<<20))
+		synctest.Wait()
+		text, downs := commands(a.seen(), 2)
+		if text != "" || downs != 1 {
+			t.Errorf("%d bytes, %d downs", len(text), downs)
+		}
+		c.send(a, "after")
+		a.wantCommands("another peer", c, "after")
+	})
+}
