@@ -38,14 +38,14 @@ func (b *book) configure(voters []Voter) {
 
 // hear takes in where somebody says that a voter is, and reports whether that changed the book. Somebody who is not in the
 // configuration, an older life, and hearsay against the voter's own word change nothing. Nor does another instance that claims a raft
-// ID in the same life: an ID has one life of its data, so one of the two is mistaken, and the configuration has named the other.
+// ID, in whatever life: an ID has one life of its data, the configuration has named whose, and raft's messages are believed by it.
 func (b *book) hear(v Voter, firstHand bool) bool {
 	at, found := slices.BinarySearchFunc(b.entries, v.Raft, func(e entry, raft uint64) int { return cmp.Compare(e.Raft, raft) })
 	if !found || v.Addr == "" {
 		return false
 	}
 	e := &b.entries[at]
-	if v.Life < e.Life || (v.Life == e.Life && (v.Instance != e.Instance || (e.firstHand && !firstHand))) {
+	if v.Instance != e.Instance || v.Life < e.Life || (v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
 	changed := e.Voter != v

@@ -26,8 +26,9 @@ func TestBookHighestLifeWins(t *testing.T) {
 		{"the voter's own word", Voter{Raft: 1, Instance: 10, Addr: "a:3", Life: 3}, true, "a:3"},
 		{"hearsay against the voter's own word", Voter{Raft: 1, Instance: 10, Addr: "a:4", Life: 3}, false, "a:3"},
 		{"another instance with the ID in the same life", Voter{Raft: 1, Instance: 11, Addr: "a:5", Life: 3}, true, "a:3"},
-		{"a newer life, even by hearsay", Voter{Raft: 1, Instance: 12, Addr: "a:6", Life: 4}, false, "a:6"},
-		{"somebody without an address", Voter{Raft: 1, Instance: 12, Life: 5}, true, "a:6"},
+		{"another instance with the ID in a newer life: a member that lies", Voter{Raft: 1, Instance: 12, Addr: "a:7", Life: 9}, true, "a:3"},
+		{"a newer life, even by hearsay", Voter{Raft: 1, Instance: 10, Addr: "a:6", Life: 4}, false, "a:6"},
+		{"somebody without an address", Voter{Raft: 1, Instance: 10, Life: 5}, true, "a:6"},
 		{"somebody who is not in the configuration", Voter{Raft: 7, Instance: 70, Addr: "z:1", Life: 9}, true, "a:6"},
 	}
 	for _, s := range steps {
@@ -37,7 +38,7 @@ func TestBookHighestLifeWins(t *testing.T) {
 		}
 	}
 	b.configure([]Voter{{Raft: 1, Instance: 10, Addr: "a:1", Life: 3}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}})
-	want := []Voter{{Raft: 1, Instance: 12, Addr: "a:6", Life: 4}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}}
+	want := []Voter{{Raft: 1, Instance: 10, Addr: "a:6", Life: 4}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}}
 	if got := b.voters(); !slices.Equal(got, want) {
 		t.Errorf("after a change of configuration the book says %+v, want %+v", got, want)
 	}
