@@ -78,6 +78,7 @@ func TestTLS(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 1<<20)); err != nil {
 			t.Error(err)
 		}
+		synctest.Wait() // the packet travels beside the snapshot, on its own
 		if got := packetsOf(b); len(got) != 1 {
 			t.Error(got)
 		}
