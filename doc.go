@@ -1,7 +1,7 @@
 // Package mortise builds distributed locks into a service: the replicas of the service find each other by gossip, the first few of
 // them found an embedded Raft group, and every replica gets [Node.Lock] in its own process. There is no lock server to run.
 //
-//	node, err := mortise.Start(ctx, mortise.Config{Join: addresses, Replicas: 3, Insecure: true})
+//	node, err := mortise.Start(ctx, mortise.Config{Join: addresses, Replicas: 3, Secret: secret})
 //	...
 //	lock, err := node.Lock(ctx, "orders/42") // waits its turn
 //	if err != nil { return err }

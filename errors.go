@@ -29,10 +29,11 @@ var (
 	// ErrClosed says that the node is closed.
 	ErrClosed = session.ErrClosed
 
-	// ErrQueueFull says that as many requests as the group allows already wait for this key, or are unfinished on this node.
+	// ErrQueueFull says that as many requests as the group allows already wait for this key.
 	ErrQueueFull = session.ErrQueueFull
 
-	// ErrOverloaded says that this node has more unfinished requests than it may queue. Nothing was sent; try again later.
+	// ErrOverloaded says that this node has as many unfinished requests as it may have, by its own limit or the group's. Try again
+	// when some have finished.
 	ErrOverloaded = session.ErrOverloaded
 
 	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.

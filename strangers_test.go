@@ -2,6 +2,7 @@ package mortise
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -156,7 +157,7 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		probe.Join = []string{address(0), address(2)} // reaches both groups, and must end in one of them
 		f.start(4, probe)
 		time.Sleep(time.Minute) // fake time
-		if err := errors2(mine.Err(), yours.Err()); err != nil {
+		if err := errors.Join(mine.Err(), yours.Err()); err != nil {
 			t.Errorf("a group suffered from another: %v", err)
 		}
 		a, b := f.nodes[0].Status().Group, f.nodes[2].Status().Group
@@ -165,13 +166,6 @@ func TestForeignGroupDoesNotMix(t *testing.T) {
 		}
 		t.Logf("the newcomer is a %s of %q; it says %q", f.nodes[4].Status().Phase, f.nodes[4].Status().Group, f.nodes[4].Status().Waiting)
 	})
-}
-
-func errors2(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func TestStartWithAnEndedContext(t *testing.T) {

@@ -15,7 +15,8 @@ var (
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed says that the client is closed, or that its session was closed by CloseSession.
 	ErrClosed = errors.New("mortise: the client is closed")
-	// ErrOverloaded says that this instance has too many unfinished requests. Nothing was sent; try again when some have finished.
+	// ErrOverloaded says that this instance has too many unfinished requests, by its own limit (then nothing was sent) or the group's.
+	// Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")
 	// ErrQueueFull says that too many requests wait for the same key.
 	ErrQueueFull = errors.New("mortise: the queue of this lock is full")
