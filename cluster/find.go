@@ -98,7 +98,7 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 	for _, r := range o.join {
 		wanted = append(wanted, r.entry.Addrs...)
 	}
-	for _, v := range o.book.entries {
+	for _, v := range o.book.Voters() {
 		wanted = append(wanted, v.Addr)
 	}
 	for _, m := range o.peers {

@@ -2,6 +2,9 @@ package cluster
 
 import "github.com/mortise-lock/mortise/cluster/birth"
 
+// Voter is one voter of the group, with the address under which its newest life was last known.
+type Voter = birth.Voter
+
 // Host is told what has been decided and carries it out. Its methods are called on the cluster's owner goroutine, one at a time and in
 // the order of the decisions. While one runs, no question is answered, so each returns soon. They may call Voter, Members, Status,
 // HasLeader and BornApplied, but must not wait for Answer, Leave or Close.

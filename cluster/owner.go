@@ -12,7 +12,7 @@ import (
 // owner is everything that the owner goroutine owns.
 type owner struct {
 	core    *birth.Core
-	book    book
+	book    birth.Book
 	leader  bool              // as last told to the others
 	raft    uint64            // of this life
 	peers   map[string]member // by memberlist name; whom gossip sees, this instance among them
@@ -36,7 +36,7 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 		peers: make(map[string]member), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
-		o.book.configure(resume.Stored.Voters)
+		o.book.Configure(resume.Stored.Voters)
 	}
 	for _, name := range cfg.Join {
 		o.join = append(o.join, newResolving(name))
@@ -110,17 +110,17 @@ func (c *Cluster) carryOut(e birth.Event) {
 	case birth.Joined:
 		c.configure(e.Group, e.Voters)
 		c.belongs(e)
-		c.cfg.Host.Member(e.Group, o.book.voters())
+		c.cfg.Host.Member(e.Group, o.book.Voters())
 	case birth.Restarted:
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", idText(e.Instance))
-		o.raft, o.book, o.backlog = 0, book{}, nil
+		o.raft, o.book, o.backlog = 0, birth.Book{}, nil
 		c.publish()
 		c.cfg.Host.Restart(e.Instance, errors.New(e.Text))
 		c.in.nextLife() // what the old life has still reported means nothing any more
 	case birth.Heard:
 		changed := false
 		for _, v := range e.Voters {
-			changed = o.book.hear(v, false) || changed
+			changed = o.book.Hear(v, false) || changed
 		}
 		c.readdressed(changed)
 	case birth.Barred:
@@ -130,17 +130,17 @@ func (c *Cluster) carryOut(e birth.Event) {
 
 // configure makes the address book that of the group's voters, with what gossip knows about them.
 func (c *Cluster) configure(group uint64, voters []Voter) {
-	c.own.book.configure(voters)
+	c.own.book.Configure(voters)
 	for _, name := range sortedNames(c.own.peers) {
 		m := c.own.peers[name].meta
 		if m.Group == group && m.Raft != 0 {
-			c.own.book.hear(m.voter(), true)
+			c.own.book.Hear(m.voter(), true)
 		}
 	}
 	if o := &c.own; o.raft != 0 { // of all addresses its own is the one that it knows best
-		o.book.hear(Voter{Raft: o.raft, Instance: o.core.Instance(), Addr: c.cfg.Advertise, Life: o.core.Life()}, true)
+		o.book.Hear(Voter{Raft: o.raft, Instance: o.core.Instance(), Addr: c.cfg.Advertise, Life: o.core.Life()}, true)
 	}
-	c.own.core.Voters(group, c.own.book.voters())
+	c.own.core.Voters(group, c.own.book.Voters())
 	c.publish()
 }
 
@@ -149,7 +149,7 @@ func (c *Cluster) readdressed(changed bool) {
 	if !changed {
 		return
 	}
-	voters := c.own.book.voters()
+	voters := c.own.book.Voters()
 	c.own.core.Voters(c.own.core.Group(), voters)
 	c.publish()
 	if c.own.core.Phase() == birth.Member && !c.own.core.Settling() {

@@ -12,38 +12,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 )
 
-func TestBookHighestLifeWins(t *testing.T) {
-	var b book
-	b.configure([]Voter{{Raft: 2, Instance: 20, Addr: "b:1", Life: 1}, {Raft: 1, Instance: 10, Addr: "a:1", Life: 3}})
-	steps := []struct {
-		why       string
-		v         Voter
-		firstHand bool
-		want      string
-	}{
-		{"an older life is over", Voter{Raft: 1, Instance: 9, Addr: "old:1", Life: 2}, true, "a:1"},
-		{"hearsay of the same life fills in", Voter{Raft: 1, Instance: 10, Addr: "a:2", Life: 3}, false, "a:2"},
-		{"the voter's own word", Voter{Raft: 1, Instance: 10, Addr: "a:3", Life: 3}, true, "a:3"},
-		{"hearsay against the voter's own word", Voter{Raft: 1, Instance: 10, Addr: "a:4", Life: 3}, false, "a:3"},
-		{"another instance with the ID in the same life", Voter{Raft: 1, Instance: 11, Addr: "a:5", Life: 3}, true, "a:3"},
-		{"another instance with the ID in a newer life: a member that lies", Voter{Raft: 1, Instance: 12, Addr: "a:7", Life: 9}, true, "a:3"},
-		{"a newer life, even by hearsay", Voter{Raft: 1, Instance: 10, Addr: "a:6", Life: 4}, false, "a:6"},
-		{"somebody without an address", Voter{Raft: 1, Instance: 10, Life: 5}, true, "a:6"},
-		{"somebody who is not in the configuration", Voter{Raft: 7, Instance: 70, Addr: "z:1", Life: 9}, true, "a:6"},
-	}
-	for _, s := range steps {
-		b.hear(s.v, s.firstHand)
-		if got := b.voters(); len(got) != 2 || got[0].Addr != s.want {
-			t.Errorf("%s: the book says %+v, want %s", s.why, got, s.want)
-		}
-	}
-	b.configure([]Voter{{Raft: 1, Instance: 10, Addr: "a:1", Life: 3}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}})
-	want := []Voter{{Raft: 1, Instance: 10, Addr: "a:6", Life: 4}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}}
-	if got := b.voters(); !slices.Equal(got, want) {
-		t.Errorf("after a change of configuration the book says %+v, want %+v", got, want)
-	}
-}
-
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := meta{
 		Instance: 1<<64 - 1, Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, Leader: true,

@@ -46,7 +46,7 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 		return // nobody's voter, or this instance itself
 	}
 	if m.Group == o.core.Group() {
-		c.readdressed(m.Raft != 0 && o.book.hear(m.voter(), true))
+		c.readdressed(m.Raft != 0 && o.book.Hear(m.voter(), true))
 	}
 }
 

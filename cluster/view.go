@@ -54,9 +54,9 @@ func (c *Cluster) publish() {
 	v := &view{
 		Status: Status{
 			Phase: o.core.Phase(), Instance: o.core.Instance(), Life: o.core.Life(), Waiting: c.waiting(), Group: o.core.Group(),
-			Voters: o.book.voters(), Members: c.members(),
+			Voters: o.book.Voters(), Members: c.members(),
 		},
-		byRaft: make(map[uint64]Voter, len(o.book.entries)),
+		byRaft: make(map[uint64]Voter),
 	}
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter
