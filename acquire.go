@@ -25,6 +25,9 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
+	if n.history != nil {
+		return n.acquireRecorded(ctx, r)
+	}
 	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
 	if err != nil {
 		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/memnet"
 )
 
@@ -20,6 +22,9 @@ type fleet struct {
 	net   *memnet.Network
 	nodes []*Node    // nil where the node has crashed
 	alter func(*env) // of every node, if set
+
+	tapes    []*tapeFile // what the nodes recorded, judged at the end
+	unjudged bool        // clocks or groups are apart on purpose, or a node records nothing
 }
 
 // bubble runs a test on fake time. Every goroutine that a node leaves behind fails the test.
@@ -38,6 +43,7 @@ func newFleet(t *testing.T) *fleet {
 		for i := range f.nodes {
 			f.close(i)
 		}
+		f.judge()
 	})
 	return f
 }
@@ -48,6 +54,7 @@ func (f *fleet) config(i, n int) Config {
 		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1, Insecure: true,
 		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)).With("node", i),
 	}
+	c.History = new(tapeFile)
 	for j := range n {
 		c.Join = append(c.Join, address(j))
 	}
@@ -70,6 +77,11 @@ func (f *fleet) env(i int) env {
 // start starts node i.
 func (f *fleet) start(i int, c Config) *Node {
 	f.t.Helper()
+	if tape, ours := c.History.(*tapeFile); ours {
+		f.tapes = append(f.tapes, tape)
+	} else {
+		f.unjudged = true
+	}
 	n, err := start(f.t.Context(), c, f.env(i))
 	if err != nil {
 		f.t.Fatal(err)
@@ -223,6 +235,26 @@ func (f *fleet) living() int {
 		}
 	}
 	return living
+}
+
+// tapeFile is a history in memory. It is read when its node is closed.
+type tapeFile struct{ bytes.Buffer }
+
+// judge holds what all callers and voters of the test have seen to the rules of a history.
+func (f *fleet) judge() {
+	if f.unjudged {
+		return
+	}
+	var events []history.Event
+	for _, tape := range f.tapes {
+		var err error
+		if events, err = history.Read(events, &tape.Buffer); err != nil {
+			f.t.Error(err)
+		}
+	}
+	if err := history.Judge(events, history.Options{Settle: 5 * time.Minute}); err != nil {
+		f.t.Error(err)
+	}
 }
 
 func wantIs(t *testing.T, err, want error) {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -86,6 +87,14 @@ type Config struct {
 	// Insecure allows an address that is not a loopback address without Secret, TLS or TLSFiles: anybody who reaches the port can
 	// take and break locks. Default: false.
 	Insecure bool
+
+	// History gets what is needed to judge afterwards whether the cluster kept its promises: a line of JSON for every call of Lock,
+	// TryLock, Do and Unlock here, for every lock that was lost, and, while this instance votes, for every lock that the group grants
+	// or ends. It names keys, tokens and instances, in clear. docs/CORRECTNESS.md says how to judge the files of all instances. Lines
+	// are written by one goroutine, whole and in order; the writer is not closed, and no call waits for it: what it is too slow for is
+	// dropped, which Close then returns as an error and the judge calls unknown. It costs about a microsecond a line and a goroutine for
+	// each lock that is held. Default: nil, nothing is recorded.
+	History io.Writer
 
 	// Logger gets few lines: changes of state, and what the node waits for. Default: slog.Default().
 	Logger *slog.Logger

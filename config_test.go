@@ -56,6 +56,9 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	if joined.Bind != ":7947" {
 		t.Errorf("Bind with Join is %q, want :7947", joined.Bind)
 	}
+	if alone.History != nil {
+		t.Error("something is recorded by default")
+	}
 	if joined.Name == "" {
 		t.Error("Name has no default")
 	}

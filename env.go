@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -21,7 +22,8 @@ type env struct {
 	wall    func() time.Time
 	random  func([]byte)
 	files   raftlog.FS
-	limits  lockfsm.Limits // of a group that is founded here; every founder must have the same
+	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
+	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
 }
 
 func realEnv() env {

@@ -52,7 +52,9 @@ func (n *Node) Leave(ctx context.Context) error {
 
 // Close stops the node at once and waits until everything that it started has ended. It does not close the session: locks that are
 // held expire, and until then nobody else is granted them; use Leave for an end in good order. It is bounded, and may be called in
-// every state and again.
+// every state and again. If the disk of Config.Dir does not answer, Close stops all the rest and returns an error that says so after 20 s
+// at most: a goroutine that is stuck in a system call cannot be ended, and ends by itself when the call does. It does nothing more
+// then, and the directory stays in use by this process.
 func (n *Node) Close() error {
 	closed := ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -62,20 +64,27 @@ func (n *Node) Close() error {
 	n.closed = true
 	n.mu.Unlock()
 	n.goroutines.Wait()
-	return err
+	return errors.Join(err, n.history.Close())
 }
 
-// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first.
+// shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first,
+// and not by a sync.Once, which holds a lock across the wait.
 func (n *Node) shut() (err error) {
-	n.shutOnce.Do(func() {
-		n.client.Close()
-		if c := n.cluster(); c != nil {
-			err = c.Close()
-		}
-		if r := n.replica.Swap(nil); r != nil {
-			r.stop()
-		}
-		err = errors.Join(err, n.port.Close(), n.closeDir())
-	})
-	return err
+	if !n.shutting.CompareAndSwap(false, true) {
+		<-n.shutDone
+		return nil
+	}
+	defer close(n.shutDone)
+	n.client.Close()
+	if c := n.cluster(); c != nil {
+		err = c.Close()
+	}
+	n.binding.Lock()
+	n.ended = true
+	r := n.replica.Swap(nil)
+	n.binding.Unlock()
+	if r != nil {
+		r.stop()
+	}
+	return errors.Join(err, n.port.Close(), n.closeDir())
 }

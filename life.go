@@ -37,7 +37,10 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 		n.fail(fmt.Errorf("mortise: found group %016x: %w", c.Group, err))
 		return
 	}
-	n.bind(r, c.Group)
+	if !n.bind(r, c.Group) {
+		r.stop()
+		return
+	}
 	if len(c.Voters) == 1 {
 		r.log.Campaign() // nobody else can: no need to wait for an election timeout
 	}
@@ -84,15 +87,20 @@ func (l life) Restart(instance uint64, reason error) {
 }
 
 // bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
-// the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left.
-func (n *Node) bind(r *replica, group uint64) {
+// the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left. It
+// does nothing and reports false once the node has ended: its Close does not wait for a disk that hangs.
+func (n *Node) bind(r *replica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
+	if n.ended {
+		return false
+	}
 	if r != nil && r.retired {
 		r = nil
 	}
 	n.replica.Store(r)
 	n.identify(r, group)
+	return true
 }
 
 // identify tells the port who this instance is; the caller holds binding.
@@ -116,10 +124,13 @@ func (n *Node) retire(r *replica, err error) {
 	}
 	n.binding.Unlock()
 	switch {
-	case errors.Is(err, raftlog.ErrBroken):
+	case errors.Is(err, raftlog.ErrBroken) && !bug("broken-state-goes-on"):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
 	case mine:
 		n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
+		if bug("retired-after-restart") {
+			n.identify(nil, r.group)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 type Lock struct {
 	node *Node
 	hold *session.Hold
+	tape *tape // nil: nothing is recorded
 }
 
 // Key returns the key that is locked.
@@ -74,4 +75,9 @@ func (l *Lock) Context(parent context.Context) context.Context {
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
 // lost before; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
-func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
+func (l *Lock) Unlock(ctx context.Context) error {
+	if l.tape != nil {
+		return l.unlockRecorded(ctx)
+	}
+	return l.hold.Release(ctx)
+}

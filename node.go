@@ -13,6 +13,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
@@ -35,7 +36,8 @@ type Node struct {
 	address string   // advertised
 	records *records // nil: memory
 
-	dir     *raftlog.Dir // nil: memory
+	history *history.Recorder // nil: nothing is recorded
+	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
@@ -47,9 +49,11 @@ type Node struct {
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave
 	leaveOnce sync.Once
-	shutOnce  sync.Once
+	shutting  atomic.Bool // somebody has begun to shut; whoever comes second waits for shutDone
+	shutDone  chan struct{}
 
 	binding sync.Mutex // makes a change of replica or instance and saying so one step; never held across a wait
+	ended   bool       // guarded by binding: no replica is taken any more
 
 	mu         sync.Mutex // guards closed, and the counting up of goroutines
 	closed     bool
@@ -77,7 +81,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
 	}
-	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{})}
+	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{})}
 	if err := n.prepare(listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
@@ -96,6 +100,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		n.client.Close()
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir())
 	}
+	n.history = newHistory(config, env)
 	if err := n.startCluster(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
@@ -150,6 +155,9 @@ func (n *Node) startCluster() error {
 	}
 	if n.records != nil {
 		config.Records = n.records
+		if n.env.records != nil {
+			config.Records = n.env.records(n.records)
+		}
 	}
 	c, err := cluster.Start(config)
 	if err != nil {

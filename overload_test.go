@@ -19,7 +19,7 @@ import (
 // TestTooManyCallers: a node that cannot pass its callers on refuses what it could not keep, at once, and loses none of the others.
 func TestTooManyCallers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3)
+		f := startFleet(t, 3, func(c *Config) { c.History = nil }) // more in one instant than a recorder's buffer takes
 		i := f.follower()
 		held := f.lock((i+1)%3, "elsewhere")
 		f.isolate(i)

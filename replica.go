@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
@@ -33,9 +34,12 @@ type replica struct {
 	keeper  *session.Keeper
 	ctx     context.Context // ends with the replica; bounds what it sends in the background
 	cancel  context.CancelFunc
-	once    sync.Once
+
+	stopping atomic.Bool
+	stopped  chan struct{} // closed when stop has ended
 
 	machine *lockfsm.Machine // owned by the log's owner goroutine
+	trail   *history.Trail   // owned by it; nil: nothing is recorded
 	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
 
 	retired  bool // guarded by the node's binding
@@ -72,8 +76,11 @@ func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	r := &replica{node: n, group: c.Group, id: id, machine: machine, started: make(chan struct{})}
+	r := &replica{node: n, group: c.Group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if n.history != nil {
+		r.trail = history.NewTrail(c.Group, n.history.Record)
+	}
 	r.role.Store(&raftlog.Role{})
 	r.counts.Store(&lockfsm.Counts{})
 	r.keeper = session.NewKeeper(session.KeeperConfig{
@@ -94,15 +101,18 @@ func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	return r, nil
 }
 
-// stop ends the replica for good and waits until nothing of it runs.
+// stop ends the replica for good and waits until nothing of it runs. Whoever calls it second waits for the first.
 func (r *replica) stop() {
-	r.once.Do(func() {
-		r.cancel()
-		if err := r.log.Close(); err != nil {
-			r.node.logger.Warn("the log did not close cleanly", "error", err)
-		}
-		r.keeper.Close()
-	})
+	if !r.stopping.CompareAndSwap(false, true) {
+		<-r.stopped
+		return
+	}
+	defer close(r.stopped)
+	r.cancel()
+	if err := r.log.Close(); err != nil {
+		r.node.logger.Warn("the log did not close cleanly", "error", err)
+	}
+	r.keeper.Close()
 }
 
 // propose and confirm are called by the keeper, which is at work from the moment that the log is.
@@ -142,7 +152,13 @@ func (r *replica) tellKeeper() {
 // Apply implements raftlog.Applier.
 func (r *replica) Apply(index, term uint64, batch []byte) error {
 	leading := r.role.Load().Leading
+	if r.trail != nil {
+		r.trail.Entry(index, batch)
+	}
 	r.machine.ApplyEntry(index, term, batch, func(result lockfsm.Result) {
+		if r.trail != nil { // before anybody is told
+			r.trail.Result(result, r.machine)
+		}
 		if leading {
 			r.keeper.Applied(result)
 		}
@@ -173,15 +189,23 @@ func (r *replica) Leads(term uint64) {
 func (r *replica) Confirmed(term, round uint64) { r.keeper.Confirmed(term, round) }
 
 // Snapshot implements raftlog.Applier.
-func (r *replica) Snapshot() ([]byte, error) { return r.machine.Snapshot(nil), nil }
+func (r *replica) Snapshot() ([]byte, error) {
+	if r.trail != nil {
+		r.trail.Mark()
+	}
+	return r.machine.Snapshot(nil), nil
+}
 
 // Restore implements raftlog.Applier.
-func (r *replica) Restore(_, _ uint64, state []byte) error {
+func (r *replica) Restore(index, _ uint64, state []byte) error {
 	machine, err := lockfsm.Restore(state)
 	if err != nil {
 		return err
 	}
 	r.machine = machine
+	if r.trail != nil {
+		r.trail.Start(index, machine)
+	}
 	r.noticeBirth()
 	return machine.Failed()
 }

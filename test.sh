@@ -13,3 +13,5 @@ for system in darwin windows; do
   GOOS=$system go vet ./... # type-checks every package and test for that system
 done
 go test -race -count=1 -timeout=10m ./...
+./planted.sh -some # the tests above must notice bugs
+(cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,8 @@ type Cluster struct {
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
 	gossip *gossip        // nil if solo; safe for concurrent use
 	shut   sync.Once
+	quiet  sync.Once // ends gossip
+	hung   error     // what Close has found; set in shut
 	left   atomic.Bool
 
 	own owner // touched by the owner goroutine only
@@ -104,15 +108,39 @@ func (c *Cluster) Leave(ctx context.Context) {
 	}
 }
 
-// Close stops everything and returns when all goroutines have ended. It waits for a call to Host that is under way, and up to two
-// seconds for a goodbye. It tells nobody. It may be called more than once, and must not be called by Host.
+// closeWaitMax is how long Close waits for a call to Host or Records that does not return.
+const closeWaitMax = 5 * time.Second
+
+// ErrHung is returned by Close if a call to Host or Records has not returned: a disk that does not answer.
+var ErrHung = errors.New("cluster: the directory does not answer")
+
+// Close stops everything and returns when all goroutines have ended. It waits for a call to Host or Records that is under way, and up to
+// two seconds for a goodbye. It tells nobody. It may be called more than once, and must not be called by Host.
+//
+// A goroutine that is stuck in a system call cannot be ended. If the call under way has not returned after 5 s, Close ends everything
+// else, says so with ErrHung and returns; the one goroutine that is left ends when the call does, without saying, storing or deciding
+// anything more.
 func (c *Cluster) Close() error {
 	c.shut.Do(func() {
 		c.in.close()
 		c.cancel()
+		limit := time.NewTimer(closeWaitMax)
+		defer limit.Stop()
+		select {
+		case <-c.done:
+		case <-limit.C:
+			c.hush()
+			c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung, closeWaitMax)
+		}
 	})
-	<-c.done
-	return nil
+	return c.hung
+}
+
+// hush ends gossip: at the owner's end, or in its place if the owner hangs.
+func (c *Cluster) hush() {
+	if c.gossip != nil {
+		c.quiet.Do(c.gossip.close)
+	}
 }
 
 // help runs f beside the owner, unless the cluster is closing. Close waits for it.

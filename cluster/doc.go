@@ -47,7 +47,7 @@
 // Everything that can go wrong outside (nobody answers, a name does not resolve, settings differ, clocks disagree, two groups) is a
 // sentence in Status.Waiting or a line in the log, never an error that ends anything. Start fails only for a Config that cannot work,
 // or a directory that cannot be read or written, is damaged, belongs to another cluster or another way of starting (Join), or was refused.
-// Close ends everything, in every state, and may be called at any time; it waits for a Save that is under way.
+// Close ends everything, in every state, and may be called at any time; it waits for a Save that is under way, at most 5 s.
 //
 // A directory that fails later does not end the instance: it promises nothing new, neither votes nor founds (DurableHost.Unsaved), leaves
 // what it was bound to in vain, and is a member otherwise. A directory that is a copy, or was restored from an older one, ends its

@@ -106,7 +106,14 @@ func (c *Cluster) persist(out *birth.Output) bool {
 	if n.records == nil || n.failed || n.revision == c.own.core.Revision() {
 		return true
 	}
-	err := n.save(make(map[string][]byte, 2), c.own.core)
+	err := c.ctx.Err()
+	if err == nil {
+		err = n.save(make(map[string][]byte, 2), c.own.core)
+	}
+	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing is said or done any more
+		*out = birth.Output{}
+		return false
+	}
 	if err == nil {
 		return true
 	}

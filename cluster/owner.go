@@ -49,9 +49,7 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 func (c *Cluster) loop() {
 	defer close(c.done)
 	defer c.helper.Wait()
-	if c.gossip != nil {
-		defer c.gossip.close()
-	}
+	defer c.hush()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -83,7 +81,13 @@ func (c *Cluster) turn() time.Duration {
 	}
 	out := c.own.core.Tick(now, c.wall(), c.random())
 	c.persist(&out)
+	if c.ctx.Err() != nil {
+		return 0
+	}
 	for _, e := range out.Events {
+		if c.ctx.Err() != nil {
+			return 0 // Close may have given up on the last one, and the host may be gone
+		}
 		c.carryOut(e)
 	}
 	c.confess()
@@ -160,7 +164,7 @@ func (c *Cluster) readdressed(changed bool) {
 // answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
 func (c *Cluster) answer(from string, question []byte) []byte {
 	b := c.own.core.Ask(c.now(), c.wall(), question)
-	if !c.persist(&birth.Output{}) {
+	if !bug("answered-before-stored") && !c.persist(&birth.Output{}) {
 		return nil
 	}
 	if c.cfg.Settings.Solo && b != nil {

@@ -15,7 +15,7 @@ func (m *Machine) bear() Code {
 	if !m.born {
 		m.bump()
 		m.born = true
-		m.graceOver = m.charter.Grace == 0
+		m.graceOver = m.charter.Grace == 0 || bug("grace-skipped")
 	}
 	return Done
 }
@@ -27,6 +27,11 @@ func (m *Machine) endGrace() Code {
 	}
 	m.bump()
 	m.graceOver = true
+	if bug("map-order-in-apply") {
+		for _, l := range m.locks {
+			m.touch(l.first)
+		}
+	}
 	for l := m.firstLock; l != nil; l = l.next {
 		m.touch(l.first)
 	}

@@ -43,12 +43,14 @@ func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
 	e.ahead = l.last
-	if l.last == nil {
-		l.first = e
-	} else {
-		l.last.after = e
+	switch w := l.last; {
+	case w == nil:
+		l.first, l.last = e, e
+	case bug("fifo-broken") && w.ahead != nil: // it passes the last waiter
+		e.ahead, e.after, w.ahead.after, w.ahead = w.ahead, w, e, e
+	default:
+		w.after, l.last = e, e
 	}
-	l.last = e
 	m.requests[request{e.session.id, e.number}] = e
 	m.counts.Entries++
 	if e.token == 0 {
@@ -70,7 +72,9 @@ func (m *Machine) remove(e *entry) {
 		l.last = e.ahead
 	} else {
 		e.after.ahead = e.ahead
-		m.touch(e.after)
+		if e.ahead == nil || !bug("watch-not-moved") {
+			m.touch(e.after)
+		}
 	}
 	if e.token == 0 {
 		l.waiting--
@@ -79,7 +83,7 @@ func (m *Machine) remove(e *entry) {
 	m.counts.Entries--
 	e.session.unlink(e)
 	delete(m.requests, request{e.session.id, e.number})
-	if l.first == nil {
+	if l.first == nil && !bug("name-left-behind") {
 		m.dropLock(l)
 	}
 	m.recycleEntry(e)
@@ -103,12 +107,16 @@ func (m *Machine) fire() {
 			live = append(live, e)
 		}
 	}
-	slices.SortFunc(live, byPlace)
+	if !bug("map-order-in-apply") {
+		slices.SortFunc(live, byPlace)
+	}
 	for _, e := range live {
-		if e.ahead == nil && m.graceOver {
+		if (e.ahead == nil || bug("predecessor-gone-is-granted")) && m.graceOver {
 			m.grant(e)
 		}
-		m.fired = append(m.fired, e.change())
+		if e.token == 0 || !bug("grant-not-fired") {
+			m.fired = append(m.fired, e.change())
+		}
 	}
 	clear(m.touched)
 	m.touched = emptied(m.touched)
@@ -116,7 +124,9 @@ func (m *Machine) fire() {
 
 // grant gives e its lock, with a token of its own.
 func (m *Machine) grant(e *entry) {
-	e.token = Token(m.bump())
+	if e.token = Token(m.bump()); bug("token-from-the-clock") {
+		e.token = Token(m.wallUnixMS) << revisionBits
+	}
 	e.sinceUnixMS = m.wallUnixMS
 	e.lock.waiting--
 	m.counts.Waiters--

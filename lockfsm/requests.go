@@ -17,6 +17,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	rev, fresh := m.use(s, c.Number)
+	if bug("no-dedup") && !fresh && m.requests[request{s.id, c.Number}] == nil {
+		rev, fresh = m.bump(), true
+	}
 	if !fresh {
 		e := m.requests[request{s.id, c.Number}]
 		if e == nil {
@@ -92,10 +95,19 @@ func (m *Machine) release(c *view) Code {
 	if s == nil {
 		return code
 	}
+	if bug("cancel-ignored") && c.Kind == Cancel || bug("early-cancel-forgotten") && c.Number >= s.next {
+		return Done
+	}
 	if _, fresh := m.use(s, c.Number); fresh {
 		return Finished
 	}
 	e := m.requests[request{s.id, c.Number}]
+	if e == nil && bug("release-frees-another") {
+		e = s.last
+	}
+	if bug("full-queue-keeps-all") && e != nil && uint64(e.lock.waiting) >= uint64(m.charter.Limits.WaitersPerLock) {
+		return QueueFull
+	}
 	if e == nil {
 		return Finished
 	}

@@ -40,7 +40,7 @@ func (m *Machine) Sessions() []SessionInfo {
 // open makes a session, or finds the one that the same opener made before, when its first answer was lost.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
-	if s == nil {
+	if s == nil || bug("open-twice") {
 		if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) {
 			res.Code = TooManySessions
 			return
@@ -60,7 +60,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 	switch {
 	case s == nil:
 		return nil, NoSession
-	case c.Epoch != s.epoch:
+	case c.Epoch != s.epoch && !bug("epoch-ignored"):
 		return nil, Stale
 	}
 	return s, Done
@@ -72,7 +72,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
-	case s == nil || c.nonce != s.nonce:
+	case s == nil || c.nonce != s.nonce && !bug("stranger-attaches"):
 		return NoSession // to a stranger there is no such session
 	case c.Epoch <= s.epoch:
 		return Stale
@@ -86,7 +86,7 @@ func (m *Machine) attach(c *view) Code {
 		for live.left > 0 && named.Last < e.number {
 			named = live.next()
 		}
-		if e.number < named.First || e.number > named.Last {
+		if (e.number < named.First || e.number > named.Last) && !bug("attach-keeps-unnamed") {
 			m.remove(e)
 		}
 		e = next
@@ -122,7 +122,7 @@ func (m *Machine) expire(term uint64, c *view) Code {
 	switch {
 	case s == nil:
 		return NoSession
-	case c.term != term:
+	case c.term != term && !bug("expire-ignores-term"):
 		return Stale
 	}
 	m.end(s)

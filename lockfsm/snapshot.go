@@ -48,6 +48,12 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
 	b = m.appendSessions(b, first)
 	b = binary.AppendUvarint(b, uint64(m.counts.Locks))
+	if bug("map-order-in-snapshot") {
+		for _, l := range m.locks {
+			b = m.appendLock(b, l, first)
+		}
+		return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+	}
 	for l := m.firstLock; l != nil; l = l.next {
 		b = m.appendLock(b, l, first)
 	}
@@ -71,7 +77,14 @@ func (m *Machine) appendSessions(b []byte, first uint64) []byte {
 		first = uint64(s.id)
 		b = append(b, s.nonce[:]...)
 		b = binary.AppendUvarint(b, uint64(s.epoch))
-		b = binary.AppendUvarint(b, uint64(s.next))
+		next := s.next
+		if bug("dedup-not-in-snapshot") {
+			next = 1
+			if s.last != nil {
+				next = s.last.number + 1
+			}
+		}
+		b = binary.AppendUvarint(b, uint64(next))
 		b = binary.AppendUvarint(b, uint64(s.ttl))
 		var flags byte
 		if s.leaving {

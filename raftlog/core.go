@@ -119,7 +119,7 @@ func (c *Core) start(hard *raftpb.HardState) {
 		PreVote:                   true,
 		ReadOnlyOption:            raft.ReadOnlySafe,
 		Logger:                    raftLogger{c.cfg.Logger},
-		DisableProposalForwarding: true,
+		DisableProposalForwarding: !bug("proposals-forwarded"),
 		StepDownOnRemoval:         true,
 	})
 	must(err)

@@ -28,6 +28,17 @@ type appendItem struct {
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
+	if bug("applied-before-durable") && len(c.voters) == 1 {
+		must(c.view.Append(item.entries))
+		c.due, item.responses = append(c.due, item.responses...), nil
+	}
+	if bug("sent-before-durable") {
+		for _, r := range item.responses {
+			if r.GetTo() != c.id {
+				c.send(r)
+			}
+		}
+	}
 	if !raft.IsEmptySnap(m.GetSnapshot()) {
 		item.snapshot = m.GetSnapshot()
 		c.last = item.snapshot.GetMetadata().GetIndex()
@@ -38,7 +49,8 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	}
 	item.durable = len(item.entries) > 0 || item.snapshot != nil
 	if m.Term != nil {
-		item.durable = item.durable || m.GetTerm() != a.hard.GetTerm() || m.GetVote() != a.hard.GetVote()
+		voted := m.GetTerm() != a.hard.GetTerm() || m.GetVote() != a.hard.GetVote()
+		item.durable = item.durable || voted && !bug("vote-not-durable")
 		a.hard = &raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
 		c.commit = m.GetCommit()
 	}
@@ -80,7 +92,9 @@ func (c *Core) Stored() {
 			c.appends.remote--
 			c.installed(it.snapshot)
 		}
-		must(c.view.Append(it.entries))
+		if !bug("applied-before-durable") || len(c.voters) != 1 {
+			must(c.view.Append(it.entries))
+		}
 	}
 	for _, it := range items {
 		c.due = append(c.due, it.responses...)

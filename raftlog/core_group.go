@@ -31,7 +31,7 @@ type read struct {
 // cost: under load this bound is what makes the batches large.
 func (c *Core) propose() {
 	g := &c.group
-	for c.role.Leading && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 {
+	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -47,11 +47,11 @@ func (c *Core) propose() {
 // voter earlier, with a state that lacks what was committed before.
 func (c *Core) read() {
 	g := &c.group
-	if len(g.asked) == 0 || !g.leads {
+	if len(g.asked) == 0 || !g.leads && !bug("read-before-own-entry") {
 		return
 	}
 	g.sequence++
-	g.reads = append(g.reads, read{sequence: g.sequence, rounds: g.asked})
+	g.reads = append(g.reads, read{sequence: g.sequence, rounds: g.asked, done: bug("confirmed-without-quorum")})
 	g.asked = nil
 	c.node.ReadIndex(binary.LittleEndian.AppendUint64(nil, g.sequence))
 }
@@ -72,7 +72,7 @@ func (g *group) confirmed(rs raft.ReadState) {
 // answer confirms the rounds whose read index is applied, in the order in which they were asked for.
 func (c *Core) answer() {
 	g := &c.group
-	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {
+	for len(g.reads) > 0 && g.reads[0].done && (g.reads[0].index <= c.applied || bug("confirmed-before-applied")) {
 		for _, round := range g.reads[0].rounds {
 			c.out.Events = append(c.out.Events, Event{Kind: RoundDone, Term: c.role.Term, Round: round})
 		}

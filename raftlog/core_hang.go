@@ -28,7 +28,7 @@ func (c *Core) watch() {
 	} else {
 		h.lagIndex, h.lagTicks = c.commit, 0
 	}
-	if !c.role.Leading || max(h.saveTicks, h.lagTicks) < c.cfg.ElectionTicks || len(c.voters) < 2 {
+	if bug("hung-leader-stays") || !c.role.Leading || max(h.saveTicks, h.lagTicks) < c.cfg.ElectionTicks || len(c.voters) < 2 {
 		h.handover = false
 		return
 	}

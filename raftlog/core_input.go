@@ -19,7 +19,7 @@ func (c *Core) Tick(now clock.Time) {
 	if n <= 0 {
 		return
 	}
-	if most := max(1, c.cfg.ElectionTicks/2); n > most {
+	if most := max(1, c.cfg.ElectionTicks/2); n > most && !bug("stall-counts-as-silence") {
 		n, c.ticked = most, now
 	} else {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
@@ -50,7 +50,7 @@ func (c *Core) Step(m *raftpb.Message) {
 
 // Propose queues a batch, by copying it, if this replica leads in that term and the queue has room. It reports whether it did.
 func (c *Core) Propose(term uint64, batch []byte) bool {
-	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
+	if !c.role.Leading || term != c.role.Term && !bug("batch-in-another-term") || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
 		return false
 	}
 	c.group.queue.push(batch)

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 )
 
 // DirConfig says what a Dir is made of. Zero means the documented default.
@@ -59,7 +58,7 @@ type Dir struct {
 	cfg  DirConfig
 	lock io.Closer
 
-	mu     sync.Mutex // guards what follows
+	mu     gate // guards what follows; held while the disk is waited for
 	meta   *meta
 	log    *wal             // open
 	failed map[uint64]error // raft ID -> why its log has ended in this process
@@ -82,7 +81,7 @@ func OpenDir(cfg DirConfig) (_ *Dir, err error) {
 	if err := makeDir(cfg.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", ErrStorage, err)
 	}
-	d := &Dir{cfg: cfg, failed: map[uint64]error{}}
+	d := &Dir{cfg: cfg, mu: make(gate, 1), failed: map[uint64]error{}}
 	d.lock, err = lockFile(filepath.Join(cfg.Path, lockName))
 	if errors.Is(err, ErrDirInUse) {
 		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a directory of its own, or stop the other one first", ErrDirInUse, cfg.Path)
@@ -142,8 +141,8 @@ func (d *Dir) openMeta() (*meta, error) {
 // Put stores records of other rooms under their names, all of them or none, and returns when they are durable. A nil value removes. Names are 1 to 255 bytes
 // long; all records together may take 4 MiB. The first error of the disk is final: everything after it returns the same.
 func (d *Dir) Put(records map[string][]byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	if d.closed {
 		return d.errClosed()
 	}
@@ -152,8 +151,8 @@ func (d *Dir) Put(records map[string][]byte) error {
 
 // Get returns a record, which must not be changed, or nil if there is none of that name.
 func (d *Dir) Get(name string) ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	if d.closed {
 		return nil, d.errClosed()
 	}
@@ -162,23 +161,28 @@ func (d *Dir) Get(name string) ([]byte, error) {
 
 func (d *Dir) errClosed() error { return fmt.Errorf("%w: the directory %s", ErrClosed, d.cfg.Path) }
 
-// Close closes the log, if it is open, and lets go of the directory. It may be called more than once. If the log hangs in a Save, Close says so with ErrHung, and the
-// directory stays locked as long as the process lives: what hangs may still be written.
+// Close closes the log, if it is open, and lets go of the directory. It may be called more than once. If the log hangs in a Save, or another method has not returned
+// for 5 s, Close says so with ErrHung, and the directory stays locked as long as the process lives: what hangs may still be written.
 func (d *Dir) Close() error {
-	d.mu.Lock()
+	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", ErrHung, d.cfg.Path, closeWaitMax)
+	if !d.mu.lockWithin(closeWaitMax) {
+		return hangs
+	}
 	if d.closed {
-		defer d.mu.Unlock()
+		defer d.mu.unlock()
 		return d.hung
 	}
 	d.closed = true
 	log := d.log
-	d.mu.Unlock()
+	d.mu.unlock()
 	var err error
 	if log != nil {
 		err = log.Close() // takes the mutex itself
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	if !d.mu.lockWithin(closeWaitMax) {
+		return hangs
+	}
+	defer d.mu.unlock()
 	if errors.Is(err, ErrHung) {
 		d.hung = err
 		return err

@@ -32,8 +32,8 @@ const logRecordsMax = 256
 // Each error of the returned Store is ErrStorage or ErrCorrupt, and final as long as this process lives: Log returns it, too. A log that is refused as ErrCorrupt can
 // only be given up, by DropLog or by the Log of another ID.
 func (d *Dir) Log(group, id uint64) (Store, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	want := Identity{group, id}
 	if err := d.ready(); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (d *Dir) Log(group, id uint64) (Store, error) {
 
 // DropLog ends the log that is in the directory, if any: its ID is never accepted again, and its room is used again. The log must be closed.
 func (d *Dir) DropLog() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	if err := d.ready(); err != nil {
 		return err
 	}
@@ -161,8 +161,8 @@ func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 
 // begun records that a log's first batch is durable: from now on its files must be there.
 func (d *Dir) begun(id Identity) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	if rec := d.meta.find(id.ID); rec != nil && rec.state != logMade {
 		return nil
 	}
@@ -177,8 +177,8 @@ func (d *Dir) begun(id Identity) error {
 
 // logClosed takes note that the open log is not open any more.
 func (d *Dir) logClosed(id Identity, failed error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.lock()
+	defer d.mu.unlock()
 	d.log = nil
 	if failed != nil {
 		d.failed[id.ID] = failed

@@ -156,7 +156,7 @@ func replaceFile(fsys FS, dir, name string, parts ...[]byte) error {
 			at += int64(len(p))
 		}
 	}
-	if err == nil {
+	if err == nil && !bug("snapshot-not-synced") {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -46,7 +46,7 @@ func begin(store Store, b Batch) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	if !st.Empty() {
+	if !st.Empty() && !bug("founded-again") {
 		return fmt.Errorf("%w: it is replica %x of group %x", ErrNotEmpty, st.Identity.ID, st.Identity.Group)
 	}
 	if err := store.Save(b); err != nil {

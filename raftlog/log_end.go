@@ -61,7 +61,7 @@ func (l *Log) saveOne(b Batch) (err error) {
 			err = fmt.Errorf("%w: %w: %w", ErrStorage, ErrPanic, l.cause(p))
 		}
 	}()
-	if err := l.cfg.Store.Save(b); err != nil {
+	if err := l.cfg.Store.Save(b); err != nil && !bug("storage-error-ignored") {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return nil
@@ -77,8 +77,9 @@ func (l *Log) cause(p any) error {
 }
 
 // Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over: transfer the lead before. It
-// may be called more than once and by several goroutines, but not by the Applier. If the store does not return from a Save within
-// 5 s, Close gives up on it, says so with ErrHung, and leaves the store open.
+// may be called more than once and by several goroutines, but not by the Applier. If the store does not return from a Save and its own
+// Close within 5 s, Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way: what hangs in a system
+// call cannot be ended, and the goroutine that waits for it ends when the call does.
 func (l *Log) Close() error {
 	l.closeOnce.Do(func() {
 		l.mu.Lock()
@@ -97,7 +98,13 @@ func (l *Log) Close() error {
 				return
 			}
 		}
-		l.closeErr = l.cfg.Store.Close()
+		stored := make(chan error, 1)
+		go func() { stored <- l.cfg.Store.Close() }()
+		select {
+		case l.closeErr = <-stored:
+		case <-limit.C:
+			l.closeErr = fmt.Errorf("%w: it has not closed for %v", ErrHung, closeWaitMax)
+		}
 	})
 	return l.closeErr
 }

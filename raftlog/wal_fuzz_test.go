@@ -48,7 +48,11 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzSegment opens a log with any bytes behind a sound header, and any header.
+// segmentHead is more than what a header says before its zeros.
+const segmentHead = 256
+
+// FuzzSegment opens a log with any bytes behind a sound header, and any header. A header that is cut short is filled up with zeros and
+// gets its checksum, so that an input need not be four kilobytes long.
 func FuzzSegment(f *testing.F) {
 	h := newHistory(1, nil, State{})
 	if err := h.run(3); err != nil {
@@ -56,12 +60,17 @@ func FuzzSegment(f *testing.F) {
 	}
 	for name, data := range h.fs.live() {
 		if _, _, ok := parseName(segmentPrefix, name); ok {
-			f.Add(data[:headerBytes], data[headerBytes:headerBytes+4096], true)
+			f.Add(data[:segmentHead], data[headerBytes:headerBytes+1024], true)
+			f.Add(data[:segmentHead], data[headerBytes:headerBytes+500], false)
 			f.Add(data[:headerBytes], data[headerBytes:headerBytes+500], false)
 		}
 	}
 	f.Fuzz(func(t *testing.T, head, body []byte, sign bool) {
-		data := extend(append(bytes.Clone(head), body...), crashSegment)[:crashSegment]
+		short := len(head) < headerBytes
+		data := extend(append(extend(bytes.Clone(head), headerBytes), body...), crashSegment)[:crashSegment]
+		if short {
+			putChecksum(data[:headerBytes])
+		}
 		if sign { // otherwise nothing behind the checksums is reached
 			putChecksum(data[:headerBytes])
 			if hd, err := decodeHeader(data); err == nil {

@@ -57,6 +57,9 @@ func (c *ClientCore) check() error {
 		}
 		last = uint64(e.number)
 		size++
+		if c.phase == Attached && e.freeing && !e.due && e.open == 0 && e.left != c.epoch {
+			return fmt.Errorf("entry %d is not wanted any more, and the group was not told", e.number)
+		}
 	}
 	if size != c.sent.size || size != len(c.byNumber) {
 		return fmt.Errorf("%d sent entries, counted as %d, %d by number", size, c.sent.size, len(c.byNumber))

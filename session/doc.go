@@ -54,6 +54,13 @@
 // this keeper leads, everything committed by then is applied, and the session is there, at the epoch of this attachment, and not
 // marked to expire. A new leader gives every session its full TTL.
 //
+// A client that is heard and hears nothing, cut off in one direction, must not be kept alive by its renewals: it could be granted a lock,
+// never know, and keep it. So each renewal names the newest answer of the keeper that the client has heard, an acknowledgement or the
+// Attached of an attachment, and it counts only if that was sent less than a TTL ago by the keeper's clock. Otherwise it is as if it had not
+// come: it is not acknowledged, and the deadline runs. So the session is over two TTLs after its client went deaf. This is kept with the
+// session and not with the attachment, because a deaf client attaches again and again. Whose lease still runs has heard something that
+// was sent less than a TTL ago; who hears again names the Attached of his last attachment with the next.
+//
 // At the deadline every held lock is lost, for ever, also if the session turns out to live on: its release is sent, and [Hold.Err] says
 // so by the clock, before any timer has fired. Waiting requests stay. A grant with less than TTL/10 left is given back and waited for anew.
 //
@@ -94,8 +101,8 @@
 // A client has at most 65,536 calls and unconfirmed releases under way, held locks not counted, and 8 MiB of keys in calls that wait;
 // more is ErrOverloaded before a number is given. At most 1 MiB of requests is sent ahead of its answers. A keeper takes 1,024
 // attachments, 16 living sessions and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
-// renewals of one attachment it keeps the newest. Of what arrives during one turn it reads 8 MiB of a peer and 64 MiB in all; a client
-// reads 64 MiB of its leader and 1 MiB of everybody else.
+// renewals of one attachment it keeps the newest, and of what a session has been told and has not named yet the newest 8. Of what arrives
+// during one turn it reads 8 MiB of a peer and 64 MiB in all; a client reads 64 MiB of its leader and 1 MiB of everybody else.
 //
 // # Refused alternative
 //

@@ -49,7 +49,7 @@ func (c *ClientCore) Flush(now clock.Time) ClientOutput {
 func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
-		if c.nonceSent == 0 {
+		if c.nonceSent == 0 || bug("open-from-last-sending") {
 			c.nonceSent = now
 		}
 		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
@@ -84,7 +84,8 @@ func (c *ClientCore) live(now clock.Time) []lockfsm.Range {
 func (c *ClientCore) writeRenewal(now clock.Time, f *frame) {
 	c.renewDue = false
 	c.renewedAt = now
-	f.renewals = renewal{session: c.session, epoch: c.epoch, seq: c.renewals.next(now)}.append(f.renewals)
+	r := renewal{session: c.session, epoch: c.epoch, seq: c.renewals.next(now), heard: c.renewals.heard}
+	f.renewals = r.append(f.renewals)
 }
 
 // writeCommands writes what is due on the attachment and fits: first what frees something, which no limit holds back but the size of

@@ -46,7 +46,7 @@ func (h *Hold) Key() string { return h.key }
 func (h *Hold) Err() error {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
-	expired := int64(now) >= h.client.deadline.Load()
+	expired := int64(now) >= h.client.deadline.Load() && !bug("timer-decides")
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -24,7 +24,9 @@ type keeperBench struct {
 	round   uint64   // asked for in the last turn
 	replies map[Peer][]reply
 	full    map[Peer]bool // peers that do not take replies
-	refuse  bool          // proposals
+	deaf    bool          // nobody hears a reply
+	heard   map[lockfsm.SessionID]uint64
+	refuse  bool // proposals
 }
 
 func newKeeperBench(t *testing.T, grace time.Duration) *keeperBench {
@@ -34,7 +36,7 @@ func newKeeperBench(t *testing.T, grace time.Duration) *keeperBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &keeperBench{t: t, core: NewKeeperCore(), machine: m, now: clock.Time(time.Hour), term: 5, full: make(map[Peer]bool)}
+	b := &keeperBench{t: t, core: NewKeeperCore(), machine: m, now: clock.Time(time.Hour), term: 5, full: make(map[Peer]bool), heard: make(map[lockfsm.SessionID]uint64)}
 	return b
 }
 
@@ -92,6 +94,9 @@ func (b *keeperBench) turn() {
 					b.t.Fatal(err)
 				}
 				b.replies[r.Peer] = append(b.replies[r.Peer], one)
+				if one.kind == replyRenewed && !b.deaf {
+					b.heard[one.session] = one.seq
+				}
 				frame = rest
 			}
 		}
@@ -156,7 +161,7 @@ func (b *keeperBench) send(from Peer, cmds ...lockfsm.Command) {
 }
 
 func (b *keeperBench) renew(from Peer, session lockfsm.SessionID, epoch lockfsm.Epoch, seq uint64) {
-	b.core.Receive(b.now, from, renewal{session, epoch, seq}.append(nil), nil)
+	b.core.Receive(b.now, from, renewal{session, epoch, seq, b.heard[session]}.append(nil), nil)
 }
 
 // said writes what a peer was told in the last turn: "opened done, attached 1 done, state 3 granted".

@@ -132,7 +132,7 @@ func TestHostileAmountsAreBounded(t *testing.T) {
 	id := b.open(1)
 	var many []byte
 	for range frameRenewals + 1 {
-		many = renewal{id, 1, 1}.append(many)
+		many = renewal{id, 1, 1, 0}.append(many)
 	}
 	b.core.Receive(b.now, 1, many, nil)
 	b.turn()

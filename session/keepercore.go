@@ -122,7 +122,10 @@ func (k *KeeperCore) throwAway() (attached []*keptPeer) {
 	k.opens, k.opened = make(map[lockfsm.Nonce]*keptPeer), make(map[Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
-	k.expiries, k.expireDue, k.expiring = expiryHeap{}, nil, 0
+	k.expiries, k.expiring = expiryHeap{}, 0
+	if !bug("expiry-outlives-its-term") {
+		k.expireDue = nil
+	}
 	k.waiters, k.flying, k.owing = nil, nil, nil
 	return attached
 }
@@ -138,6 +141,10 @@ func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
 	for _, s := range l.Sessions {
 		k.keep(s.ID, s.Nonce, s.Epoch, s.TTL)
+		if bug("no-extend") { // as if it knew when each was renewed last
+			k.sessions[s.ID].deadline = k.elapsed().Add(s.TTL / 8)
+			k.expiries.push(expiry{at: k.sessions[s.ID].deadline, session: s.ID})
+		}
 	}
 	if k.born {
 		k.tellAskers()
@@ -159,7 +166,7 @@ func (k *KeeperCore) serving() bool { return k.led && k.born }
 // begin comes first in every input. It notices stalls: a keeper that was held up has not read the renewals that arrived meanwhile, so
 // that time does not count for anybody's deadline.
 func (k *KeeperCore) begin(now clock.Time) {
-	if gap := now.Sub(k.now); k.now != 0 && gap >= stallAfter {
+	if gap := now.Sub(k.now); k.now != 0 && gap >= stallAfter && !bug("stall-counts") {
 		k.stalled += gap
 	}
 	k.now = now

@@ -20,6 +20,23 @@ type keptSession struct {
 	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its outcome, which is the end of the session
 	// or the end of the term.
 	expiring bool
+	// Of a client that hears nothing, renewals do not count: it could be granted a lock and never know. heard is when the newest message
+	// was sent of which a renewal has said that it was heard; told are those of which none has said so yet. Both outlast the attachment,
+	// because who hears nothing attaches again and again.
+	heard clock.Time
+	told  renewals
+}
+
+// tells notes that an answer to the given renewal is sent now.
+func (k *KeeperCore) tells(s *keptSession, seq uint64) { s.told.note(seq, k.elapsed()) }
+
+// hears takes what a renewal says that its client has heard, and reports whether it is recent: sent less than a TTL ago. A client whose
+// lease still runs has always heard something as recent as that.
+func (k *KeeperCore) hears(s *keptSession, seq uint64) bool {
+	if sent, ok := s.told.acknowledged(seq); ok {
+		s.heard = max(s.heard, sent)
+	}
+	return k.elapsed().Sub(s.heard) < s.ttl || bug("deaf-session-kept") || bug("ack-while-expiring")
 }
 
 // elapsed is the clock of deadlines: the boot-time clock less all stalls.
@@ -27,7 +44,7 @@ func (k *KeeperCore) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
 // keep enters a session with its full TTL.
 func (k *KeeperCore) keep(id lockfsm.SessionID, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
-	s := &keptSession{id: id, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl)}
+	s := &keptSession{id: id, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl), heard: k.elapsed()}
 	k.sessions[id] = s
 	k.expiries.push(expiry{at: s.deadline, session: id})
 }
@@ -49,11 +66,14 @@ func (k *KeeperCore) takeRenewals(p *keptPeer, frame []byte) bool {
 		}
 		frame = rest
 		a := k.attachments[r.session]
-		if a == nil || a.peer != p || a.epoch != r.epoch {
+		if a == nil || a.peer != p || a.epoch != r.epoch && !bug("older-attachment-renewed") {
 			k.unknown(p, r.session, r.epoch)
 			continue
 		}
-		a.waits, a.waitSeq = true, r.seq
+		a.waitSeq = r.seq
+		if s := k.sessions[r.session]; s == nil || k.hears(s, r.heard) {
+			a.waits = true
+		}
 		k.await(a)
 	}
 	return true
@@ -95,6 +115,9 @@ func (k *KeeperCore) Round() (term, round uint64, ok bool) {
 	if len(k.flying) == 0 {
 		return 0, 0, false
 	}
+	if bug("stale-ack") {
+		k.Confirmed(k.now, k.role.Term, k.round)
+	}
 	return k.role.Term, k.round, true
 }
 
@@ -117,10 +140,11 @@ func (k *KeeperCore) Confirmed(now clock.Time, term, round uint64) {
 		}
 		a.flies = false
 		s := k.sessions[a.session]
-		if s == nil || s.epoch != a.epoch || s.expiring {
+		if s == nil || s.epoch != a.epoch || s.expiring && !bug("ack-while-expiring") {
 			continue
 		}
 		s.deadline = k.elapsed().Add(s.ttl)
+		k.tells(s, a.flySeq)
 		k.reply(a.peer, &reply{kind: replyRenewed, session: a.session, epoch: a.epoch, seq: a.flySeq})
 	}
 	clear(k.flying[len(kept):])
@@ -140,7 +164,7 @@ func (k *KeeperCore) expire() {
 			k.expiries.push(expiry{at: s.deadline, session: s.id})
 			continue
 		}
-		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
+		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) && !bug("waiting-renewals-ignored") {
 			k.expiries.push(expiry{at: now.Add(tickEvery), session: s.id})
 			continue
 		}

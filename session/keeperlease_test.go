@@ -101,7 +101,7 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	id := b.open(1)
-	b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), b.attachCmd(id, 2).Append(nil))
+	b.core.Receive(b.now, 1, renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
 	b.turn()
 	b.want(1, "")
 	if b.round != 0 {
@@ -191,7 +191,7 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 		id := b.open(1)
 		b.pass(benchTTL - 10*time.Millisecond)
 		if behindAttach {
-			b.core.Receive(b.now, 1, renewal{id, 2, 1}.append(nil), b.attachCmd(id, 2).Append(nil))
+			b.core.Receive(b.now, 1, renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
 		} else {
 			b.renew(1, id, 1, 1)
 		}

@@ -39,8 +39,8 @@ type attachment struct {
 	peer    *keptPeer
 	live    bool // its Attach is applied: the session's epoch in the state is this one
 	over    bool
-	// A renewal that arrives waits for the next round to begin; then it flies until that round is confirmed. Only the newest of each
-	// is kept: acknowledging it covers those before it.
+	// A renewal that arrives waits for the next round to begin, if its client still hears us; then it flies until that round is
+	// confirmed. Only the newest of each is kept: acknowledging it covers those before it.
 	waits, flies    bool
 	waitSeq, flySeq uint64
 	round           uint64
@@ -122,7 +122,7 @@ func (k *KeeperCore) Replied(now clock.Time, id Peer, accepted bool) {
 	if p == nil {
 		return
 	}
-	if accepted {
+	if accepted || bug("refused-reply-forgotten") {
 		p.owed = slices.Delete(p.owed, 0, p.owedSent)
 		p.owedSent = 0
 		if len(p.owed) == 0 {
@@ -199,6 +199,10 @@ func (k *KeeperCore) Down(now clock.Time, id Peer) {
 	}
 	k.touch(p)
 	for len(p.attachments) > 0 {
+		if s := k.sessions[p.attachments[len(p.attachments)-1].session]; s != nil && bug("down-ends-the-lease") {
+			s.deadline = k.elapsed()
+			k.expiries.push(expiry{at: s.deadline, session: s.id})
+		}
 		k.detach(p.attachments[len(p.attachments)-1])
 	}
 	p.owed, p.owedSent, p.out = nil, 0, nil

@@ -98,9 +98,14 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 	}
 	if r.Code == lockfsm.Done {
 		a.live = true
+		if s := k.sessions[r.Session]; s != nil && a.waitSeq != 0 {
+			k.tells(s, a.waitSeq)
+		}
 		k.openedBy(r.Session, a.peer)
 		for i := range r.States {
-			k.tell(a, &r.States[i])
+			if !bug("attach-states-unsent") {
+				k.tell(a, &r.States[i])
+			}
 		}
 		k.await(a)
 		if !k.graceOver {
@@ -139,7 +144,7 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 // fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next
 // Attach.
 func (k *KeeperCore) fired(c *lockfsm.Change) {
-	if a := k.attachments[c.Session]; a != nil && a.live {
+	if a := k.attachments[c.Session]; a != nil && a.live && !bug("push-lost") {
 		k.tell(a, c)
 	}
 }

@@ -49,6 +49,9 @@ func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
 	}
+	if bug("no-margin") {
+		return l.sent.Add(l.ttl)
+	}
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
@@ -82,9 +85,11 @@ func (l lease) state(now clock.Time) LeaseState {
 }
 
 // renewals remembers when the renewals that are not acknowledged yet were sent. An acknowledgement names one of them by its
-// sequence number. It keeps the newest few: who waits for an older one than that has lost its lease long ago.
+// sequence number. It keeps the newest few: who waits for an older one than that has lost its lease long ago. A keeper remembers in the
+// same way when it sent the acknowledgements of which it does not know yet that they were heard.
 type renewals struct {
 	seq     uint64 // of the last one sent, over all sessions
+	heard   uint64 // the newest of which the client knows that it arrived
 	waiting []sentRenewal
 }
 
@@ -98,18 +103,26 @@ const renewalsKept = 8
 // next returns the number of a renewal that is sent now.
 func (r *renewals) next(now clock.Time) uint64 {
 	r.seq++
+	r.note(r.seq, now)
+	return r.seq
+}
+
+// note adds what is sent now.
+func (r *renewals) note(seq uint64, now clock.Time) {
 	if len(r.waiting) == renewalsKept {
 		copy(r.waiting, r.waiting[1:])
 		r.waiting = r.waiting[:renewalsKept-1]
 	}
-	r.waiting = append(r.waiting, sentRenewal{seq: r.seq, sent: now})
-	return r.seq
+	r.waiting = append(r.waiting, sentRenewal{seq: seq, sent: now})
 }
 
 // acknowledged returns when the named renewal was sent and forgets it together with the older ones.
 func (r *renewals) acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range r.waiting {
 		if w.seq == seq {
+			if bug("newest-is-acknowledged") {
+				w = r.waiting[len(r.waiting)-1]
+			}
 			r.waiting = append(r.waiting[:0], r.waiting[i+1:]...)
 			return w.sent, true
 		}
@@ -122,7 +135,7 @@ func (r *renewals) forget() { r.waiting = r.waiting[:0] }
 
 // oldest returns when the oldest unacknowledged renewal was sent.
 func (r *renewals) oldest() (sent clock.Time, ok bool) {
-	if len(r.waiting) == 0 {
+	if len(r.waiting) == 0 || bug("silent-leader-kept") {
 		return 0, false
 	}
 	return r.waiting[0].sent, true

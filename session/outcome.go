@@ -79,6 +79,9 @@ func (c *ClientCore) Cancel(now clock.Time, r *Request) {
 	case stageWaiting:
 		c.leave(r)
 	case stageHeld:
+		if bug("crossing-grant-kept") {
+			return
+		}
 		c.held--
 	default:
 		return
@@ -163,7 +166,7 @@ func (c *ClientCore) drop(e *entry, err error) {
 // grant hands a lock to its caller, or back to the group when the lease is so short that the caller could do nothing with it.
 func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
-	if c.lease.short(now) {
+	if c.lease.short(now) && !bug("short-grant-used") {
 		c.requeue(r)
 		e.req = nil
 		c.free(e)
@@ -196,6 +199,9 @@ func (c *ClientCore) loseAll() {
 			e.req = nil
 			c.free(e)
 		}
+	}
+	if bug("lost-lock-kept") {
+		c.dropFrees()
 	}
 }
 

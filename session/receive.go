@@ -14,7 +14,9 @@ import (
 // Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the attachment: what they were to say is
 // asked for by the next.
 func (c *ClientCore) Receive(now clock.Time, from Peer, replies []byte) {
-	c.begin(now)
+	if !bug("late-ack-revives") {
+		c.begin(now)
+	}
 	for len(replies) > 0 && !c.closed {
 		r, rest, err := nextReply(replies)
 		if err != nil {
@@ -113,6 +115,7 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 		return
 	}
 	c.phase, c.since, c.attTerm, c.orphaned = Attached, now, r.term, 0
+	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
 	var again []*entry
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
 		next := e.next
@@ -256,7 +259,11 @@ func (c *ClientCore) freed(now clock.Time, r *reply) {
 // renewed takes an acknowledged renewal. Holds that ended before it came stay lost, see begin.
 func (c *ClientCore) renewed(r *reply) {
 	if sent, ok := c.renewals.acknowledged(r.seq); ok {
+		if bug("deadline-from-receipt") {
+			sent = c.heardAt
+		}
 		c.lease.renewed(sent)
+		c.renewals.heard = r.seq
 		c.patience = c.answerTime()
 	}
 }

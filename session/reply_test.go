@@ -40,7 +40,7 @@ func TestReplyKindsArePinned(t *testing.T) {
 	if got, want := r.append(nil), []byte{8, 3, 0xac, 2, 2, 3, 2, 4, 5}; !bytes.Equal(got, want) {
 		t.Errorf("a state is %v, want %v", got, want)
 	}
-	if got, want := (renewal{300, 2, 3}).append(nil), []byte{0xac, 2, 2, 3}; !bytes.Equal(got, want) {
+	if got, want := (renewal{300, 2, 3, 1}).append(nil), []byte{0xac, 2, 2, 3, 1}; !bytes.Equal(got, want) {
 		t.Errorf("a renewal is %v, want %v", got, want)
 	}
 }
@@ -165,7 +165,7 @@ func normal(r reply) reply {
 
 // FuzzKeeper gives any renewals and commands to a keeper that leads, from a peer with an attachment. Another peer must not suffer.
 func FuzzKeeper(f *testing.F) {
-	f.Add(renewal{1, 1, 1}.append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
+	f.Add(renewal{1, 1, 1, 0}.append(nil), acquireCmd(1, 1, 1, "x").Append(nil))
 	f.Add([]byte{0xff}, []byte{3, 1, 2, 3})
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}}.Append(lockfsm.Command{Kind: lockfsm.Attach, Session: 1, Epoch: 2, Number: 1, Nonce: lockfsm.Nonce{1}}.Append(nil)))
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Expire, Session: 1, Term: 5}.Append(nil))
@@ -175,7 +175,7 @@ func FuzzKeeper(f *testing.F) {
 		b.core.Receive(b.now, 1, renewals, commands)
 		b.step()
 		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} { // the same as our own, as far as it can be
-			b.core.Receive(b.now, 1, renewal{one, 1, 1}.append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1, Key: "x"}.Append(commands))
+			b.core.Receive(b.now, 1, renewal{one, 1, 1, 0}.append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1, Key: "x"}.Append(commands))
 			b.step()
 		}
 		b.renew(2, two, 1, 1)

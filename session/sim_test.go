@@ -21,6 +21,7 @@ type simConfig struct {
 	drift                        float64
 	duplicates                   float64
 	long                         float64 // how many locks are held for long
+	far                          bool    // messages take long
 }
 
 type simEvent struct {
@@ -62,6 +63,8 @@ type sim struct {
 	log     []simEntry
 	pending [][]byte // proposed in this term and not committed
 
+	hungTo    time.Duration // nothing is committed before
+	starved   map[starving]time.Duration
 	believers map[string][]*simCall
 	tokens    map[string]lockfsm.Token
 	stats     simStats
@@ -82,6 +85,9 @@ type simNode struct {
 	origin      time.Duration
 	pausedUntil time.Duration
 	deafUntil   time.Duration // a deposed leader, cut off from the log
+	readsAt     time.Duration // what came while it was paused is read then
+	unread      []func()
+	expiring    map[lockfsm.SessionID]bool // in its keeper, as of its last turn
 	client      *ClientCore
 	keeper      *KeeperCore
 	toClient    []func(now clock.Time)
@@ -102,8 +108,11 @@ type simNode struct {
 type simConn struct {
 	gen     int
 	up      bool
-	stuckTo time.Duration // nothing arrives before
+	since   time.Duration    // when it was opened
+	stuckTo time.Duration    // nothing arrives before
+	silence [2]time.Duration // nothing that goes one way arrives before
 	last    [2]time.Duration
+	late    time.Duration // until then things arrive that were sent long before
 }
 
 // simCall is one caller's call.
@@ -120,6 +129,7 @@ type simCall struct {
 
 func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)), conns: make(map[[2]Peer]*simConn), leader: -1}
+	s.starved = make(map[starving]time.Duration)
 	s.believers, s.tokens = make(map[string][]*simCall), make(map[string]lockfsm.Token)
 	s.now = time.Second
 	targets := make([]Target, config.voters)
@@ -131,6 +141,7 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 		if i < 2 { // the two ends of the range are always there
 			n.rate = 1 + config.drift*float64(2*i-1)
 		}
+		n.expiring = make(map[lockfsm.SessionID]bool)
 		n.client = NewClientCore(n.clock(), config.ttl)
 		if i < config.voters {
 			n.keeper = NewKeeperCore()
@@ -253,16 +264,45 @@ func (n *simNode) clientTurn(now clock.Time) {
 	if err := n.client.check(); err != nil {
 		n.s.fail("client %d: %v", n.id, err)
 	}
+	n.mustBelieveNoLonger()
 }
 
-func (n *simNode) clientInput(f func(clock.Time)) {
-	n.toClient = append(n.toClient, f)
+func (n *simNode) clientInput(f func(clock.Time)) { n.input(&n.toClient, f) }
+
+func (n *simNode) keeperInput(f func(clock.Time)) { n.input(&n.toKeeper, f) }
+
+// input puts something into an inbox. What comes while the node is paused stays in the machine's buffers: it is read in the node's first
+// turn, or a while after that.
+func (n *simNode) input(inbox *[]func(clock.Time), f func(clock.Time)) {
+	if n.s.now < n.readsAt || len(n.unread) > 0 {
+		if n.unread = append(n.unread, func() { *inbox = append(*inbox, f) }); len(n.unread) == 1 {
+			n.s.after(n.readsAt-n.s.now, n.read)
+		}
+		return
+	}
+	*inbox = append(*inbox, f)
 	n.kick()
 }
 
-func (n *simNode) keeperInput(f func(clock.Time)) {
-	n.toKeeper = append(n.toKeeper, f)
+// read takes what has waited, in order.
+func (n *simNode) read() {
+	if n.s.now < n.readsAt {
+		n.s.after(n.readsAt-n.s.now, n.read)
+		return
+	}
+	for _, f := range n.unread {
+		f()
+	}
+	n.unread = nil
 	n.kick()
+}
+
+// pause stops the node for a while.
+func (n *simNode) pause(d time.Duration) {
+	n.pausedUntil = n.s.now + d
+	if n.readsAt = 0; n.s.chance(0.5) {
+		n.readsAt = n.pausedUntil + n.s.between(0, 20*time.Millisecond)
+	}
 }
 
 func (n *simNode) keeperTurn(now clock.Time) {
@@ -272,6 +312,7 @@ func (n *simNode) keeperTurn(now clock.Time) {
 		in(now)
 	}
 	n.keeper.Tick(now)
+	n.mustExpireNobodyAlive()
 	if term, blob := n.keeper.Proposal(int64(n.s.now / time.Millisecond)); blob != nil {
 		n.keeper.Proposed(n.s.propose(n, term, blob))
 	}
@@ -321,22 +362,25 @@ func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
 			}
 			return false
 		}
-		c.up = true
+		c.up, c.since = true, s.now
 		c.gen++
 	}
 	if s.faults && s.chance(0.002) {
 		return false // its queue is full
 	}
-	way := 0
-	if from.id > to {
-		way = 1
-	}
+	way := wayTo(from.id, to)
 	delay := s.between(50*time.Microsecond, 2*time.Millisecond)
+	if s.config.far {
+		delay = s.between(20*time.Millisecond, 120*time.Millisecond)
+	}
 	if s.faults && s.chance(0.01) {
 		delay += s.between(0, 300*time.Millisecond)
 	}
-	at := max(s.now+delay, c.last[way], c.stuckTo)
+	at := max(s.now+delay, c.last[way], c.stuckTo, c.silence[way])
 	c.last[way] = at
+	if at-s.now > 500*time.Millisecond {
+		c.late = at
+	}
 	gen := c.gen
 	deliver := func() {
 		if c.up && c.gen == gen {
@@ -348,6 +392,19 @@ func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
 		s.after(at-s.now, deliver)
 	}
 	return true
+}
+
+// wayTo is the direction of a stream's index.
+func wayTo(from, to Peer) int {
+	if from > to {
+		return 1
+	}
+	return 0
+}
+
+// silence keeps back what goes from one node to another, and nothing else.
+func (s *sim) silence(from, to *simNode, d time.Duration) {
+	s.conn(from.id, to.id).silence[wayTo(from.id, to.id)] = s.now + d
 }
 
 // breakConn ends a stream: what is under way is lost, and both ends learn of it at times of their own.

@@ -60,6 +60,7 @@ func (n *simNode) outcomes(out ClientOutput) {
 			o.Request.Caller.(*simCall).end(n.deadline)
 		}
 	}
+	n.mustStayLost()
 	n.deadline = out.Deadline
 	for _, o := range out.Outcomes {
 		c := o.Request.Caller.(*simCall)
@@ -164,12 +165,12 @@ func (s *sim) start() {
 
 // heal ends all faults.
 func (s *sim) heal() {
-	s.faults = false
+	s.faults, s.hungTo = false, 0
 	for _, c := range s.conns {
-		c.stuckTo = 0
+		c.stuckTo, c.silence = 0, [2]time.Duration{}
 	}
 	for _, n := range s.nodes {
-		n.pausedUntil, n.deafUntil = 0, 0
+		n.deafUntil = 0 // who is paused wakes by itself
 	}
 	s.elect(s.rand.IntN(s.config.voters), 0)
 }
@@ -177,6 +178,7 @@ func (s *sim) heal() {
 func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s := newSim(t, seed, config)
 	s.start()
+	s.after(0, s.audit)
 	s.runUntil(3 * time.Second)
 	if config.faults {
 		s.faults = true
@@ -233,6 +235,9 @@ func TestSimulation(t *testing.T) {
 			// Few calls that hold for long: a client that has nothing to say stays with a leader that was deposed, and must find out by its
 			// renewals alone.
 			config.callers, config.plain, config.long = 1, 4, 0.6
+		}
+		if seed%5 == 4 {
+			config.far = true
 		}
 		if seed%4 == 2 {
 			config.grace = 700 * time.Millisecond

@@ -58,20 +58,27 @@ func (n *simNode) learn(term uint64, leader int) {
 }
 
 func (s *sim) propose(n *simNode, term uint64, blob []byte) bool {
-	if s.faults && s.chance(0.005) {
+	if s.faults && s.chance(0.005) || s.now < s.hungTo && s.chance(0.5) {
 		return false
 	}
 	if n.role.Term != term || s.term != term || s.nodes[s.leader] != n {
 		return true // thrown away with the term, or never committed
 	}
 	s.pending = append(s.pending, blob)
-	s.after(s.between(100*time.Microsecond, 3*time.Millisecond), func() {
-		if s.term == term && len(s.pending) > 0 {
-			s.commit(term, s.pending[0])
-			s.pending = s.pending[1:]
-		}
-	})
+	s.after(s.between(100*time.Microsecond, 3*time.Millisecond), func() { s.commitNext(term) })
 	return true
+}
+
+// commitNext commits the oldest proposal of the term, when the log does not hang any more.
+func (s *sim) commitNext(term uint64) {
+	switch {
+	case s.term != term || len(s.pending) == 0:
+	case s.now < s.hungTo:
+		s.after(s.hungTo-s.now, func() { s.commitNext(term) })
+	default:
+		s.commit(term, s.pending[0])
+		s.pending = s.pending[1:]
+	}
 }
 
 // commit appends an entry; every voter applies it in its own time.
@@ -166,7 +173,7 @@ func (s *sim) nemesis() {
 	}
 	a, b := s.nodes[s.rand.IntN(len(s.nodes))], s.nodes[s.rand.IntN(len(s.nodes))]
 	ttl := s.config.ttl
-	switch s.rand.IntN(8) {
+	switch s.rand.IntN(10) {
 	case 0, 1:
 		if a != b {
 			s.breakConn(a, b, 0)
@@ -180,13 +187,19 @@ func (s *sim) nemesis() {
 			s.conn(a.id, b.id).stuckTo = s.now + s.between(0, 2*ttl)
 		}
 	case 4:
-		a.pausedUntil = s.now + s.between(0, ttl/2)
+		a.pause(s.between(0, ttl/2))
 	case 5:
-		a.pausedUntil = s.now + s.between(ttl/2, 2*ttl)
+		a.pause(s.between(ttl/2, 2*ttl))
 	case 6: // an election; the old leader may not hear of it for long
 		s.elect(s.rand.IntN(s.config.voters), s.between(0, ttl/4))
 	case 7:
 		s.elect(s.rand.IntN(s.config.voters), s.between(ttl/2, 2*ttl))
+	case 8: // silence in one direction, mostly long enough to end a session
+		if a != b {
+			s.silence(a, b, s.between(0, 4*ttl))
+		}
+	case 9: // the leader's proposals wait for its disk; a majority confirms its lead all the same
+		s.hungTo = s.now + s.between(0, ttl/2)
 	}
 	s.after(s.between(ttl/20, ttl), s.nemesis)
 }

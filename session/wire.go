@@ -23,25 +23,28 @@ const maxAddrBytes = 1024
 // errWire is what the decoders return for bytes that no session of ours wrote.
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// renewal asks for another TTL. Renewals travel before all else in a frame, so they have their own field there and their own codec:
-// three varints each, back to back.
+// renewal asks for another TTL, and says what its sender has heard: the newest renewal that it knows to have arrived, by Renewed or by
+// the Attached that answered the Attach it travelled with, on this attachment or an earlier one; 0 for none. Renewals travel before all
+// else in a frame, so they have their own field there and their own codec: four varints each, back to back.
 type renewal struct {
 	session lockfsm.SessionID
 	epoch   lockfsm.Epoch
 	seq     uint64
+	heard   uint64
 }
 
 // append writes r behind b.
 func (r renewal) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.session))
 	b = binary.AppendUvarint(b, uint64(r.epoch))
-	return binary.AppendUvarint(b, r.seq)
+	b = binary.AppendUvarint(b, r.seq)
+	return binary.AppendUvarint(b, r.heard)
 }
 
 // nextRenewal splits the first renewal off b, which must not be empty.
 func nextRenewal(b []byte) (r renewal, rest []byte, err error) {
 	f := fields{b: b}
-	r = renewal{session: lockfsm.SessionID(f.uvarint()), epoch: lockfsm.Epoch(f.uvarint()), seq: f.uvarint()}
+	r = renewal{session: lockfsm.SessionID(f.uvarint()), epoch: lockfsm.Epoch(f.uvarint()), seq: f.uvarint(), heard: f.uvarint()}
 	if f.bad {
 		return renewal{}, nil, errWire
 	}

@@ -51,6 +51,9 @@ func (p *Port) tryAccept(hello *wire.Hello, c *carrier) (l *link, wait <-chan st
 		return nil, l.settled, nil // our own dial decides
 	case l.state == dialing: // nothing of our dial has been heard there, or theirs counts more
 		l.abandon()
+		if bug("any-end-is-a-down") {
+			p.tasks.Go(func() { p.config.Handler.Down(l.peer, ErrNoLink) })
+		}
 	case hello.Number <= l.number:
 		return nil, nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
 	default: // the peer has lost the stream that we still see

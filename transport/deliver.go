@@ -36,7 +36,7 @@ func (l *link) deliver(f *wire.Frame) *wire.Refusal {
 		return nil
 	}
 	words := len(f.Renewals)+len(f.Commands)+len(f.Replies) > 0
-	if self.Group == 0 || self.Group != l.peer.Group {
+	if (self.Group == 0 || self.Group != l.peer.Group) && !bug("no-group-check") {
 		if !words && len(messages) == 0 && !f.Retired {
 			return nil
 		}
@@ -66,7 +66,7 @@ func (l *link) deliver(f *wire.Frame) *wire.Refusal {
 
 // owns reports whether m is from the peer's raft node and for ours.
 func owns(self *Identity, peer Identity, m *raftpb.Message) bool {
-	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
+	return bug("no-sender-check") || peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
 // learn takes in a later hello. Only the group, the raft ID and the address may change.

@@ -49,8 +49,9 @@ func (c *probe) ended() error {
 	return nil
 }
 
-// Write is net.Conn's. When it fails gRPC closes the connection at once; but the other side may have said why it hung up, as TLS 1.3 does
-// about our certificate, and the reader should find it.
+// Write is net.Conn's. When it fails, the other side may have said why it hung up, as TLS 1.3 does about our certificate, and the reader
+// should find it. A reader that finds nothing is ended: gRPC leaves it to the reader to end the connection, and until then tries every
+// new call on it again and again without a pause.
 func (c *probe) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err != nil {
@@ -59,6 +60,7 @@ func (c *probe) Write(b []byte) (int, error) {
 		select {
 		case <-c.gone:
 		case <-timer.C:
+			_ = c.Close()
 		}
 	}
 	return n, err

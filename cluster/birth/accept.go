@@ -39,17 +39,17 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if c.settings.Solo && len(ch.List) > 1 {
 		return RefusedSolo, ""
 	}
-	if slices.Contains(c.refused, ch.Group) {
+	if slices.Contains(c.refused, ch.Group) && !bug("answers-twice") {
 		return RefusedRepeated, ""
 	}
-	if c.phase != Newborn {
+	if c.phase != Newborn && !(bug("accepts-twice") && c.phase == Bound) {
 		return RefusedPhase, "it is " + c.phase.String()
 	}
 	at := ch.listed(c.instance)
 	if at < 0 || ch.List[at].Name != c.name || ch.List[at].Addr != c.addr {
 		return RefusedUnlisted, ""
 	}
-	if which := c.settings.difference(ch.Settings.normal()); which != "" {
+	if which := c.settings.difference(ch.Settings.normal()); which != "" && !bug("settings-not-compared") {
 		return RefusedSettings, which
 	}
 	if missing := ch.complete(c.settings); missing != "" {
@@ -58,7 +58,7 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if ch.Rules > c.rules || ch.Rules == 0 {
 		return RefusedRules, ""
 	}
-	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() {
+	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() && !bug("clocks-not-compared") {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
 	return c.obstacle(ch)
@@ -75,7 +75,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	}
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
-		if ok && who.Leader && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
+		if ok && who.Leader && !bug("living-group-ignored") && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
 			return RefusedGroup, p.label() + " belongs to group " + groupName(who.Group) + ", which has a leader"
 		}
 		if ok && !who.Settings.Solo {
@@ -102,7 +102,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 
 // tenant says whether the answer of an address that Join names allows birth.
 func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
-	if !p.last.fresh(c.now, freshFor) {
+	if !p.last.fresh(c.now, freshFor) && !bug("silence-is-an-answer") {
 		return RefusedSilence, c.silence(p)
 	}
 	if p.last.outcome != Answered {
@@ -135,7 +135,9 @@ func (c *Core) bind(ch *Charter) {
 	c.bound = make([]bool, len(own.List))
 	c.bound[own.listed(c.instance)] = true
 	c.stale = true
-	c.revision++
+	if !bug("charter-not-durable") {
+		c.revision++
+	}
 	for _, p := range c.places {
 		p.next = c.now // everybody's standing matters now
 	}

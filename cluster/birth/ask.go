@@ -131,7 +131,7 @@ func (c *Core) answered(i int, outcome Outcome, answer []byte) {
 		return
 	}
 	v, err := decodeVerdict(answer)
-	if err != nil || v.Instance != l.Instance || v.Group != c.charter.Group {
+	if err != nil || v.Instance != l.Instance && !bug("answers-for-another") || v.Group != c.charter.Group {
 		return
 	}
 	if v.Refusal == Accepted {
@@ -178,7 +178,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
 		return nil
 	}
 	if p, err := decodeProposal(body); err == nil {
-		if p.To != c.instance || c.settling {
+		if p.To != c.instance && !bug("answers-for-another") || c.settling {
 			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
 			return nil
 		}

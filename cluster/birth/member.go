@@ -43,10 +43,13 @@ func (c *Core) adopt() bool {
 // member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a directory: what it holds may be the
 // only copy of what others have been promised, so only people give it up.
 func (c *Core) member() {
-	if c.leader || c.settings.Solo || c.durable {
+	if c.leader || c.settings.Solo || c.durable && !bug("durable-group-given-up") {
 		return
 	}
 	over := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
+	if bug("given-up-while-believed") {
+		over = c.since
+	}
 	if c.now <= over {
 		return // its locks may still be believed in
 	}

@@ -52,7 +52,7 @@ func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 // seenSince returns who was met at the place lately by a question put after that time.
 func (p *place) seenSince(after, now time.Duration) (*Who, bool) {
 	who, ok := p.seen(now, reachedFor)
-	return who, ok && p.last.asked > after
+	return who, ok && (p.last.asked > after || bug("old-answers-count"))
 }
 
 // label names the place for people: by its tenant's name where it is known, else by the Join entry it comes from.

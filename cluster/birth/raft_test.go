@@ -51,6 +51,9 @@ func (w *world) elect(g *group) {
 		}
 		break
 	}
+	if g.leader == 0 {
+		g.led = w.now
+	}
 	if !g.born {
 		return
 	}
@@ -107,6 +110,7 @@ func (w *world) notice(s *slot) {
 	}
 	if known != s.leader {
 		s.leader = known
+		s.leaderless = w.now
 		s.core.Leader(w.now, known)
 		s.tick()
 	}

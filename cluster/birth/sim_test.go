@@ -93,6 +93,9 @@ func troubled(seed uint64, plant string, trace bool) *world {
 	if w.rng.IntN(6) == 0 {
 		w.slots[w.rng.IntN(len(w.slots))].settings.SessionTTL = 3 * time.Second
 	}
+	if found := w.slots[0].settings; w.rng.IntN(6) == 0 && max(found.Replicas, len(found.Founders)) > 1 {
+		w.slots[w.rng.IntN(len(w.slots))].skew += 3 * slack // nobody else can tell where one founds alone
+	}
 	for range w.rng.IntN(12) {
 		w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
 		w.trouble()
@@ -152,6 +155,9 @@ func heal(w *world) bool {
 	clear(w.cut)
 	w.loss, w.delay, w.extraJoin = 0, 2*time.Millisecond, nil
 	for _, s := range w.slots {
+		if slack := s.settings.slack(); s.skew > slack/2 {
+			s.skew = 0 // its clock is set right
+		}
 		if s.settings.SessionTTL != simTTL { // the one mistake in the settings is corrected, which takes a restart
 			s.settings.SessionTTL = simTTL
 			if s.core != nil {

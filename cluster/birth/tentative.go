@@ -11,14 +11,14 @@ func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
 	}
-	if !c.all && !slices.Contains(c.bound, false) {
+	if !c.all && (!slices.Contains(c.bound, false) || bug("born-without-all")) {
 		c.all = true
 		c.events = append(c.events, Event{Kind: AllBound, Group: c.group})
 	}
 	switch {
 	case c.born:
 		c.belong(c.group, c.newest(), "")
-	case c.now >= c.until && !c.settings.Solo:
+	case c.now >= c.until && !c.settings.Solo && !bug("bound-for-ever"):
 		c.doomed = "the group was not born in time: " + c.Waiting()
 	}
 }

@@ -33,6 +33,7 @@ type world struct {
 	rafts     map[uint64]uint64 // with directories: what each raft ID has promised, by a random mark of its log
 	emptied   map[uint64]bool   // instances whose directory was lost
 	brittle   float64           // chance of a crash around each save
+	refusals  map[[2]uint64]bool
 }
 
 // slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
@@ -58,6 +59,8 @@ type slot struct {
 	saved    uint64 // revision that is stored
 	book     map[uint64]Voter
 	refused  string // what the host was told
+
+	leaderless time.Duration // a member: since when it knows no leader
 }
 
 // group is what the stand-in for raft knows.
@@ -66,7 +69,8 @@ type group struct {
 	accepted map[uint64]bool
 	born     bool
 	bornAt   time.Duration
-	leader   uint64 // instance
+	leader   uint64        // instance
+	led      time.Duration // when it had none last
 	applied  map[uint64]bool
 }
 
@@ -95,6 +99,7 @@ func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
 		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[uint64]bool{},
+		refusals: map[[2]uint64]bool{},
 	}
 	for i, s := range settings {
 		addr := fmt.Sprintf("10.0.0.%d:1", i)
@@ -232,9 +237,15 @@ func (s *slot) carryOut(e Event) {
 	switch e.Kind {
 	case BoundTo:
 		w.note("%s %x bound to %x raft %x list %d", s.name, s.core.Instance(), e.Group, e.Raft, len(e.Charter.List))
+		if s.charter != nil && s.charter.Group != e.Group {
+			w.fault("%s is bound to %x and to %x in one life", s.name, s.charter.Group, e.Group)
+		}
 		s.charter, s.raft = &e.Charter, e.Raft
 		s.open(e)
 		g := w.groupOf(e.Charter)
+		if !g.accepted[s.core.Instance()] || s.disk == nil {
+			s.mustAccept(&e.Charter)
+		}
 		if g.accepted[s.core.Instance()] && s.disk == nil {
 			w.fault("%s accepted charter %x twice", s.name, e.Group)
 		}
@@ -249,7 +260,7 @@ func (s *slot) carryOut(e Event) {
 		if g := w.groups[e.Group]; g == nil || !g.born {
 			w.fault("%s is a member of group %x, which is not born", s.name, e.Group)
 		}
-		s.joined = e.Group
+		s.joined, s.leaderless = e.Group, w.now
 		s.configure(e.Group, e.Voters)
 	case Heard:
 		s.hear(e)
@@ -258,6 +269,7 @@ func (s *slot) carryOut(e Event) {
 		s.refused, s.raft, s.charter = e.Text, 0, nil
 	case Restarted:
 		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
+		s.mustGiveUp()
 		s.drop()
 		s.forget()
 	}
@@ -305,11 +317,14 @@ func (s *slot) put(q Question) {
 			finish(w.hop(), Refused, nil)
 			return
 		}
-		if q.To != 0 && q.To != to.core.Instance() {
+		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
+		if q.To != 0 && q.To != to.core.Instance() && !late {
 			finish(w.hop(), Other, nil)
 			return
 		}
 		answer := to.core.Ask(w.now, to.wall(), q.Body)
+		w.mustBeFinal(q, to, answer)
+		w.repeat(q)
 		if w.plant == "answer before save" && answer != nil {
 			finish(w.hop(), Answered, answer)
 		}

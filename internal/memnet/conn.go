@@ -69,11 +69,19 @@ type queue struct {
 	mu       sync.Mutex // guards all below; never held across a wait
 	changed  chan struct{}
 	buf      []byte
-	stalled  bool  // a cut: nothing gets through
-	readErr  error // what the reader gets once buf is empty
-	writeErr error // what the writer gets at once
+	latency  time.Duration
+	flying   []flight // the last bytes of buf that have not arrived yet, oldest first
+	stalled  bool     // a cut: nothing gets through
+	readErr  error    // what the reader gets once buf is empty
+	writeErr error    // what the writer gets at once
 	readBy   time.Time
 	writeBy  time.Time
+}
+
+// flight is a number of bytes that are under way.
+type flight struct {
+	bytes int
+	at    time.Time // when they arrive
 }
 
 func newQueue() *queue { return &queue{changed: make(chan struct{})} }
@@ -93,6 +101,23 @@ func (q *queue) wake() {
 
 func (q *queue) setStalled(stalled bool) { q.change(func() { q.stalled = stalled }) }
 
+func (q *queue) setLatency(d time.Duration) { q.change(func() { q.latency = d }) }
+
+// arrived counts the bytes that can be read, and says when more of those under way can be, if any are.
+func (q *queue) arrived() (n int, next time.Time) {
+	n = len(q.buf)
+	for len(q.flying) > 0 && expired(q.flying[0].at) {
+		q.flying = q.flying[1:]
+	}
+	for _, f := range q.flying {
+		n -= f.bytes
+	}
+	if len(q.flying) > 0 {
+		next = q.flying[0].at
+	}
+	return n, next
+}
+
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
 
 // finish is the writer's Close: the reader still gets what is there, and err after it.
@@ -110,7 +135,7 @@ func (q *queue) finish(err error) {
 // discard ends both sides at once.
 func (q *queue) discard(readErr, writeErr error) {
 	q.change(func() {
-		q.buf, q.stalled, q.readErr = nil, false, readErr
+		q.buf, q.flying, q.stalled, q.readErr = nil, nil, false, readErr
 		if q.writeErr == nil {
 			q.writeErr = writeErr
 		}
@@ -124,21 +149,26 @@ func (q *queue) read(b []byte) (int, error) {
 			q.mu.Unlock()
 			return 0, os.ErrDeadlineExceeded
 		}
+		by := q.readBy
 		if !q.stalled {
-			if len(q.buf) > 0 {
-				n := copy(b, q.buf)
+			ready, next := q.arrived()
+			if !next.IsZero() && (by.IsZero() || next.Before(by)) {
+				by = next
+			}
+			if ready > 0 {
+				n := copy(b, q.buf[:ready])
 				q.buf = q.buf[n:]
 				q.wake()
 				q.mu.Unlock()
 				return n, nil
 			}
-			if q.readErr != nil {
+			if q.readErr != nil && len(q.buf) == 0 {
 				err := q.readErr
 				q.mu.Unlock()
 				return 0, err
 			}
 		}
-		changed, by := q.changed, q.readBy
+		changed := q.changed
 		q.mu.Unlock()
 		wait(changed, by)
 	}
@@ -160,6 +190,9 @@ func (q *queue) write(b []byte) (int, error) {
 		if room := queueBytes - len(q.buf); room > 0 {
 			n := min(room, len(b)-written)
 			q.buf = append(q.buf, b[written:written+n]...)
+			if q.latency > 0 {
+				q.flying = append(q.flying, flight{n, time.Now().Add(q.latency)})
+			}
 			written += n
 			q.wake()
 		}

@@ -2,16 +2,18 @@
 //
 // It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a connection to an address where nobody
 // listens is refused at once, writes are buffered and block when the reader does not read, deadlines work, closing one end gives the
-// other EOF after what was written. On top of that a pair of hosts can be cut: what is under way stays under way, new connections hang
-// until their context ends, as behind a firewall that drops packets.
+// other EOF after what was written. On top of that a pair of hosts can be cut, in both directions or in one: what is under way stays
+// under way, new connections hang until their context ends, as behind a firewall that drops packets. Bytes can be given a latency.
 //
 // Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels, mutexes held for an instant and
 // timers, so a bubble sees every wait. Nothing runs in the background.
 //
 // Failure: a host's crash is Crash, which resets all its connections and listeners.
 //
-// Limits: no datagrams, no latency of its own, no reordering inside a connection (TCP has none). The simulation of packets belongs to
-// the simulator.
+// Limits: no datagrams, one latency for all and none for connecting, no reordering inside a connection (TCP has none). A cut in one
+// direction leaves the other alone for ever, where TCP would soon stop for want of acknowledgements: that is the harder case. A writer
+// learns at once, even through a cut, that the other end is closed; a reader only when the cut ends. The
+// simulation of packets belongs to the simulator.
 //
 // Refused alternative: net.Pipe. It is synchronous, so every write waits for its reader, and code that deadlocks on it would run well
 // over TCP (and the reverse).
@@ -24,6 +26,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Network is a set of hosts. Make one with New.
@@ -31,7 +34,8 @@ type Network struct {
 	mu        sync.Mutex // guards all below; never held across a wait
 	listeners map[string]*listener
 	conns     map[*conn]struct{}
-	cuts      map[[2]string]struct{}
+	cuts      map[route]struct{}
+	latency   time.Duration // of bytes that are written from now on
 	healed    chan struct{} // closed and replaced whenever a cut ends
 	nextPort  int
 }
@@ -41,7 +45,7 @@ func New() *Network {
 	return &Network{
 		listeners: map[string]*listener{},
 		conns:     map[*conn]struct{}{},
-		cuts:      map[[2]string]struct{}{},
+		cuts:      map[route]struct{}{},
 		healed:    make(chan struct{}),
 		nextPort:  40_000,
 	}
@@ -78,7 +82,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	}
 	for {
 		n.mu.Lock()
-		_, cut := n.cuts[pair(host, hostOf(address))]
+		cut := n.isCut(host, hostOf(address)) || n.isCut(hostOf(address), host) // a handshake needs both
 		healed := n.healed
 		l := n.listeners[address]
 		n.mu.Unlock()
@@ -103,6 +107,7 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 		return fail(syscall.ECONNREFUSED)
 	}
 	here, there := newPair(n, addr(local), addr(address))
+	here.in.latency, there.in.latency = n.latency, n.latency
 	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
 	n.mu.Unlock()
 	select {
@@ -119,25 +124,64 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 
 // Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until Heal.
 func (n *Network) Cut(a, b string) {
+	n.CutOneWay(a, b)
+	n.CutOneWay(b, a)
+}
+
+// CutOneWay stops what one host sends to another, silently; what the other sends goes on to arrive. Connections wait until Heal.
+func (n *Network) CutOneWay(from, to string) {
 	n.mu.Lock()
-	n.cuts[pair(a, b)] = struct{}{}
-	conns := n.between(a, b)
+	n.cuts[route{from, to}] = struct{}{}
+	conns := n.between(from, to)
 	n.mu.Unlock()
 	for _, c := range conns {
-		c.in.setStalled(true)
+		if hostOf(string(c.local)) == to {
+			c.in.setStalled(true)
+		}
 	}
 }
 
-// Heal ends the cut between two hosts.
+// Heal ends the cut between two hosts, in both directions.
 func (n *Network) Heal(a, b string) {
 	n.mu.Lock()
-	delete(n.cuts, pair(a, b))
+	delete(n.cuts, route{a, b})
+	delete(n.cuts, route{b, a})
 	conns := n.between(a, b)
 	close(n.healed)
 	n.healed = make(chan struct{})
 	n.mu.Unlock()
 	for _, c := range conns {
 		c.in.setStalled(false)
+	}
+}
+
+// SetLatency gives everything that is written from now on, by anybody, this much time to arrive. It may be shortened only when nothing
+// is under way.
+func (n *Network) SetLatency(d time.Duration) {
+	n.mu.Lock()
+	n.latency = d
+	conns := make([]*conn, 0, len(n.conns))
+	for c := range n.conns {
+		conns = append(conns, c)
+	}
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.in.setLatency(d)
+	}
+}
+
+// Reset resets every connection of a host, as a router that forgets them does. Its listeners stay.
+func (n *Network) Reset(host string) {
+	n.mu.Lock()
+	var ends []*conn
+	for c := range n.conns {
+		if hostOf(string(c.local)) == host {
+			ends = append(ends, c)
+		}
+	}
+	n.mu.Unlock()
+	for _, c := range ends {
+		c.reset()
 	}
 }
 
@@ -165,7 +209,7 @@ func (n *Network) Crash(host string) {
 func (n *Network) between(a, b string) []*conn {
 	var found []*conn
 	for c := range n.conns {
-		if pair(hostOf(string(c.local)), hostOf(string(c.remote))) == pair(a, b) {
+		if r := (route{hostOf(string(c.local)), hostOf(string(c.remote))}); r == (route{a, b}) || r == (route{b, a}) {
 			found = append(found, c)
 		}
 	}
@@ -178,12 +222,14 @@ func (n *Network) forget(c *conn) {
 	n.mu.Unlock()
 }
 
-func pair(a, b string) [2]string {
-	if a > b {
-		a, b = b, a
-	}
-	return [2]string{a, b}
+// isCut reports whether nothing gets from one host to another; the caller holds mu.
+func (n *Network) isCut(from, to string) bool {
+	_, cut := n.cuts[route{from, to}]
+	return cut
 }
+
+// route is a direction between two hosts.
+type route struct{ from, to string }
 
 func hostOf(address string) string {
 	host, _, _ := strings.Cut(address, ":")

@@ -114,3 +114,52 @@ func TestCrashResetsBothEnds(t *testing.T) {
 		}
 	})
 }
+
+func TestCutInOneDirection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New()
+		client, server := connected(t, n)
+		n.CutOneWay("a", "b")
+		_, _ = client.Write([]byte("lost for now"))
+		_, _ = server.Write([]byte("hello"))
+		if got, err := client.Read(make([]byte, 9)); got != 5 || err != nil {
+			t.Errorf("the way back: %d bytes, %v", got, err)
+		}
+		_ = server.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := server.Read(make([]byte, 9)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read through a cut: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := n.Dialer("b")(ctx, "a:1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a handshake needs both directions, but: %v", err)
+		}
+		n.Heal("b", "a")
+		_ = server.SetReadDeadline(time.Time{})
+		if got, err := server.Read(make([]byte, 99)); got != 12 || err != nil {
+			t.Errorf("after the cut: %d bytes, %v", got, err)
+		}
+	})
+}
+
+func TestLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New()
+		client, server := connected(t, n)
+		n.SetLatency(time.Millisecond)
+		began := time.Now()
+		_, _ = client.Write([]byte("one"))
+		time.Sleep(time.Millisecond / 2)
+		_, _ = client.Write([]byte("three"))
+		_ = client.Close()
+		for i, want := range []int{3, 5} {
+			got, err := server.Read(make([]byte, 99))
+			if took := time.Since(began); got != want || err != nil || took != time.Millisecond+time.Duration(i)*time.Millisecond/2 {
+				t.Errorf("read %d bytes after %v, %v", got, took, err)
+			}
+		}
+		if _, err := server.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("behind the last byte: %v", err)
+		}
+	})
+}

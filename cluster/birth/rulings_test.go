@@ -1,0 +1,71 @@
+package birth
+
+import "time"
+
+// What can be seen to be wrong at the moment at which one instance decides, long before two groups come of it.
+
+// mustAccept checks what an instance that is bound to a charter from now on could know of it.
+func (s *slot) mustAccept(ch *Charter) {
+	w := s.w
+	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
+		w.fault("%s accepted a founding time %v off its own clock", s.name, apart)
+	}
+	for _, addr := range w.extraJoin {
+		if w.silent[addr] {
+			w.fault("%s accepted a charter while %s, which Join names, is silent", s.name, addr)
+		}
+	}
+}
+
+// mustGiveUp checks that a member in memory which restarts in place holds nothing that is believed in, and leaves no group that lives:
+// it has met everybody within the last reachedFor, the leader among them.
+func (s *slot) mustGiveUp() {
+	w := s.w
+	if s.joined == 0 || s.disk != nil {
+		return
+	}
+	if w.now-s.leaderless <= s.settings.SessionTTL {
+		w.fault("%s gave up a group that it lost sight of only %v ago", s.name, w.now-s.leaderless)
+	}
+	if g := w.groups[s.joined]; w.at(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
+		w.fault("%s gave up group %x, which has had a leader for %v", s.name, s.joined, w.now-g.led)
+	}
+}
+
+// mustBeFinal checks that only the asked life answers to a charter, and that a charter once refused stays refused.
+func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
+	p, err := decodeProposal(q.Body)
+	if err != nil || answer == nil {
+		return
+	}
+	if p.To != to.core.Instance() {
+		w.fault("%s, which is %x, answered for %x", to.name, to.core.Instance(), p.To)
+	}
+	v, err := decodeVerdict(answer)
+	if err != nil {
+		w.fault("%s answered to a charter with something else: %v", to.name, err)
+		return
+	}
+	key := [2]uint64{v.Instance, v.Group}
+	if w.refusals[key] = w.refusals[key] || v.Refusal != Accepted; w.refusals[key] && v.Refusal == Accepted {
+		w.fault("%s accepted charter %x, which it had refused", to.name, v.Group)
+	}
+}
+
+// repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever is there then.
+func (w *world) repeat(q Question) {
+	if w.rng.IntN(16) != 0 {
+		return
+	}
+	w.after(time.Duration(w.rng.Int64N(int64(20*time.Second))), func() {
+		for _, to := range w.slots {
+			if to.addr != q.Addr || to.core == nil || q.To != 0 && q.To != to.core.Instance() {
+				continue
+			}
+			w.mustBeFinal(q, to, to.core.Ask(w.now, to.wall(), q.Body))
+			if to.persist(nil) {
+				to.tick()
+			}
+		}
+	})
+}

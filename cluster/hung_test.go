@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCloseDoesNotWaitForAHungDisk: Close gives a Save up, ends all else, and what the Save was for is neither said nor done when the disk
+// answers after all.
+func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		var disks []*disk
+		for i := range 3 {
+			d := newDisk()
+			disks = append(disks, d)
+			f.start(d.durable(f.config(i, 3)))
+		}
+		for _, d := range disks {
+			d.mu.Lock()
+			d.stuck = true
+			d.mu.Unlock()
+		}
+		f.raft(5 * time.Second) // fake time: whoever is to promise something is stuck
+		hung := 0
+		for _, n := range f.nodes {
+			began := time.Now()
+			closed := make(chan error, 1)
+			go func() { closed <- n.Close() }()
+			select {
+			case err := <-closed:
+				if errors.Is(err, ErrHung) {
+					hung++
+				} else if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(closeWaitMax + gossipLeaveTimeout + time.Second):
+				t.Errorf("Close of %s has not returned after %v", n.cfg.Name, time.Since(began))
+			}
+		}
+		if hung == 0 {
+			t.Error("nobody hung: the test has missed what it is for")
+		}
+		for _, d := range disks {
+			d.mu.Lock()
+			d.stuck = false
+			d.mu.Unlock()
+		}
+		time.Sleep(time.Minute) // fake time
+		for i, n := range f.nodes {
+			select {
+			case <-n.done:
+			default:
+				t.Errorf("%s: its goroutine outlives the call that hung", n.cfg.Name)
+			}
+			if got := n.calls(); strings.Contains(got, "bound") {
+				t.Errorf("the host of %s was told %q after Close", n.cfg.Name, got)
+			}
+			if saves := disks[i].saves; saves > 2 { // of Start, and that which hung
+				t.Errorf("%s has saved %d times", n.cfg.Name, saves)
+			}
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file writes what callers see into Config.History. What voters apply is written by the replica.
+
+// tape is the part of a Lock that only a recorded one has.
+type tape struct {
+	op     uint64
+	unlock sync.Once // the first Unlock is recorded before any of them releases
+}
+
+// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the boot clock, set by the wall clock
+// once: they compare between machines as far as wall clocks do, and no change of a wall clock reaches back into a history.
+func newHistory(c Config, e env) *history.Recorder {
+	if c.History == nil {
+		return nil
+	}
+	origin := e.wall().UnixNano() - int64(e.clock.Now())
+	return history.NewRecorder(history.RecorderConfig{
+		Writer: c.History, Node: c.Name, Now: func() int64 { return origin + int64(e.clock.Now()) },
+	})
+}
+
+// acquireRecorded is Acquire with a record of it.
+func (n *Node) acquireRecorded(ctx context.Context, r Request) (*Lock, error) {
+	op := n.history.Call(r.Key, r.Try)
+	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
+	if err != nil {
+		var held *session.HeldError
+		if r.Try && errors.As(err, &held) {
+			n.history.Held(op, held.Token)
+		} else {
+			n.history.Failed(op, errorClass(err))
+		}
+		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
+	}
+	n.history.Granted(op, hold.Token())
+	n.spawn(func() {
+		<-hold.Done()
+		if !errors.Is(hold.Err(), ErrUnlocked) {
+			n.recordLoss(op)
+		}
+	})
+	return &Lock{node: n, hold: hold, tape: &tape{op: op}}, nil
+}
+
+// recordLoss says when a lock was lost: at its deadline, if that is why, though the process may have been stopped then and notice it
+// only now.
+func (n *Node) recordLoss(op uint64) {
+	at := n.history.Now()
+	now, deadline := n.env.clock.Now(), n.client.Status().Deadline
+	if deadline != 0 && deadline.Before(now) {
+		at -= int64(now.Sub(deadline))
+	}
+	n.history.Lost(op, at)
+}
+
+// unlockRecorded is Unlock with a record of it.
+func (l *Lock) unlockRecorded(ctx context.Context) error {
+	l.tape.unlock.Do(func() { l.node.history.Unlock(l.tape.op) })
+	err := l.hold.Release(ctx)
+	l.node.history.Unlocked(l.tape.op, errorClass(err))
+	return err
+}
+
+// errorClass names the kind of an error for a history, where texts have no place; "" is none.
+func errorClass(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, class := range [...]struct {
+		err  error
+		name string
+	}{
+		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {ErrLost, "lost"}, {ErrClosed, "closed"}, {ErrLeaving, "leaving"},
+		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {session.ErrInGrace, "not ready"},
+		{session.ErrNoLeader, "not ready"},
+	} {
+		if errors.Is(err, class.err) {
+			return class.name
+		}
+	}
+	return "other"
+}

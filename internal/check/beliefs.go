@@ -1,0 +1,63 @@
+package check
+
+import "time"
+
+// Beliefs judges promises 1 and 3 as a caller sees them: at any instant at most one caller believes that it holds a key. Instants are
+// those of one global clock that nobody in the run can read; a belief lasts from Begin to just before End, so that at one instant ends
+// are to be told before beginnings. The zero value is ready for use.
+//
+// A belief that ends by a clock (a lease that runs out) ends at the instant at which asking would say so, whether or not anybody asks.
+type Beliefs struct {
+	rule
+	now  time.Duration
+	held map[string]belief
+}
+
+type belief struct {
+	who   Who
+	since time.Duration
+}
+
+// Begin is told that who believes, from at on, that it holds key.
+func (b *Beliefs) Begin(key string, who Who, at time.Duration) error {
+	if b.at(at) != nil {
+		return b.err
+	}
+	if other, held := b.held[key]; held {
+		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v", who, at, key, other.who, other.since)
+	}
+	if b.held == nil {
+		b.held = map[string]belief{}
+	}
+	b.held[key] = belief{who, at}
+	return nil
+}
+
+// End is told that who no longer believes that it holds key. It does nothing if who did not, so that a loss and a release of the same
+// lock may both be told.
+func (b *Beliefs) End(key string, who Who, at time.Duration) error {
+	if b.at(at) != nil {
+		return b.err
+	}
+	if b.held[key].who == who {
+		delete(b.held, key)
+	}
+	return nil
+}
+
+// Believes reports whether who believes that it holds key.
+func (b *Beliefs) Believes(key string, who Who) bool {
+	held, ok := b.held[key]
+	return ok && held.who == who
+}
+
+// Count returns how many keys somebody believes to hold.
+func (b *Beliefs) Count() int { return len(b.held) }
+
+func (b *Beliefs) at(at time.Duration) error {
+	if at < b.now {
+		return b.broken("beliefs: told of %v after %v: the judge needs the order of time", at, b.now)
+	}
+	b.now = at
+	return b.err
+}

@@ -1,0 +1,244 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+var a, b = Who{"a", 1}, Who{"b", 1}
+
+// wantBroken fails unless err names the rule; and the judge must stay broken.
+func wantBroken(t *testing.T, err error, judge interface{ Err() error }, rule string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), rule+":") {
+		t.Fatalf("got %v, want a violation of %s", err, rule)
+	}
+	if judge.Err() != err {
+		t.Fatalf("Err is %v after %v", judge.Err(), err)
+	}
+}
+
+func wantFine(t *testing.T, errs ...error) {
+	t.Helper()
+	for i, err := range errs {
+		if err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	var j Tokens
+	wantFine(t, j.Grant("x", 5), j.Grant("y", 4), j.Grant("x", 6))
+	wantBroken(t, j.Grant("x", 6), &j, "tokens")
+	if first := j.Err(); j.Grant("y", 1) != first || j.Grant("x", 100) != first {
+		t.Fatal("the first violation did not stay")
+	}
+	j = Tokens{}
+	wantFine(t, j.Grant("x", 5))
+	wantBroken(t, j.Grant("x", 4), &j, "tokens")
+	j = Tokens{}
+	wantBroken(t, j.Grant("x", 0), &j, "tokens")
+}
+
+func TestFrontSeesEachEntryOnce(t *testing.T) {
+	var f Front
+	got := []bool{f.First(1, 1), f.First(1, 1), f.First(2, 1), f.First(1, 3), f.First(1, 2)}
+	for i, want := range []bool{true, false, true, true, false} {
+		if got[i] != want {
+			t.Errorf("step %d: %v", i, got[i])
+		}
+	}
+}
+
+func TestFIFO(t *testing.T) {
+	var j FIFO
+	wantFine(t, j.Queued("x", 1), j.Queued("x", 2), j.Queued("x", 3), j.Queued("y", 2), j.Granted("x", 1), j.Gone("x", 2), j.Granted("x", 3), j.Granted("y", 2))
+	wantFine(t, j.Queued("x", 4), j.Queued("x", 5))
+	wantBroken(t, j.Granted("x", 5), &j, "fifo") // 4 waits
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1), j.Queued("x", 2), j.Gone("x", 1), j.Granted("x", 2))
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // it was gone
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 2))
+	wantBroken(t, j.Queued("x", 1), &j, "fifo")
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1))
+	j.NewGroup()
+	wantFine(t, j.Queued("x", 9), j.Granted("x", 9))
+	wantBroken(t, j.Granted("x", 10), &j, "fifo") // never queued
+}
+
+func TestBeliefs(t *testing.T) {
+	var j Beliefs
+	wantFine(t, j.Begin("x", a, 1), j.Begin("y", b, 1), j.End("x", a, 5), j.End("x", a, 5), j.Begin("x", b, 5))
+	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Who{}) || j.Count() != 2 {
+		t.Fatal("who believes what is wrong")
+	}
+	wantBroken(t, j.Begin("x", a, 6), &j, "beliefs")
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, 1), j.End("x", b, 2)) // not his to end
+	wantBroken(t, j.Begin("x", b, 3), &j, "beliefs")
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, 7))
+	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // time goes back
+}
+
+func TestRegister(t *testing.T) {
+	var j Register
+	write := func(key string, who Who, token lockfsm.Token, believes, accepted bool) {
+		t.Helper()
+		got, err := j.Write(key, who, token, believes)
+		wantFine(t, err)
+		if got != accepted {
+			t.Fatalf("token %d of %v: accepted %v", token, who, got)
+		}
+	}
+	write("x", a, 5, true, true)
+	write("x", a, 5, false, true) // late, and nobody else was there
+	write("x", b, 7, true, true)
+	write("x", a, 5, false, false) // what tokens are for
+	write("y", a, 6, true, true)
+	if j.Refused() != 1 {
+		t.Fatalf("%d refused", j.Refused())
+	}
+	_, err := j.Write("x", a, 5, true) // it believes rightly, and is refused: its token is too low
+	wantBroken(t, err, &j, "register")
+	j = Register{}
+	write("x", a, 5, true, true)
+	_, err = j.Write("x", b, 5, true)
+	wantBroken(t, err, &j, "register") // one token, two writers
+	j = Register{}
+	wantFine(t, j.Observed("x", b, 7, true, true))
+	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a resource that does not compare
+}
+
+func TestHashes(t *testing.T) {
+	var j Hashes
+	wantFine(t, j.Applied(1, 1, Sum([]byte("s")), "a"), j.Applied(1, 1, Sum([]byte("s")), "b"), j.Applied(2, 1, Sum([]byte("other")), "b"))
+	wantBroken(t, j.Applied(1, 1, Sum([]byte("S")), "c"), &j, "hashes")
+}
+
+func TestRaft(t *testing.T) {
+	var j Raft
+	wantFine(t, j.Leads(1, 1, 10), j.Leads(1, 1, 10), j.Leads(1, 2, 11), j.Leads(2, 1, 12))
+	wantBroken(t, j.Leads(1, 2, 10), &j, "raft")
+	j = Raft{}
+	wantFine(t, j.Votes(1, 1, 10, 11), j.Votes(1, 1, 10, 0), j.Votes(1, 1, 10, 11), j.Votes(1, 2, 10, 12), j.Votes(1, 1, 11, 12))
+	wantBroken(t, j.Votes(1, 1, 10, 12), &j, "raft")
+	j = Raft{}
+	wantFine(t, j.Committed(1, 1, 1, 7, "a"), j.Committed(1, 1, 1, 7, "b"), j.Committed(1, 2, 1, 8, "a"), j.Committed(2, 1, 1, 9, "a"))
+	wantBroken(t, j.Committed(1, 1, 1, 8, "c"), &j, "raft")
+	j = Raft{}
+	wantFine(t, j.Committed(1, 1, 1, 7, "a"))
+	wantBroken(t, j.Committed(1, 1, 2, 7, "b"), &j, "raft")
+}
+
+func TestRising(t *testing.T) {
+	base := Progress{Term: 2, Commit: 5, Applied: 4, Revision: 9}
+	for _, back := range []Progress{{1, 5, 4, 9}, {2, 4, 4, 9}, {2, 5, 3, 9}, {2, 5, 4, 8}, {2, 5, 6, 9}} {
+		var j Rising
+		wantFine(t, j.Observed("a", base), j.Observed("a", base), j.Observed("b", Progress{}))
+		wantBroken(t, j.Observed("a", back), &j, "rising")
+	}
+	var j Rising
+	wantFine(t, j.Observed("a", base))
+	j.Forget("a")
+	wantFine(t, j.Observed("a", Progress{Term: 1}))
+}
+
+func TestGroups(t *testing.T) {
+	var j Groups
+	wantFine(t, j.Born(1, 100, 11, 12, 13))
+	j.Ended(1, 11)
+	j.EndedEverywhere(12) // one of three lives
+	wantFine(t, j.Born(2, 200, 13, 21, 22))
+	if j.Count() != 2 {
+		t.Fatal("two groups were born")
+	}
+	wantBroken(t, j.Born(3, 300, 31), &j, "groups") // two of the second group's three live
+	j = Groups{}
+	wantFine(t, j.Born(1, 100, 11))
+	j.Ended(1, 11)
+	wantBroken(t, j.Born(2, 100, 21), &j, "groups") // the same tokens
+	j = Groups{}
+	wantFine(t, j.Born(1, 100, 11))
+	wantBroken(t, j.Born(1, 200, 11), &j, "groups")
+	j = Groups{}
+	wantBroken(t, j.Born(1, 100, 11, 12), &j, "groups")
+	j = Groups{}
+	wantFine(t, j.Born(1, 100, 11, 12, 13))
+	j.Ended(2, 11)
+	j.Ended(1, 12)
+	wantBroken(t, j.Born(2, 200, 21), &j, "groups") // only one of three has ended
+}
+
+func TestServed(t *testing.T) {
+	const s = time.Second
+	j := Served{Bound: 10 * s}
+	j.Waits("x", a, false, 0)
+	wantFine(t, j.Check(100*s)) // there is trouble
+	j.Heal(100 * s)
+	wantFine(t, j.Check(110*s), j.Answered("x", a, true, 110*s))
+	j.Waits("x", b, false, 110*s)
+	wantFine(t, j.Check(300*s)) // a holds, and may
+	j.Freed("x", 300*s)
+	wantFine(t, j.Check(310*s))
+	if j.Waiting() != 1 {
+		t.Fatal("b waits")
+	}
+	wantBroken(t, j.Answered("x", b, true, 311*s), &j, "served")
+
+	j = Served{Bound: 10 * s}
+	j.Heal(0)
+	j.Waits("x", a, false, 0)
+	wantFine(t, j.Answered("x", a, true, s))
+	j.Waits("x", b, false, s)
+	j.Soon("x", b, 50*s) // its context ended
+	wantFine(t, j.Check(60*s))
+	wantBroken(t, j.Check(61*s), &j, "served")
+}
+
+func TestLeft(t *testing.T) {
+	wantFine(t, Left("a", lockfsm.Counts{Sessions: 3}, 3))
+	for _, c := range []lockfsm.Counts{{Sessions: 4}, {Sessions: 3, Locks: 1}, {Sessions: 3, Entries: 1}, {Sessions: 3, Waiters: 1}} {
+		if Left("a", c, 3) == nil {
+			t.Errorf("%+v is left", c)
+		}
+	}
+}
+
+func TestAcks(t *testing.T) {
+	held := func(t lockfsm.Token) map[string]lockfsm.Token { return map[string]lockfsm.Token{"x": t} }
+	var j Acks
+	j.Granted(5, "x", 50)
+	wantFine(t, j.Replica("slow", 4, nil), j.Replica("r", 5, held(50)), j.Replica("ahead", 9, held(60)))
+	j.Ended(7, "x", 50, "release")
+	wantFine(t, j.Released(7, "x", 50), j.Replica("slow", 6, held(50)), j.Replica("r", 7, nil))
+	j.Ended(12, "x", 60, "expire") // of a grant that nobody was told of
+	wantFine(t, j.Replica("slow", 8, held(60)), j.Replica("slow", 6, held(50)), j.Replica("r", 12, nil))
+
+	broken := func(name string, feed func(j *Acks) error) {
+		t.Run(name, func(t *testing.T) {
+			var j Acks
+			j.Granted(5, "x", 50)
+			wantBroken(t, feed(&j), &j, "acks")
+		})
+	}
+	broken("grant lost", func(j *Acks) error { return j.Replica("r", 5, nil) })
+	broken("grant forgotten", func(j *Acks) error { return j.Replica("r", 5, held(40)) })
+	broken("release not in the log", func(j *Acks) error { return j.Released(7, "x", 50) })
+	broken("release comes later", func(j *Acks) error { j.Ended(8, "x", 50, "release"); return j.Released(7, "x", 50) })
+	broken("release lost", func(j *Acks) error { j.Ended(7, "x", 50, "release"); return j.Replica("r", 7, held(50)) })
+	broken("old holder back", func(j *Acks) error { j.Ended(7, "x", 50, "release"); return j.Replica("r", 7, held(40)) })
+}
+
+func TestHolders(t *testing.T) {
+	got := Holders([]lockfsm.EntryInfo{{Key: "x", Token: 5}, {Key: "x"}, {Key: "y"}})
+	if len(got) != 1 || got["x"] != 5 {
+		t.Fatal(got)
+	}
+}

@@ -1,0 +1,153 @@
+package check
+
+import "hash/fnv"
+
+// at is one entry of a group's log.
+type at struct{ group, index uint64 }
+
+// Hashes judges that replicas which have applied the same entries are equal. The zero value is ready for use.
+type Hashes struct {
+	rule
+	seen map[at]hashed
+}
+
+type hashed struct {
+	sum uint64
+	who string
+}
+
+// Applied is told that a replica stands at index of its group with a state of that sum (see [Sum]; of its snapshot, say).
+func (h *Hashes) Applied(group, index, sum uint64, who string) error {
+	if h.err != nil {
+		return h.err
+	}
+	place := at{group, index}
+	before, seen := h.seen[place]
+	if seen && before.sum != sum {
+		return h.broken("hashes: group %x at index %d: the state of %s is %016x, that of %s is %016x", group, index, who, sum, before.who, before.sum)
+	}
+	if !seen {
+		if h.seen == nil {
+			h.seen = map[at]hashed{}
+		}
+		h.seen[place] = hashed{sum, who}
+	}
+	return nil
+}
+
+// Sum is a sum of bytes that is the same in every run and on every machine.
+func Sum(b []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(b) // never fails
+	return h.Sum64()
+}
+
+// Raft judges what Raft promises, from what voters say and commit. The zero value is ready for use.
+type Raft struct {
+	rule
+	leaders map[term]uint64
+	votes   map[ballot]uint64
+	entries map[at]entry
+}
+
+type term struct{ group, term uint64 }
+
+type ballot struct{ group, term, voter uint64 }
+
+type entry struct {
+	term, sum uint64
+	who       string
+}
+
+// Leads is told that a raft ID acts as the leader of a term: it believes so, or sends what only a leader sends.
+func (r *Raft) Leads(group, t, id uint64) error {
+	if r.err != nil {
+		return r.err
+	}
+	other, seen := r.leaders[term{group, t}]
+	if seen && other != id {
+		return r.broken("raft: group %x has two leaders in term %d: %x and %x", group, t, other, id)
+	}
+	if r.leaders == nil {
+		r.leaders = map[term]uint64{}
+	}
+	r.leaders[term{group, t}] = id
+	return nil
+}
+
+// Votes is told that a raft ID has voted for a candidate: in a message (a granted vote, not a pre-vote), or in a hard state that it
+// stores. Candidate 0, no vote, is passed over.
+func (r *Raft) Votes(group, t, voter, candidate uint64) error {
+	if r.err != nil || candidate == 0 {
+		return r.err
+	}
+	b := ballot{group, t, voter}
+	other, seen := r.votes[b]
+	if seen && other != candidate {
+		return r.broken("raft: group %x: %x votes in term %d for %x and for %x", group, voter, t, other, candidate)
+	}
+	if r.votes == nil {
+		r.votes = map[ballot]uint64{}
+	}
+	r.votes[b] = candidate
+	return nil
+}
+
+// Committed is told each entry that a voter applies, with the [Sum] of its data.
+func (r *Raft) Committed(group, index, t, sum uint64, who string) error {
+	if r.err != nil {
+		return r.err
+	}
+	place := at{group, index}
+	before, seen := r.entries[place]
+	if seen && (before.term != t || before.sum != sum) {
+		return r.broken("raft: group %x at index %d: %s applies an entry of term %d with sum %016x, %s one of term %d with sum %016x",
+			group, index, who, t, sum, before.who, before.term, before.sum)
+	}
+	if !seen {
+		if r.entries == nil {
+			r.entries = map[at]entry{}
+		}
+		r.entries[place] = entry{t, sum, who}
+	}
+	return nil
+}
+
+// Progress is what of a replica may only rise.
+type Progress struct {
+	Term, Commit, Applied, Revision uint64
+}
+
+// Rising judges that nothing of a replica goes back while it lives. The zero value is ready for use.
+type Rising struct {
+	rule
+	seen map[string]Progress
+}
+
+// Observed is told where the replica of that name stands. A replica that starts anew is another one, unless it kept its disk: then its
+// name may stay, if what is told of it had been stored.
+func (r *Rising) Observed(who string, p Progress) error {
+	if r.err != nil {
+		return r.err
+	}
+	old := r.seen[who]
+	for _, part := range [...]struct {
+		name     string
+		was, now uint64
+	}{{"term", old.Term, p.Term}, {"commit", old.Commit, p.Commit}, {"applied", old.Applied, p.Applied}, {"revision", old.Revision, p.Revision}} {
+		if part.now < part.was {
+			return r.broken("rising: the %s of %s goes back from %d to %d", part.name, who, part.was, part.now)
+		}
+	}
+	if p.Applied > p.Commit {
+		return r.broken("rising: %s has applied %d and committed only %d", who, p.Applied, p.Commit)
+	}
+	if r.seen == nil {
+		r.seen = map[string]Progress{}
+	}
+	r.seen[who] = p
+	return nil
+}
+
+// Forget ends a replica: the next of its name may start anywhere.
+func (r *Rising) Forget(who string) { delete(r.seen, who) }

@@ -1,0 +1,145 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// account is what all voters say of one group's log.
+type account struct {
+	group  Group
+	runs   []run
+	steps  []step           // all runs joined
+	first  lockfsm.Revision // where it begins
+	held   bool             // some voter began with a lock that was held
+	last   int64            // time of the last word of any voter
+	covers lockfsm.Revision // how far it comes
+}
+
+// silent reports whether nothing was ever granted in the group.
+func (a *account) silent() bool {
+	return !a.held && !slices.ContainsFunc(a.runs, func(r run) bool { return len(r.steps) > 0 })
+}
+
+// run is what one voter says between two beginnings, in order.
+type run struct {
+	from, to lockfsm.Revision
+	steps    []step
+}
+
+// step is one grant or end, by the place of its entry in the log.
+type step struct {
+	index uint64
+	seq   uint32
+	event int32
+	at    int64 // when the first voter had applied it
+}
+
+func (s step) compare(o step) int {
+	return cmp.Or(cmp.Compare(s.index, o.index), cmp.Compare(s.seq, o.seq))
+}
+
+// readState reads an event of a voter.
+func (j *judge) readState(accounts map[Group]*account, s *stream, i int32, e *Event) error {
+	a := s.account
+	if a == nil || a.group != e.Group {
+		if a = accounts[e.Group]; a == nil {
+			a = &account{group: e.Group}
+			accounts[e.Group] = a
+		}
+		s.account = a
+		if e.Kind != Begin {
+			return unknown("%s speaks of group %x without a beginning", e.Node, uint64(e.Group))
+		}
+	}
+	a.last = max(a.last, e.At)
+	if e.Kind == Begin {
+		if len(a.runs) == 0 || e.Rev < a.first {
+			a.first = e.Rev
+		}
+		s.run = len(a.runs)
+		a.runs = append(a.runs, run{from: e.Rev, to: e.Rev})
+		return nil
+	}
+	r := &a.runs[s.run]
+	r.to = max(r.to, e.Rev)
+	if e.Kind == Mark {
+		return nil
+	}
+	if e.Seq == 0 {
+		j.carried, a.held = append(j.carried, i), true
+		return nil
+	}
+	next := step{e.Index, e.Seq, i, e.At}
+	if n := len(r.steps); n > 0 && next.compare(r.steps[n-1]) <= 0 {
+		return j.broken(Agree, []int32{r.steps[n-1].event, i}, "%s applies the log of group %x backwards", e.Node, uint64(e.Group))
+	}
+	r.steps = append(r.steps, next)
+	return nil
+}
+
+// joinAccounts makes one account of what the voters of each group say, and finds holes.
+func (j *judge) joinAccounts() error {
+	j.groups = slices.DeleteFunc(j.groups, func(a *account) bool { return a.silent() }) // most of them were never born
+	slices.SortFunc(j.groups, func(a, b *account) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.group, b.group)) })
+	for _, a := range j.groups {
+		slices.SortStableFunc(a.runs, func(x, y run) int { return cmp.Compare(x.from, y.from) })
+		a.covers = a.first
+		for _, r := range a.runs {
+			if r.from > a.covers {
+				return unknown("no voter says what group %x did between revisions %d and %d: is a file missing?", uint64(a.group), a.covers, r.from)
+			}
+			a.covers = max(a.covers, r.to)
+		}
+		runs := make([][]step, 0, len(a.runs))
+		for _, r := range a.runs {
+			runs = append(runs, r.steps)
+		}
+		for len(runs) > 1 { // by pairs, so that many short lives cost no more than few long ones
+			half := runs[:0]
+			for i := 0; i < len(runs); i += 2 {
+				if i+1 == len(runs) {
+					half = append(half, runs[i])
+					continue
+				}
+				both, err := j.join(runs[i], runs[i+1])
+				if err != nil {
+					return err
+				}
+				half = append(half, both)
+			}
+			runs = half
+		}
+		if len(runs) > 0 {
+			a.steps = runs[0]
+		}
+	}
+	return nil
+}
+
+// join joins two accounts of one log.
+func (j *judge) join(a, b []step) ([]step, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return append(a, b...), nil
+	}
+	both := make([]step, 0, max(len(a), len(b)))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := a[0].compare(b[0]); {
+		case c < 0:
+			both, a = append(both, a[0]), a[1:]
+		case c > 0:
+			both, b = append(both, b[0]), b[1:]
+		default:
+			x, y := &j.events[a[0].event], &j.events[b[0].event]
+			if x.Kind != y.Kind || x.Key != y.Key || x.Token != y.Token || x.Place != y.Place || x.Session != y.Session || x.Number != y.Number || x.How != y.How {
+				return nil, j.broken(Agree, []int32{a[0].event, b[0].event}, "two voters do not agree on entry %d of group %x", x.Index, uint64(x.Group))
+			}
+			s := a[0]
+			s.at = min(s.at, b[0].at)
+			both, a, b = append(both, s), a[1:], b[1:]
+		}
+	}
+	return append(append(both, a...), b...), nil
+}

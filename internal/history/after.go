@@ -1,0 +1,113 @@
+package history
+
+import "math"
+
+// after looks for what is missing when all was replayed.
+func (j *judge) after() error {
+	if err := j.checkCarried(); err != nil {
+		return err
+	}
+	failed, pending := j.others()
+	for i := range j.grants {
+		g := &j.grants[i]
+		var err error
+		switch {
+		case g.owner == nil && g.end < 0 && !pending[g.key]:
+			err = j.orphan(g, failed[g.key])
+		case g.owner != nil && g.ended == math.MaxInt64:
+			err = j.unended(g)
+		case g.owner != nil:
+			err = j.zombie(g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return j.holes
+}
+
+// checkCarried judges what voters began with, from a snapshot, against what the others did up to there.
+func (j *judge) checkCarried() error {
+	for _, i := range j.carried {
+		e := &j.events[i]
+		at, known := j.byToken[uint64(e.Token)]
+		if !known {
+			return j.broken(Agree, []int32{i}, "a voter begins with %q held with token %d, which was never granted", e.Key, e.Token)
+		}
+		g := &j.grants[at]
+		granted := &j.events[g.event]
+		if granted.Group != e.Group || granted.Key != e.Key || granted.Index > e.Index || g.end >= 0 && j.events[g.end].Rev <= e.Rev {
+			return j.broken(Agree, []int32{g.event, g.end, i}, "a voter begins with %q held with token %d, which at that index it was not", e.Key, e.Token)
+		}
+	}
+	return nil
+}
+
+// others finds, for each key, the last call that failed, and whether a call has no answer: they could be the owners of a grant that
+// nobody was told of.
+func (j *judge) others() (failed []int32, pending []bool) {
+	failed, pending = make([]int32, len(j.names)), make([]bool, len(j.names))
+	for k := range failed {
+		failed[k] = -1
+	}
+	for s := range j.streams {
+		calls := j.streams[s].calls
+		for i := range calls {
+			c := &calls[i]
+			switch {
+			case c.called < 0:
+			case c.ret < 0:
+				pending[c.key] = true
+			case j.events[c.ret].Outcome == Failed:
+				if k := failed[c.key]; k < 0 || j.events[k].At < c.returned {
+					failed[c.key] = c.ret
+				}
+			}
+		}
+	}
+	return failed, pending
+}
+
+// late reports whether something that should have followed at can be missed: because the recording is complete, or the voters went on
+// for long enough after it. What a group has that was followed by another is gone with it.
+func (j *judge) late(g *grant, at int64) bool {
+	return int(g.group) == len(j.groups)-1 && (j.settled || j.groups[g.group].last > at+j.settle+j.uncertain)
+}
+
+// orphan judges a grant that never ended, nobody was told of, and all who asked were told that they hold nothing.
+func (j *judge) orphan(g *grant, failed int32) error {
+	at := g.at
+	if failed >= 0 {
+		at = max(at, j.events[failed].At)
+	}
+	if !j.late(g, at) {
+		return nil
+	}
+	return j.broken(Kept, []int32{g.event, failed}, "%q was granted with token %d to a call that was told that it holds nothing, and the state keeps it", j.names[g.key], j.events[g.event].Token)
+}
+
+// unended judges a grant whose owner was told, and that never ended.
+func (j *judge) unended(g *grant) error {
+	at, because := g.owner.believed()
+	if because < 0 {
+		return nil // he holds it still, or has crashed
+	}
+	events := []int32{g.event, because, g.owner.unlocked}
+	if j.late(g, at) {
+		return j.broken(Kept, events, "%q with token %d is over for its caller, and the state keeps it", j.names[g.key], j.events[g.event].Token)
+	}
+	if u := g.owner.unlocked; u >= 0 && j.events[u].Err == "" && int(g.group) == len(j.groups)-1 {
+		j.unsure("the account ends before the release of token %d, which was confirmed", j.events[g.event].Token)
+	}
+	return nil
+}
+
+// zombie judges a grant that ended, and whose owner was not told although his node lived on.
+func (j *judge) zombie(g *grant) error {
+	_, because := g.owner.believed()
+	node := &j.streams[j.events[g.owner.ret].Stream]
+	if because >= 0 || node.last <= g.ended+j.settle+j.uncertain {
+		return nil
+	}
+	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end}, "%q with token %d has ended, and its caller was not told", j.names[g.key], j.events[g.event].Token)
+}

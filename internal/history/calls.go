@@ -1,0 +1,103 @@
+package history
+
+import "math"
+
+// stream is what one life of one node recorded.
+type stream struct {
+	calls   []call   // by op; the first is none's
+	last    int64    // time of its last event
+	account *account // the group that it speaks of, if it is a voter's
+	run     int      // and its present run there
+}
+
+// call is one call for a key, and what became of its lock. The events are -1 where there are none.
+type call struct {
+	key                                   int32
+	called, ret, unlock, unlocked, lost   int32 // events
+	begun, returned, released, until, was int64 // their times; was is that of unlocked
+}
+
+func newCall() call {
+	return call{key: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1, begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64}
+}
+
+// believed returns when the belief in the lock ended, and the event that says so; -1 if nobody says.
+func (c *call) believed() (int64, int32) {
+	if c.released <= c.until {
+		return c.released, c.unlock
+	}
+	return c.until, c.lost
+}
+
+// readAll sorts the events by what they are.
+func (j *judge) readAll() error {
+	j.keys = map[string]int32{}
+	accounts := map[Group]*account{}
+	for i := range j.events {
+		e := &j.events[i]
+		if e.Stream < 0 || e.Stream > len(j.events) {
+			return unknown("event %d is of stream %d", i, e.Stream)
+		}
+		for len(j.streams) <= e.Stream {
+			j.streams = append(j.streams, stream{})
+		}
+		s := &j.streams[e.Stream]
+		s.last = max(s.last, e.At)
+		j.end = max(j.end, e.At)
+		var err error
+		switch e.Kind {
+		case Header:
+		case Dropped:
+			err = unknown("%s dropped %d events", e.Node, e.Count)
+		case Begin, Mark, Grant, End:
+			err = j.readState(accounts, s, int32(i), e)
+		default:
+			err = j.readCall(s, int32(i), e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range accounts {
+		j.groups = append(j.groups, a) // sorted by joinAccounts
+	}
+	return nil
+}
+
+// readCall reads an event of a call.
+func (j *judge) readCall(s *stream, i int32, e *Event) error {
+	if e.Op == 0 || e.Op > uint64(4*len(j.events)+1000) {
+		return unknown("%s: a %v of call %d", e.Node, e.Kind, e.Op)
+	}
+	for uint64(len(s.calls)) <= e.Op {
+		s.calls = append(s.calls, newCall())
+	}
+	c := &s.calls[e.Op]
+	if e.Kind != Call && c.called < 0 || e.Kind == Call && c.called >= 0 {
+		return unknown("%s: a %v of call %d, which has begun %d times: events are missing, or two streams are mixed", e.Node, e.Kind, e.Op, min(c.called, 0)+1)
+	}
+	switch e.Kind {
+	case Call:
+		c.called, c.begun, c.key = i, e.At, j.key(e.Key)
+	case Return:
+		c.ret, c.returned = i, e.At
+	case Unlock:
+		if c.unlock < 0 {
+			c.unlock, c.released = i, e.At
+		}
+	case Unlocked:
+		if c.unlocked < 0 {
+			c.unlocked, c.was = i, e.At
+		}
+	case Lost:
+		if c.lost < 0 {
+			c.lost, c.until = i, e.At
+			if e.Until != 0 {
+				c.until = min(e.Until, e.At)
+			}
+		}
+	default:
+		return unknown("%s: event %d is of no known kind", e.Node, i)
+	}
+	return nil
+}

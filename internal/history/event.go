@@ -1,0 +1,137 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Version is the version of the format that this build writes, and the newest that it reads.
+const Version = 1
+
+// Kind says what an event is.
+type Kind uint8
+
+// The kinds of events. The package comment shows what each carries.
+const (
+	Header Kind = 1 + iota
+	Call
+	Return
+	Unlock
+	Unlocked
+	Lost
+	Begin
+	Mark
+	Grant
+	End
+	Dropped
+)
+
+const kindNames = "history call return unlock unlocked lost begin mark grant end dropped"
+
+// Outcome says how a call for a key returned.
+type Outcome uint8
+
+// The outcomes of calls.
+const (
+	Granted Outcome = 1 + iota
+	Held
+	Failed
+)
+
+const outcomeNames = "granted held failed"
+
+// How says what ended a lock that was granted.
+type How uint8
+
+// What ends locks.
+const (
+	ByRelease How = 1 + iota
+	ByCancel
+	ByExpire
+	ByClose
+	ByAttach
+)
+
+const howNames = "release cancel expire close attach"
+
+func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
+func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
+func (h How) String() string     { return nameOf(howNames, uint8(h)) }
+
+// Event is one line of a history. Each kind uses the fields that the package comment shows; the others are zero.
+type Event struct {
+	Kind    Kind              `json:"k"`
+	At      int64             `json:"at"` // nanoseconds
+	Version int               `json:"v,omitempty"`
+	Node    string            `json:"node,omitempty"` // of the header; the reader sets it in every event
+	Stream  int               `json:"-"`              // counts headers, from 1: set by the reader. Two lives of one node are two
+	Op      uint64            `json:"op,omitempty"`
+	Key     string            `json:"key,omitempty"` // of Return and what follows it: set by the judge where it is missing
+	Try     bool              `json:"try,omitempty"`
+	Outcome Outcome           `json:"out,omitempty"`
+	Err     string            `json:"err,omitempty"`
+	Token   lockfsm.Token     `json:"token,omitempty,string"`
+	Until   int64             `json:"until,omitempty"`
+	Group   Group             `json:"group,omitempty"`
+	Index   uint64            `json:"index,omitempty"`
+	Seq     uint32            `json:"seq,omitempty"`
+	Rev     lockfsm.Revision  `json:"rev,omitempty,string"`
+	Place   lockfsm.Revision  `json:"place,omitempty,string"`
+	Session lockfsm.SessionID `json:"session,omitempty,string"`
+	Number  lockfsm.Number    `json:"number,omitempty"`
+	How     How               `json:"how,omitempty"`
+	Count   uint64            `json:"count,omitempty"`
+}
+
+// Group is the ID of a group, written as a hexadecimal string.
+type Group uint64
+
+// MarshalText writes the ID.
+func (g Group) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", uint64(g)), nil }
+
+// UnmarshalText reads the ID.
+func (g *Group) UnmarshalText(b []byte) error {
+	_, err := fmt.Sscanf(string(b), "%x", (*uint64)(g))
+	return err
+}
+
+// MarshalText writes the kind's name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind by its name.
+func (k *Kind) UnmarshalText(b []byte) error { return named(kindNames, b, (*uint8)(k)) }
+
+// MarshalText writes the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads an outcome by its name.
+func (o *Outcome) UnmarshalText(b []byte) error { return named(outcomeNames, b, (*uint8)(o)) }
+
+// MarshalText writes the name of what ended a lock.
+func (h How) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads what ended a lock by its name.
+func (h *How) UnmarshalText(b []byte) error { return named(howNames, b, (*uint8)(h)) }
+
+// nameOf returns the n-th word of a list, counted from 1.
+func nameOf(list string, n uint8) string {
+	for word := range strings.FieldsSeq(list) {
+		if n--; n == 0 {
+			return word
+		}
+	}
+	return "unknown"
+}
+
+func named(list string, name []byte, n *uint8) error {
+	*n = 0
+	for word := range strings.FieldsSeq(list) {
+		*n++
+		if word == string(name) {
+			return nil
+		}
+	}
+	return fmt.Errorf("history: %q is none of: %s", name, list)
+}

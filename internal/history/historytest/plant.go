@@ -1,0 +1,271 @@
+package historytest
+
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Plant is a way to break a right history.
+type Plant struct {
+	Name string
+	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
+	Break func(events []history.Event) []history.Event
+}
+
+// Plants lists the ways, one for each thing that must never happen.
+func Plants() []Plant {
+	return []Plant{
+		{"double grant", doubleGrant},
+		{"duplicate token", duplicateToken},
+		{"token going back", tokenBack},
+		{"grant after a failed return is kept", keptGrant},
+		{"stale held", staleHeld},
+		{"held before it was", earlyHeld},
+		{"a later request is served first", queueJump},
+		{"lost release", lostRelease},
+		{"lost grant", lostGrant},
+		{"belief outlives the lock", longBelief},
+		{"granted before it was asked for", grantBeforeCall},
+		{"voters do not agree", disagree},
+		{"a holder is not told", untold},
+	}
+}
+
+// hold is one lock of a caller, with the places of its events; -1 where there is none.
+type hold struct {
+	key                            string
+	token                          lockfsm.Token
+	stream                         int
+	op                             uint64
+	call, ret, unlock, confirmed   int
+	grant, end                     int // of the first voter
+	granted, ended, begun, returns int64
+}
+
+// holds lists the locks that were granted to a caller, let go of and confirmed, in the order of tokens.
+func holds(events []history.Event) []hold {
+	type callID struct {
+		stream int
+		op     uint64
+	}
+	calls := map[callID]*hold{}
+	tokens := map[lockfsm.Token]*hold{}
+	for i, e := range events {
+		id := callID{e.Stream, e.Op}
+		h := calls[id]
+		switch {
+		case e.Kind == history.Call:
+			calls[id] = &hold{key: e.Key, stream: e.Stream, op: e.Op, call: i, begun: e.At, ret: -1, unlock: -1, confirmed: -1, grant: -1, end: -1}
+		case e.Kind == history.Return && e.Outcome == history.Granted:
+			h.token, h.ret, h.returns = e.Token, i, e.At
+			tokens[e.Token] = h
+		case e.Kind == history.Unlock:
+			h.unlock = i
+		case e.Kind == history.Unlocked:
+			h.confirmed = i
+		}
+	}
+	for i, e := range events {
+		h := tokens[e.Token]
+		switch {
+		case h == nil:
+		case e.Kind == history.Grant && h.grant < 0:
+			h.grant, h.granted = i, e.At
+		case e.Kind == history.End && h.end < 0:
+			h.end, h.ended = i, e.At
+		}
+	}
+	var all []hold
+	for _, h := range tokens {
+		if h.grant >= 0 && h.end >= 0 && h.confirmed >= 0 {
+			all = append(all, *h)
+		}
+	}
+	slices.SortFunc(all, func(a, b hold) int { return int(a.token) - int(b.token) })
+	return all
+}
+
+// pair finds two holds of one key, the second the next grant of that key after the first, in the middle of the history.
+func pair(events []history.Event) (a, b hold, ok bool) {
+	all := holds(events)
+	for i := len(all) / 2; i < len(all); i++ {
+		a = all[i]
+		next := lockfsm.Token(0)
+		for _, e := range events {
+			if e.Kind == history.Grant && e.Key == a.key && e.Token > a.token && (next == 0 || e.Token < next) {
+				next = e.Token
+			}
+		}
+		for _, b = range all[i+1:] {
+			if b.token == next && b.stream != a.stream {
+				return a, b, true
+			}
+		}
+	}
+	return a, b, false
+}
+
+// edit changes a copy: change returns false for an event that is to go.
+func edit(events []history.Event, change func(i int, e *history.Event) bool) []history.Event {
+	var out []history.Event
+	for i, e := range events {
+		if change(i, &e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// doubleGrant lets another process hold a key in the middle of a hold, with a token and an account of the voters of its own.
+func doubleGrant(events []history.Event) []history.Event {
+	a, _, ok := pair(events)
+	if !ok {
+		return nil
+	}
+	streams := 0
+	for _, e := range events {
+		streams = max(streams, e.Stream)
+	}
+	streams++
+	intruder := func(e history.Event, at int64) history.Event {
+		e.Stream, e.Node, e.Op, e.At = streams, "intruder", 1, at
+		return e
+	}
+	from, to := events[a.ret].At, events[a.unlock].At
+	if to-from < 10 {
+		return nil
+	}
+	var out []history.Event
+	for i, e := range events {
+		out = append(out, e)
+		if e.Kind == history.Grant && e.Token == a.token {
+			grant, end := e, e
+			grant.Seq, grant.Token, grant.Place, grant.At = e.Seq+1, e.Token+1, e.Place+1, max(e.At, from+3)
+			end.Kind, end.Seq, end.Token, end.Place, end.At, end.How = history.End, e.Seq+2, e.Token+1, e.Place+1, max(e.At, from+6), history.ByRelease
+			out = append(out, grant, end)
+		}
+		if i == a.ret {
+			out = append(out,
+				intruder(history.Event{Kind: history.Call, Key: a.key}, from+1),
+				intruder(history.Event{Kind: history.Return, Outcome: history.Granted, Token: a.token + 1}, from+4),
+				intruder(history.Event{Kind: history.Unlock}, from+5),
+				intruder(history.Event{Kind: history.Unlocked}, from+7))
+		}
+	}
+	return out
+}
+
+// retoken gives a hold another token wherever it is spoken of.
+func retoken(events []history.Event, from, to lockfsm.Token) []history.Event {
+	return edit(events, func(_ int, e *history.Event) bool {
+		if e.Token == from {
+			e.Token = to
+		}
+		return true
+	})
+}
+
+func duplicateToken(events []history.Event) []history.Event {
+	a, b, ok := pair(events)
+	if !ok {
+		return nil
+	}
+	return retoken(events, b.token, a.token)
+}
+
+func tokenBack(events []history.Event) []history.Event {
+	a, b, ok := pair(events)
+	if !ok {
+		return nil
+	}
+	const free = 1 << 20 // far above all that the run has used, and then swapped
+	return retoken(retoken(retoken(events, a.token, a.token+free), b.token, a.token), a.token+free, b.token)
+}
+
+// keptGrant drops the end of a grant whose call failed, the last of its key.
+func keptGrant(events []history.Event) []history.Event {
+	type callID struct {
+		stream int
+		op     uint64
+	}
+	keys := map[callID]string{}
+	open := map[string]int{} // calls without an answer, which could own the grant
+	told := map[lockfsm.Token]bool{}
+	last := map[string]lockfsm.Token{}
+	for _, e := range events {
+		id := callID{e.Stream, e.Op}
+		switch {
+		case e.Kind == history.Call:
+			keys[id] = e.Key
+			open[e.Key]++
+		case e.Kind == history.Return:
+			open[keys[id]]--
+			told[e.Token] = told[e.Token] || e.Outcome == history.Granted
+		case e.Kind == history.Grant:
+			last[e.Key] = max(last[e.Key], e.Token)
+		}
+	}
+	for _, e := range events {
+		if e.Kind == history.End && e.Token == last[e.Key] && !told[e.Token] && open[e.Key] == 0 {
+			return edit(events, func(_ int, x *history.Event) bool { return x.Kind != history.End || x.Token != e.Token })
+		}
+	}
+	return nil
+}
+
+// staleHeld lets a try be told of a holder who had let go before the try began.
+func staleHeld(events []history.Event) []history.Event {
+	all := holds(events)
+	for i, e := range events {
+		if e.Kind != history.Return || e.Outcome != history.Held {
+			continue
+		}
+		begun := int64(0)
+		key := ""
+		for _, c := range events[:i] {
+			if c.Kind == history.Call && c.Stream == e.Stream && c.Op == e.Op {
+				begun, key = c.At, c.Key
+			}
+		}
+		for _, h := range all {
+			if h.key == key && h.ended < begun && events[h.confirmed].At < begun {
+				return edit(events, func(j int, x *history.Event) bool {
+					if j == i {
+						x.Token = h.token
+					}
+					return true
+				})
+			}
+		}
+	}
+	return nil
+}
+
+// earlyHeld lets a try be told of a holder who asked only after the answer.
+func earlyHeld(events []history.Event) []history.Event {
+	all := holds(events)
+	for i, e := range events {
+		if e.Kind != history.Return || e.Outcome != history.Held {
+			continue
+		}
+		key := ""
+		for _, c := range events[:i] {
+			if c.Kind == history.Call && c.Stream == e.Stream && c.Op == e.Op {
+				key = c.Key
+			}
+		}
+		for _, h := range all {
+			if h.key == key && h.begun > e.At {
+				return edit(events, func(j int, x *history.Event) bool {
+					if j == i {
+						x.Token = h.token
+					}
+					return true
+				})
+			}
+		}
+	}
+	return nil
+}

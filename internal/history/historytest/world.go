@@ -1,0 +1,187 @@
+package historytest
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Options say what history to make. All chances are per call.
+type Options struct {
+	Seed    uint64
+	Calls   int // how many, in all
+	Callers int
+	Keys    int
+	Try     float64 // chance that a call is a try
+	Cancel  float64 // that it gives up if it must wait
+	Crash   float64 // that its process dies on the way
+	Lose    float64 // that it holds until its lease is over
+}
+
+const (
+	us    = int64(1000)
+	ms    = 1000 * us
+	group = 0x1f
+	term  = 1
+)
+
+// Make makes a right history, with streams numbered by node and life.
+func Make(o Options) []history.Event {
+	w := &world{rng: rand.New(rand.NewPCG(o.Seed, 3)), options: o, now: 1000 * ms, waiting: map[request]func(lockfsm.Token){}}
+	charter := lockfsm.Charter{Group: group, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9, Limits: lockfsm.DefaultLimits()}
+	for i := range 2 {
+		m, err := lockfsm.New(charter)
+		if err != nil {
+			panic(err) // the charter is a constant
+		}
+		w.join(fmt.Sprintf("voter-%d", i), m, 0)
+	}
+	w.commit(lockfsm.Command{Kind: lockfsm.Born}, nil)
+	for i := range o.Callers {
+		c := &caller{w: w, name: fmt.Sprintf("node-%d", i)}
+		w.after(w.upTo(10*ms), c.open)
+	}
+	if o.Calls > 0 {
+		w.after(50*ms, w.lateVoter)
+	}
+	for len(w.queue) > 0 {
+		next := heap.Pop(&w.queue).(timed)
+		w.now = next.at
+		next.do()
+	}
+	return w.events
+}
+
+type world struct {
+	rng     *rand.Rand
+	options Options
+	now     int64
+	order   int
+	queue   queue
+	events  []history.Event
+	streams int
+	calls   int
+
+	log     [][]byte
+	voters  []*voter
+	waiting map[request]func(lockfsm.Token)
+}
+
+type request struct {
+	session lockfsm.SessionID
+	number  lockfsm.Number
+}
+
+type timed struct {
+	at    int64
+	order int
+	do    func()
+}
+
+type queue []timed
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(timed)) }
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+func (w *world) after(d int64, do func()) {
+	w.order++
+	heap.Push(&w.queue, timed{w.now + d, w.order, do})
+}
+
+func (w *world) upTo(d int64) int64     { return 1 + w.rng.Int64N(d) }
+func (w *world) chance(p float64) bool  { return w.rng.Float64() < p }
+func (w *world) record(e history.Event) { e.At = w.now; w.events = append(w.events, e) }
+func (w *world) stream() int            { w.streams++; return w.streams }
+
+// voter applies the log in its own time; voter 0 leads.
+type voter struct {
+	machine *lockfsm.Machine
+	trail   *history.Trail
+	applied int
+	busy    int64 // until when
+}
+
+func (w *world) join(name string, m *lockfsm.Machine, applied int) {
+	stream := w.stream()
+	v := &voter{machine: m, applied: applied}
+	v.trail = history.NewTrail(group, func(e history.Event) {
+		e.Node, e.Stream = name, stream
+		w.record(e)
+	})
+	v.trail.Start(uint64(applied), m)
+	w.voters = append(w.voters, v)
+}
+
+// lateVoter joins in the middle, from a snapshot of the second voter.
+func (w *world) lateVoter() {
+	from := w.voters[1]
+	from.trail.Mark()
+	m, err := lockfsm.Restore(from.machine.Snapshot(nil))
+	if err != nil {
+		panic(err) // it was made a line ago
+	}
+	w.join("voter-2", m, from.applied)
+	for late := w.voters[2]; len(w.log) > late.applied; {
+		w.apply(late, nil)
+	}
+}
+
+// commit puts a command into the log, where the leader applies it at once, and the others later.
+func (w *world) commit(c lockfsm.Command, done func(lockfsm.Result)) {
+	w.log = append(w.log, c.Append(nil))
+	w.apply(w.voters[0], func(r lockfsm.Result) {
+		for _, f := range r.Fired {
+			if told := w.waiting[request{f.Session, f.Number}]; told != nil && f.Token != 0 {
+				w.after(w.upTo(300*us), func() { told(f.Token) })
+			}
+		}
+		if done != nil {
+			if r.Holder != nil {
+				holder := *r.Holder
+				r.Holder = &holder
+			}
+			r.States, r.Fired = nil, nil
+			done(r)
+		}
+	})
+	for _, v := range w.voters[1:] {
+		v.busy = max(v.busy, w.now) + w.upTo(2*ms)
+		w.after(v.busy-w.now, func() {
+			if v.applied < len(w.log) {
+				w.apply(v, nil)
+			}
+		})
+	}
+}
+
+func (w *world) apply(v *voter, each func(lockfsm.Result)) {
+	index := uint64(v.applied + 1)
+	batch := w.log[v.applied]
+	v.applied++
+	v.trail.Entry(index, batch)
+	v.machine.ApplyEntry(index, term, slices.Clone(batch), func(r lockfsm.Result) {
+		v.trail.Result(r, v.machine)
+		if each != nil {
+			each(r)
+		}
+	})
+}
+
+func (w *world) nonce() (n lockfsm.Nonce) {
+	binary.LittleEndian.PutUint64(n[:], w.rng.Uint64()|1)
+	return n
+}

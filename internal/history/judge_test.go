@@ -1,0 +1,142 @@
+package history_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/history/historytest"
+)
+
+// all makes histories in which everything happens.
+func all(seed uint64, calls int) historytest.Options {
+	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
+}
+
+func TestRightHistoriesPass(t *testing.T) {
+	for seed := range uint64(60) {
+		if err := history.Judge(historytest.Make(all(seed, 300)), history.Options{Settled: true}); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	if err := history.Judge(historytest.Make(all(1, 20000)), history.Options{Settled: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHistoriesHaveEverything(t *testing.T) {
+	seen := map[string]int{}
+	for _, e := range historytest.Make(all(1, 5000)) {
+		seen[e.Kind.String()]++
+		seen["out "+e.Outcome.String()]++
+		seen["how "+e.How.String()]++
+	}
+	for _, what := range []string{"call", "return", "unlock", "unlocked", "lost", "begin", "grant", "end", "out held", "out failed", "how release", "how cancel", "how expire"} {
+		if seen[what] < 2 {
+			t.Errorf("the test history has %d of %q", seen[what], what)
+		}
+	}
+}
+
+func TestPlantedViolationsAreFound(t *testing.T) {
+	// Which rule finds what. A rule that is listed nowhere would be one that cannot fail.
+	want := map[string][]history.Rule{
+		"double grant":                        {history.Overlap},
+		"duplicate token":                     {history.Tokens},
+		"token going back":                    {history.Tokens},
+		"grant after a failed return is kept": {history.Kept},
+		"stale held":                          {history.Real},
+		"held before it was":                  {history.Real},
+		"a later request is served first":     {history.Order},
+		"lost release":                        {history.Kept},
+		"lost grant":                          {history.Phantom},
+		"belief outlives the lock":            {history.Belief},
+		"granted before it was asked for":     {history.Real},
+		"voters do not agree":                 {history.Agree},
+		"a holder is not told":                {history.Zombie},
+	}
+	for _, p := range historytest.Plants() {
+		t.Run(p.Name, func(t *testing.T) {
+			planted := 0
+			for seed := uint64(0); seed < 300 && planted < 12; seed++ {
+				options := all(seed, 200)
+				if seed%2 == 0 { // a call without an answer could explain some of what is planted
+					options.Crash = 0
+				}
+				events := p.Break(historytest.Make(options))
+				if events == nil {
+					continue
+				}
+				planted++
+				err := history.Judge(events, history.Options{Settled: true, Settle: time.Millisecond})
+				var v *history.Violation
+				if !errors.As(err, &v) {
+					t.Fatalf("seed %d: the judge says %v", seed, err)
+				}
+				found := false
+				for _, rule := range want[p.Name] {
+					found = found || v.Rule == rule
+				}
+				if !found || len(v.Events) == 0 || len(v.Events) > 4 {
+					t.Fatalf("seed %d: want rule %v and a few events, got %v", seed, want[p.Name], v)
+				}
+				if seed == 0 {
+					t.Log(v)
+				}
+			}
+			if planted < 5 {
+				t.Fatalf("only %d histories had a place for it", planted)
+			}
+		})
+	}
+}
+
+func TestReadingGivesWhatWasWritten(t *testing.T) {
+	events := historytest.Make(all(3, 500))
+	events[len(events)/2].Err = "a \"quoted\" \x01 text, ключ\\"
+	var file bytes.Buffer
+	if err := history.Write(&file, events); err != nil {
+		t.Fatal(err)
+	}
+	read, err := history.Read(nil, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Streams get new numbers; otherwise the events that are not headers must be the same, stream by stream.
+	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Stream, b.Stream) })
+	strip := func(all []history.Event) (left []history.Event) {
+		for _, e := range all {
+			if e.Kind != history.Header {
+				e.Stream = 0
+				left = append(left, e)
+			}
+		}
+		return left
+	}
+	if got, want := strip(read), strip(events); !reflect.DeepEqual(got, want) {
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("event %d is\n%+v, want\n%+v", i, got[i], want[i])
+			}
+		}
+		t.Fatalf("%d events, want %d", len(got), len(want))
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	const calls = 200_000
+	events := historytest.Make(historytest.Options{Seed: 1, Calls: calls, Callers: 64, Keys: 200})
+	b.ResetTimer()
+	for b.Loop() {
+		if err := history.Judge(events, history.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(calls)*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+	b.ReportMetric(float64(len(events))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}

@@ -1,0 +1,195 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+const (
+	maxKey        = 1024            // bytes of a key that are recorded; no valid key is as long
+	defaultBuffer = 4 << 20         // bytes
+	closeTimeout  = 5 * time.Second // how long Close waits for a writer that hangs
+)
+
+// RecorderConfig says what a Recorder writes and where to.
+type RecorderConfig struct {
+	// Writer gets whole lines, from one goroutine. It is not closed. Required.
+	Writer io.Writer
+	// Node names the node. Required.
+	Node string
+	// Now is the clock of the history, in nanoseconds. Safe for concurrent use. Required.
+	Now func() int64
+	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and counted. Default: 4 MiB.
+	Buffer int
+}
+
+// Recorder writes the history of one node. It is safe for concurrent use. No call waits for the writer: a goroutine of the recorder's
+// own writes, and Close ends it. A nil Recorder is one that is off: it does nothing, but for giving numbers to nothing.
+type Recorder struct {
+	config RecorderConfig
+	wake   chan struct{} // one slot
+	done   chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex // guards what follows; never held while writing
+	buffer  []byte     // lines that wait
+	op      uint64
+	dropped uint64 // in all
+	told    uint64 // of them, those that a line tells of
+	closed  bool
+	err     error // of the writer; then nothing more is written
+}
+
+// NewRecorder returns a recorder and starts its goroutine.
+func NewRecorder(c RecorderConfig) *Recorder {
+	if c.Buffer == 0 {
+		c.Buffer = defaultBuffer
+	}
+	r := &Recorder{config: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	r.buffer = append(r.buffer, '\n') // the writer may be a file whose last line was cut off by a crash
+	r.Record(Event{Kind: Header, Version: Version, Node: c.Node})
+	go r.write()
+	return r
+}
+
+// Record stamps an event with the time and writes it. The event's own At and Stream are ignored.
+func (r *Recorder) Record(e Event) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	r.add(e)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// add appends the line of an event; the caller holds mu.
+func (r *Recorder) add(e Event) {
+	if r.closed || r.err != nil || len(r.buffer) >= r.config.Buffer {
+		r.dropped++
+		return
+	}
+	e.At = r.config.Now()
+	if r.told < r.dropped {
+		r.buffer = appendLine(r.buffer, Event{Kind: Dropped, At: e.At, Count: r.dropped - r.told})
+		r.buffer = append(r.buffer, '\n')
+		r.told = r.dropped
+	}
+	r.buffer = append(appendLine(r.buffer, e), '\n')
+}
+
+// Call records that a caller asks for key, and returns the number of the call.
+func (r *Recorder) Call(key string, try bool) (op uint64) {
+	if r == nil {
+		return 0
+	}
+	if len(key) > maxKey { // such a call fails; the line must not
+		key = key[:maxKey]
+	}
+	r.mu.Lock()
+	r.op++
+	op = r.op
+	r.mu.Unlock()
+	r.Record(Event{Kind: Call, Op: op, Key: key, Try: try})
+	return op
+}
+
+// Granted records that a call returned with the lock.
+func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
+	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
+}
+
+// Held records that a try was told that the lock is held with that token.
+func (r *Recorder) Held(op uint64, token lockfsm.Token) {
+	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
+}
+
+// Failed records that a call returned with nothing; class is the kind of error in a word or two.
+func (r *Recorder) Failed(op uint64, class string) {
+	r.Record(Event{Kind: Return, Op: op, Outcome: Failed, Err: class})
+}
+
+// Unlock records that the holder of a granted call lets go, before anything of it is done. Once a call.
+func (r *Recorder) Unlock(op uint64) { r.Record(Event{Kind: Unlock, Op: op}) }
+
+// Unlocked records that Unlock returned: class "" says that the release is confirmed.
+func (r *Recorder) Unlocked(op uint64, class string) {
+	r.Record(Event{Kind: Unlocked, Op: op, Err: class})
+}
+
+// Lost records that a lock was lost: until is when asking would first have said so, on the clock of the history.
+func (r *Recorder) Lost(op uint64, until int64) { r.Record(Event{Kind: Lost, Op: op, Until: until}) }
+
+// Now reads the clock of the history.
+func (r *Recorder) Now() int64 { return r.config.Now() }
+
+// Dropped returns how many events were not written.
+func (r *Recorder) Dropped() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+// write is the goroutine that writes.
+func (r *Recorder) write() {
+	defer close(r.done)
+	var spare []byte
+	for range r.wake {
+		r.mu.Lock()
+		lines, over := r.buffer, r.closed
+		r.buffer = spare[:0]
+		r.mu.Unlock()
+		if len(lines) > 0 {
+			if _, err := r.config.Writer.Write(lines); err != nil {
+				r.mu.Lock()
+				r.err = fmt.Errorf("history: write: %w", err)
+				r.mu.Unlock()
+				return
+			}
+		}
+		spare = lines
+		if over {
+			return
+		}
+	}
+}
+
+// Close writes what waits and ends the recorder. It returns what went wrong: an error of the writer, events that were dropped, or a
+// writer that hangs; then the history will not be judged right. It is idempotent, and takes at most 5 s.
+func (r *Recorder) Close() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	if !r.closed && r.told < r.dropped && r.err == nil {
+		r.buffer = append(appendLine(r.buffer, Event{Kind: Dropped, At: r.config.Now(), Count: r.dropped - r.told}), '\n')
+		r.told = r.dropped
+	}
+	r.closed = true
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	limit := time.NewTimer(closeTimeout)
+	defer limit.Stop()
+	var hangs error
+	select {
+	case <-r.done:
+	case <-limit.C:
+		hangs = fmt.Errorf("history: the writer has not returned for %v", closeTimeout)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dropped > 0 {
+		hangs = errors.Join(hangs, fmt.Errorf("history: %d events were dropped: the writer is too slow", r.dropped))
+	}
+	return errors.Join(r.err, hangs)
+}

@@ -1,0 +1,170 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Trail turns what one replica applies into events: it follows who has asked for what, since the results of the state machine name
+// requests and no keys. It belongs to the goroutine that applies the log. It is code of its own, and small: what it says of the state
+// is a second opinion.
+type Trail struct {
+	emit func(Event)
+
+	group Group
+	index uint64
+	seq   uint32
+	rev   lockfsm.Revision
+	batch []byte
+	live  map[request]holding
+}
+
+type request struct {
+	session lockfsm.SessionID
+	number  lockfsm.Number
+}
+
+type holding struct {
+	key   string
+	place lockfsm.Revision
+	token lockfsm.Token
+}
+
+// NewTrail returns a trail that hands each event to emit, which stamps it with the time and its node.
+func NewTrail(group uint64, emit func(Event)) *Trail {
+	return &Trail{emit: emit, group: Group(group), live: map[request]holding{}}
+}
+
+// Start begins the account with a state that has all entries up to index: at the start of a replica, and when it took in a snapshot.
+func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
+	clear(t.live)
+	t.index, t.rev = index, m.Revision()
+	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
+	for _, e := range m.Entries() {
+		q, h := request{e.Session, e.Number}, holding{e.Key, e.Place, e.Token}
+		t.live[q] = h
+		if h.token != 0 {
+			held := t.event(Grant, q, h)
+			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: it is what the state began with
+			t.emit(held)
+		}
+	}
+}
+
+// Mark says how far the account has come. It is for the moment at which a snapshot is made: an account that begins with that snapshot
+// can then be joined to this one.
+func (t *Trail) Mark() {
+	t.emit(Event{Kind: Mark, Group: t.group, Index: t.index, Rev: t.rev})
+}
+
+// Entry is told of a log entry before it is applied. It keeps batch until the last of its results.
+func (t *Trail) Entry(index uint64, batch []byte) {
+	t.index, t.seq, t.batch = index, 0, batch
+}
+
+// Result is told what became of each command of the entry, in order.
+func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
+	raw, rest, err := lockfsm.Next(t.batch)
+	t.batch, t.rev = rest, m.Revision()
+	if err != nil {
+		return
+	}
+	switch r.Kind {
+	case lockfsm.Acquire:
+		t.asked(raw, r)
+	case lockfsm.Release:
+		t.gone(r, ByRelease)
+	case lockfsm.Cancel:
+		t.gone(r, ByCancel)
+	case lockfsm.Close:
+		t.over(r, ByClose)
+	case lockfsm.Expire:
+		t.over(r, ByExpire)
+	case lockfsm.Attach:
+		t.over(r, ByAttach)
+	}
+	for _, c := range r.Fired {
+		if c.Token != 0 {
+			t.granted(request{c.Session, c.Number}, c.Token)
+		}
+	}
+}
+
+// asked follows an Acquire.
+func (t *Trail) asked(raw []byte, r lockfsm.Result) {
+	q := request{r.Session, r.Number}
+	if _, known := t.live[q]; known || r.Code != lockfsm.Granted && r.Code != lockfsm.Waiting {
+		return
+	}
+	c, err := lockfsm.Decode(raw)
+	if err != nil {
+		return
+	}
+	place := t.rev // the request's own revision is the last one taken, unless a grant took one more
+	if r.Code == lockfsm.Granted {
+		place--
+	}
+	t.live[q] = holding{key: c.Key, place: place}
+	if r.Code == lockfsm.Granted {
+		t.granted(q, r.Token)
+	}
+}
+
+func (t *Trail) granted(q request, token lockfsm.Token) {
+	h, known := t.live[q]
+	if known && h.token == 0 {
+		h.token = token
+		t.live[q] = h
+		t.say(t.event(Grant, q, h))
+	}
+}
+
+// gone follows a Release or Cancel.
+func (t *Trail) gone(r lockfsm.Result, how How) {
+	if r.Code != lockfsm.Done {
+		return
+	}
+	q := request{r.Session, r.Number}
+	if h, known := t.live[q]; known {
+		t.end(q, h, how)
+	}
+}
+
+// over follows what can end many requests of a session: those that the result does not list as live.
+func (t *Trail) over(r lockfsm.Result, how How) {
+	if r.Code != lockfsm.Done {
+		return
+	}
+	var ended []request
+	for q := range t.live {
+		listed := slices.ContainsFunc(r.States, func(c lockfsm.Change) bool { return c.Number == q.number })
+		if q.session == r.Session && !listed {
+			ended = append(ended, q)
+		}
+	}
+	slices.SortFunc(ended, func(a, b request) int { return cmp.Compare(a.number, b.number) })
+	for _, q := range ended {
+		t.end(q, t.live[q], how)
+	}
+}
+
+func (t *Trail) end(q request, h holding, how How) {
+	delete(t.live, q)
+	if h.token != 0 {
+		e := t.event(End, q, h)
+		e.How = how
+		t.say(e)
+	}
+}
+
+func (t *Trail) event(k Kind, q request, h holding) Event {
+	return Event{Kind: k, Key: h.key, Token: h.token, Place: h.place, Session: q.session, Number: q.number}
+}
+
+func (t *Trail) say(e Event) {
+	t.seq++
+	e.Group, e.Index, e.Seq, e.Rev = t.group, t.index, t.seq, t.rev
+	t.emit(e)
+}

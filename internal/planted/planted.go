@@ -1,0 +1,102 @@
+// Package planted lists the bugs that can be switched back on, one at a time: the hazards and counter-examples behind the design, each as one
+// or two lines at the place of its rule. A check that has never caught a planted bug proves nothing, so the command catch runs the checks
+// against every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
+//
+// A room asks bug("name") at the place of the rule. Its bug.go makes that a constant false, so that the compiler drops the bug; with the
+// build tag planted, bug_planted.go compares the name with MORTISE_BUG, read once at the start of the process. Those two files are the same in
+// every room, which the house tests enforce, and TestListIsComplete holds this list to what the rooms ask for.
+//
+// Guarantees: without the tag no planted bug is in the binary. Concurrency: plain values. Failure: none. Limits: a bug is planted where its
+// rule stands, once; a rule that two rooms enforce is switched off in both, under one name. Refused alternative: a tool that mutates the source
+// anywhere. It finds tests that are missing for lines; here each entry is a way to break a promise, which somebody has to have thought of.
+package planted
+
+import (
+	"slices"
+	"strings"
+)
+
+// Bug is one planted bug.
+type Bug struct {
+	// Name is what the rooms ask for and MORTISE_BUG is set to.
+	Name string
+	// Room is the directory of the rule, "." for the root.
+	Room string
+	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table, A, B, L, S of its counter-examples.
+	Hazard string
+	// Breaks says in plain words what goes wrong.
+	Breaks string
+	// Nodes names the tests of whole nodes that should see it, as a regular expression; empty: none is written for it.
+	Nodes string
+	// Some is set for the part that CI runs at every merge.
+	Some bool
+}
+
+// Layer is one way to look at the code, with one test binary.
+type Layer struct {
+	// Name is what the table calls it.
+	Name string
+	// Package is the directory of its test binary.
+	Package string
+	// Run and Skip choose among its tests, as go test does; empty: all, none. "nodes" takes Run from the bug.
+	Run, Skip string
+	// Rooms are the rooms whose bugs it can see, those that the binary is made of.
+	Rooms []string
+	// Env is set for its process.
+	Env []string
+	// Dear is set for what CI does not run at every merge.
+	Dear bool
+}
+
+// Sees reports whether the layer is to see the bug.
+func (l Layer) Sees(b Bug) bool {
+	return slices.Contains(l.Rooms, b.Room) && (l.Name != nodes || b.Nodes != "")
+}
+
+// Tests returns which of the layer's tests are to run against these bugs, as a regular expression; empty: all.
+func (l Layer) Tests(bugs ...Bug) string {
+	if l.Name != nodes {
+		return l.Run
+	}
+	var all []string
+	for _, b := range bugs {
+		if l.Sees(b) {
+			all = append(all, b.Nodes)
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+// nodes is the layer whose tests each bug names.
+const nodes = "nodes"
+
+// Layers returns the layers from the cheapest to the dearest.
+func Layers() []Layer {
+	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
+	return []Layer{
+		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
+		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
+		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
+		{Name: "sessions", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}},
+		{Name: "birth", Package: "cluster/birth", Run: "^TestSimulation$", Rooms: []string{"cluster/birth"}},
+		{Name: "durable", Package: "cluster/birth", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/birth"}},
+		{Name: "founding", Package: "cluster/birth", Skip: simulations, Rooms: []string{"cluster/birth"}},
+		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
+		{Name: "log", Package: "raftlog", Run: "^TestChaos$", Rooms: []string{"raftlog"}},
+		{Name: "replica", Package: "raftlog", Skip: "^TestChaos$|CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}},
+		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
+		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
+		{Name: "clusters", Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "transport", "."}},
+	}
+}
+
+// All returns every planted bug, by room.
+func All() []Bug {
+	var all []Bug
+	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), wiring()} {
+		all = append(all, list...)
+	}
+	return all
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+)
+
+// birthRounds is how many rounds of trouble a birth meets: a cut, and machines that restart.
+const birthRounds = 2
+
+// DrawBirth makes a run that is only about birth: 2, 3 or 5 machines start, every cut and every set of restarts among them comes up as
+// the number rises, and at the end the network is whole and everybody has to be a member of one group. RunBirth runs it.
+func DrawBirth(number uint64) Config {
+	c := Draw(number)
+	c.Machines = []int{2, 3, 5}[number%3]
+	c.Voters, c.Founders, c.Keys, c.Callers = 3, nil, 1, 1
+	if number/3%2 == 0 {
+		for i := range min(c.Machines, 1+int(number/6%3)) {
+			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
+		}
+	}
+	c.Durable = number/18%2 == 0
+	c.Think, c.Long, c.Cancel, c.Try = time.Second, 0, 0, 0
+	c.TTL, c.Grace = time.Second, time.Second
+	c.Trouble = Trouble{Drop: c.Trouble.Drop}
+	if c.Durable {
+		c.Trouble.Brittle = []float64{0, 0.05}[number/36%2]
+	}
+	c.Heal = true
+	return c
+}
+
+// RunBirth runs a birth. The cuts and restarts are digits of the number, so that as it counts up all of them are met.
+func RunBirth(number uint64, cfg Config) *Report {
+	w := newWorld(cfg)
+	w.note("birth %d: %v", number, cfg.String())
+	t := cfg.Trouble
+	w.nemesis = nemesis{w: w, brittle: t.Brittle}
+	w.net.drop = t.Drop
+	for _, m := range w.machines {
+		w.after(w.between(0, time.Second), m.ensureUp)
+	}
+	digit := func(base uint64) uint64 {
+		d := number % base
+		number /= base
+		return d
+	}
+	machines := uint64(1) << cfg.Machines
+	number /= 6 // the number of machines and the kind of settings
+	for range birthRounds {
+		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
+		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })
+		for i, m := range w.machines {
+			if restarts>>i&1 == 1 {
+				w.after(w.between(0, 3*time.Second), func() { w.nemesis.crash(m, w.chance(0.5)) })
+			}
+		}
+		w.pass(w.now+w.between(2*time.Second, 9*time.Second), nil)
+	}
+	report := &Report{Config: cfg}
+	if w.fault == "" {
+		report.Settled = w.settle()
+	}
+	w.finish(report)
+	return report
+}
+
+// cutBy cuts those whose bit is set from the others: both ways, or in one direction.
+func (w *world) cutBy(side, oneWay uint64) {
+	if w.calm {
+		return
+	}
+	w.note("cut %b, one way: %d", side, oneWay)
+	clear(w.net.cut)
+	for i := range w.machines {
+		for j := range w.machines {
+			from, to := side>>i&1, side>>j&1
+			if from != to && (oneWay == 0 || from == oneWay-1) {
+				w.net.cut[[2]int{i, j}] = true
+			}
+		}
+	}
+}

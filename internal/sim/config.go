@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Config is one run. Draw makes one from a seed; a directed test makes its own.
+type Config struct {
+	Seed     uint64
+	Virtual  time.Duration // how long there is trouble
+	Heal     bool          // the network heals at the end, and progress is required
+	Machines int
+	Voters   int
+	Founders []string // by name; empty: Replicas, all machines
+	Durable  bool
+	TTL      time.Duration
+	Grace    time.Duration // 0: none
+	Drift    float64       // largest deviation of a boot-time clock
+	Latency  time.Duration
+
+	SnapshotBytes int
+	KeepEntries   int
+
+	Limits lockfsm.Limits
+
+	Callers int // on each process
+	Keys    int
+	Think   time.Duration // between two calls of a caller, at most
+	Hold    time.Duration // of most locks, at most
+	Long    float64       // how many are held for up to three TTLs
+	Try     float64
+	Cancel  float64
+
+	Trouble Trouble
+	Verbose bool // keep the transcript
+}
+
+// Trouble says how bad the world is: mean times between two troubles of a kind, 0 for never, and chances.
+type Trouble struct {
+	Every    time.Duration // between two blows of the nemesis, on average
+	Jitter   float64       // chance that a packet is late by up to three TTLs
+	Repeat   float64
+	Drop     float64
+	Sluggish float64 // chance that a goroutine is scheduled late
+	Brittle  float64 // chance that the power fails around a save
+	SlowDisk float64
+	Wipes    int // how many disks may be lost
+}
+
+// Draw makes the run of a seed: the same one for ever, until this function changes.
+func Draw(seed uint64) Config {
+	r := rand.New(rand.NewPCG(seed, 0x64726177))
+	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
+	share := func(p ...float64) float64 { return p[r.IntN(len(p))] }
+	c := Config{
+		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(4), Voters: 3, Durable: r.IntN(2) == 0,
+		TTL: pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009), Latency: pick(50*time.Microsecond, 500*time.Microsecond, 5*time.Millisecond),
+		SnapshotBytes: []int{2 << 10, 16 << 10, 1 << 20}[r.IntN(3)], KeepEntries: []int{0, 50, 1000}[r.IntN(3)],
+		Callers: 1 + r.IntN(3), Keys: 1 + r.IntN(4), Think: pick(500*time.Millisecond, 2*time.Second, 5*time.Second), Hold: pick(5*time.Millisecond, 100*time.Millisecond),
+		Long: share(0.02, 0.1, 0.4), Try: share(0, 0.2), Cancel: share(0, 0.1, 0.3),
+	}
+	c.Limits = lockfsm.DefaultLimits()
+	if r.IntN(4) == 0 {
+		c.Limits.WaitersPerLock, c.Limits.EntriesPerSession = 2, 4
+	}
+	c.Heal = r.IntN(2) == 0
+	c.Grace = c.TTL
+	if c.Durable && r.IntN(3) == 0 {
+		c.Grace = 0 // only where no earlier group can exist
+	}
+	if r.IntN(4) == 0 && c.Machines >= 5 {
+		c.Voters = 5
+	}
+	if r.IntN(2) == 0 {
+		for i := range c.Voters {
+			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
+		}
+	}
+	c.Trouble = Trouble{
+		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005), Repeat: share(0, 0.01),
+		Drop: share(0, 0.005, 0.03), Sluggish: share(0, 0, 0.01), SlowDisk: share(0, 0.02),
+	}
+	if c.Durable {
+		c.Trouble.Brittle, c.Trouble.Wipes = share(0, 0.02, 0.1), r.IntN(2)
+	}
+	return c
+}
+
+func (c *Config) settings() birth.Settings {
+	s := birth.Settings{Founders: c.Founders, Voters: c.Voters, SessionTTL: c.TTL, Grace: c.Grace}
+	if len(c.Founders) == 0 {
+		s.Replicas = c.Machines
+	}
+	return s
+}
+
+// slack is by how much wall clocks may differ: half the grace, 5 s where there is none.
+func (c *Config) slack() time.Duration {
+	if c.Grace > 0 {
+		return c.Grace / 2
+	}
+	return 5 * time.Second
+}
+
+func (c *Config) key(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// String is for people.
+func (c *Config) String() string {
+	kind, disk := fmt.Sprintf("replicas %d", c.Machines), "memory"
+	if len(c.Founders) > 0 {
+		kind = fmt.Sprintf("founders %d", len(c.Founders))
+	}
+	if c.Durable {
+		disk = "durable"
+	}
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v",
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal)
+}

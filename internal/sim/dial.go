@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// queuedWhileDialing bounds what waits for a stream that is being opened.
+const queuedWhileDialing = 64
+
+// send hands a frame to the stream to a peer, opening one if an address is given. It reports whether the frame was taken, which promises
+// nothing. It stands for transport's Send.
+func (p *proc) send(to uint64, addr string, f frame) bool {
+	w := p.w
+	if p.group == 0 || w.chance(w.net.drop/4) {
+		return false
+	}
+	f.from = p.identity()
+	if links := p.links[to]; len(links) > 0 {
+		links[len(links)-1].send(f)
+		return true
+	}
+	if waiting, dialing := p.dialing[to]; dialing {
+		if len(waiting) >= queuedWhileDialing {
+			return false
+		}
+		p.dialing[to] = append(waiting, f)
+		return true
+	}
+	if addr == "" || w.now < p.backOff[to] {
+		return false
+	}
+	p.dialing[to] = []frame{f}
+	w.after(w.net.hop(), func() { p.dial(to, addr, w.now+dialTimeout) })
+	return true
+}
+
+// dial arrives at an address.
+func (p *proc) dial(to uint64, addr string, until time.Duration) {
+	w := p.w
+	if p.dead {
+		return
+	}
+	m := w.at(addr)
+	asleep := m != nil && m.proc != nil && w.now < m.pausedUntil
+	switch {
+	case m == nil || asleep || !w.net.linked(p.m, m):
+		if w.now < until {
+			w.after(w.between(100*time.Millisecond, time.Second), func() { p.dial(to, addr, until) })
+			return
+		}
+		p.undialed(to)
+	case m.proc == nil || m.proc.instance != to || m.proc == p:
+		w.after(w.net.hop(), func() { p.undialed(to) })
+	default:
+		w.after(w.net.hop(), func() { p.dialed(to, m.proc) })
+	}
+}
+
+// undialed is a dial that has failed: the same news as a stream that has ended.
+func (p *proc) undialed(to uint64) {
+	if _, dialing := p.dialing[to]; p.dead || !dialing {
+		return
+	}
+	delete(p.dialing, to)
+	p.backOff[to] = p.w.now + p.w.between(20*time.Millisecond, 400*time.Millisecond)
+	if len(p.links[to]) == 0 {
+		p.down(to)
+	}
+}
+
+func (p *proc) dialed(to uint64, other *proc) {
+	waiting, dialing := p.dialing[to]
+	if p.dead || !dialing {
+		return
+	}
+	if other == nil || other.dead || other.instance != to {
+		p.undialed(to)
+		return
+	}
+	delete(p.dialing, to)
+	e := p.w.net.connect(p, other)
+	for _, f := range waiting {
+		f.from = p.identity()
+		e.send(f)
+	}
+}
+
+// down is the news that no stream leads to an instance any more.
+func (p *proc) down(instance uint64) {
+	p.w.mark('d', p.instance, instance)
+	p.clientDown(instance)
+	if r := p.replica; r != nil {
+		r.down(instance)
+	}
+}
+
+// hangUp closes all streams, in the order of the instances that they lead to.
+func (p *proc) hangUp() {
+	for _, peer := range slices.Sorted(maps.Keys(p.links)) {
+		for _, e := range slices.Clone(p.links[peer]) {
+			e.close()
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// machine is a place where a process can run.
+type machine struct {
+	w    *world
+	id   int
+	name string
+	addr string
+	dns  string // what its name resolves to, which lags behind addr
+
+	rate        float64       // of its boot-time clock
+	origin      clock.Time    // what that clock showed when the world began
+	skew        time.Duration // of its wall clock
+	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
+
+	disk     *disk // nil: memory mode
+	proc     *proc // nil: down
+	starts   uint64
+	instance uint64 // of the last life
+}
+
+// disk is what a machine keeps. Everything in it is durable; what is being written is not in it yet.
+type disk struct {
+	state     *birth.State
+	lives     uint64
+	log       *raftlog.MemoryStore // of one raft ID
+	group, id uint64
+	latency   time.Duration // of a sync, about
+}
+
+func newMachine(w *world, i int) *machine {
+	m := &machine{
+		w: w, id: i, name: fmt.Sprintf("n%d", i), addr: fmt.Sprintf("10.0.0.%d:1", i+1),
+		rate: 1 + w.cfg.Drift*(2*w.rng.Float64()-1), origin: clock.Time(w.between(time.Minute, 100*time.Hour)),
+	}
+	if i < 2 { // the two ends of the range are always there
+		m.rate = 1 + w.cfg.Drift*float64(2*i-1)
+	}
+	m.dns = m.addr
+	m.skew = w.between(-w.cfg.slack()/2, w.cfg.slack()/2)
+	if w.cfg.Durable {
+		m.disk = &disk{latency: w.between(100*time.Microsecond, 8*time.Millisecond)}
+	}
+	return m
+}
+
+// clock is the machine's boot-time clock. It goes on while the machine sleeps.
+func (m *machine) clock() clock.Time {
+	return m.origin + clock.Time(float64(m.w.now)*m.rate)
+}
+
+// global returns when the machine's clock shows t.
+func (m *machine) global(t clock.Time) time.Duration {
+	return time.Duration(float64(t-m.origin) / m.rate)
+}
+
+// wallUnixMS is the machine's wall clock.
+func (m *machine) wallUnixMS() int64 { return 1_790_000_000_000 + (m.w.now + m.skew).Milliseconds() }
+
+// move gives the machine a new address; its name resolves to the old one for a while.
+func (m *machine) move() {
+	m.address(fmt.Sprintf("10.%d.%d.%d:1", 1+m.w.rng.IntN(250), m.w.rng.IntN(250), m.id+1))
+}
+
+func (m *machine) address(addr string) {
+	m.addr = addr
+	m.w.note("%s will be at %s", m.name, addr)
+	m.w.after(m.w.between(0, 3*time.Second), func() { m.dns = addr })
+}
+
+// wipe loses the disk.
+func (m *machine) wipe() {
+	m.w.note("%s loses its disk", m.name)
+	m.w.watch.births.EndedEverywhere(m.instance)
+	*m.disk = disk{latency: m.disk.latency}
+}
+
+// openLog opens the log of a raft ID and says whether it is new.
+func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh bool) {
+	if m.disk == nil {
+		return raftlog.NewMemoryStore(), true
+	}
+	d := m.disk
+	if d.log == nil || d.group != group || d.id != id {
+		d.log, d.group, d.id = raftlog.NewMemoryStore(), group, id
+		return d.log, true
+	}
+	return d.log, false
+}
+
+// at finds the machine with an address.
+func (w *world) at(addr string) *machine {
+	for _, m := range w.machines {
+		if m.addr == addr {
+			return m
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// proc is a process: what a Node holds, from Start until it ends.
+type proc struct {
+	w    *world
+	m    *machine
+	dead bool
+
+	stream int // of the recorded history
+
+	// Who it is, as it says at the head of its streams.
+	instance, group, raft uint64
+
+	cluster actor // owns birth and book
+	birth   *birth.Core
+	book    birth.Book
+	saved   uint64 // revision of birth that is on disk
+
+	owner    actor // owns client
+	client   *session.ClientCore
+	phase    session.Phase
+	deadline clock.Time // of all its holds, as published
+	expected clock.Time // deadline at which the watch looks again
+	leaving  bool
+
+	replica *replica // nil: it does not vote
+
+	links   map[uint64][]*end
+	dialing map[uint64][]frame
+	backOff map[uint64]time.Duration
+
+	calls []*call // unfinished, in the order in which they were made
+}
+
+// start starts a process on the machine.
+func (m *machine) start() *proc {
+	w := m.w
+	m.starts++
+	p := &proc{
+		w: w, m: m, instance: w.id(), stream: w.streams + 1, links: map[uint64][]*end{}, dialing: map[uint64][]frame{}, backOff: map[uint64]time.Duration{},
+	}
+	w.streams++
+	cfg := birth.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
+	if d := m.disk; d != nil {
+		d.lives++
+		cfg.Durable, cfg.Life, cfg.Stored = true, d.lives, d.state
+		if d.state != nil && d.state.Phase != birth.Newborn {
+			p.instance = d.state.Instance
+		}
+	}
+	cfg.Instance = p.instance
+	if m.instance != p.instance {
+		w.watch.births.EndedEverywhere(m.instance) // a newborn that starts again is somebody else
+		m.instance = p.instance
+	}
+	m.proc = p
+	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
+	p.birth = birth.New(cfg)
+	if cfg.Stored != nil {
+		p.book.Configure(cfg.Stored.Voters)
+	}
+	p.cluster = actor{p: p, turn: p.clusterTurn}
+	p.owner = actor{p: p, turn: p.clientTurn}
+	p.client = session.NewClientCore(m.clock(), w.cfg.TTL)
+	if !p.persist(nil) {
+		return p
+	}
+	p.gossip()
+	for range w.cfg.Callers {
+		w.after(w.between(0, time.Second), func() { p.caller() })
+	}
+	return p
+}
+
+// crash ends the process. After a power failure nobody hears of it; otherwise the kernel closes its streams.
+func (m *machine) crash(power bool) {
+	p := m.proc
+	if p == nil {
+		return
+	}
+	m.w.note("%s crashes, power failure: %v", m.name, power)
+	m.w.watch.died(p)
+	p.dead = true
+	m.proc = nil
+	if r := p.replica; r != nil {
+		r.stop(power)
+	}
+	if !power {
+		p.hangUp()
+	}
+}
+
+func (p *proc) identity() identity { return identity{p.instance, p.group, p.raft} }
+
+// alive reports whether that life of an instance runs.
+func (p *proc) alive(instance uint64) bool { return !p.dead && p.instance == instance }
+
+func (p *proc) String() string { return fmt.Sprintf("%s/%04x", p.m.name, p.instance&0xffff) }
+
+// now is the machine's clock as birth counts.
+func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
+
+func (w *world) random() birth.Random {
+	r := birth.Random{Instance: w.id(), Group: w.id(), Spread: w.rng.Uint64()}
+	for i := range r.Raft {
+		r.Raft[i] = w.id()
+	}
+	return r
+}
+
+func (w *world) newNonce() (n lockfsm.Nonce) {
+	w.nonce++
+	for i := range 8 {
+		n[i] = byte(w.nonce >> (8 * i))
+	}
+	n[15] = 1
+	return n
+}
+
+// frame takes what has arrived on a stream, as inbound does in the root package, behind the checks of the transport.
+func (p *proc) frame(e *end, f frame) {
+	words := len(f.renewals)+len(f.commands)+len(f.replies) > 0
+	if p.group == 0 || p.group != f.from.group {
+		if words {
+			e.close()
+		}
+		return
+	}
+	r := p.replica
+	if len(f.renewals)+len(f.commands) > 0 {
+		if r == nil {
+			p.send(f.from.instance, "", frame{replies: session.NoVoter()})
+		} else {
+			r.asked(session.Peer(f.from.instance), f.renewals, f.commands)
+		}
+	}
+	if len(f.replies) > 0 {
+		p.clientReceive(f.from.instance, f.replies)
+	}
+	voter, known := p.book.Find(f.from.raft)
+	if r == nil || !known || voter.Instance != f.from.instance {
+		return
+	}
+	for _, m := range f.raft {
+		if f.from.raft != 0 && m.GetFrom() == f.from.raft && m.GetTo() == p.raft {
+			r.step(m)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// replica is a voter: its log, what the log feeds, and the keeper, as replica.go in the root package puts them together.
+type replica struct {
+	p         *proc
+	group, id uint64
+
+	log     actor // owns core and machine
+	core    *raftlog.Core
+	store   *raftlog.MemoryStore
+	saving  *raftlog.Batch // being written: lost, or kept whole, if the process dies now
+	machine *lockfsm.Machine
+	bornAt  clock.Time
+	born    bool
+	outbox  []*raftpb.Message
+
+	keeping actor // owns keeper
+	keeper  *session.KeeperCore
+
+	role     raftlog.Role
+	allBound bool
+
+	who   string         // for the judges: this life of this replica
+	trail *history.Trail // what it says of what it applies
+	first bool           // nobody has applied the entry before
+}
+
+// newReplica founds this process's replica of the group of a charter, or opens it again.
+func newReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
+	w := p.w
+	machine, err := lockfsm.New(lockfsm.Charter{
+		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
+		Limits: w.cfg.Limits,
+	})
+	w.must(err)
+	var voters []uint64
+	for _, v := range c.Voters {
+		voters = append(voters, v.Raft)
+	}
+	w.watch.founded(&c)
+	store, fresh := p.m.openLog(c.Group, id)
+	if fresh {
+		w.must(raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil)))
+	}
+	state, err := store.Load()
+	w.must(err)
+	r = &replica{p: p, group: c.Group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
+	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
+		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
+		EntriesInFlight: 2, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
+	})
+	w.must(err)
+	w.watch.replicaStarts(r, state)
+	r.log = actor{p: p, turn: r.logTurn}
+	r.keeping = actor{p: p, turn: r.keeperTurn}
+	r.log.rouse()
+	r.keeping.rouse()
+	return r, fresh
+}
+
+// stop ends the replica. What was being written when the power failed is there as a whole or not at all; crash images of the real store
+// show elsewhere that there is nothing in between.
+func (r *replica) stop(bool) {
+	if r.saving != nil && r.p.w.chance(0.5) {
+		r.p.w.must(r.store.Save(*r.saving))
+	}
+	r.saving = nil
+	r.log.ended, r.keeping.ended = true, true
+}
+
+// logTurn is Log.turn: the core's outputs, carried out in order.
+func (r *replica) logTurn(now clock.Time) clock.Time {
+	r.core.Tick(now)
+	for range 32 {
+		out := r.core.Turn()
+		if out.Idle() {
+			break
+		}
+		if out.Failed != nil {
+			r.retire(out.Failed)
+			return 0
+		}
+		r.carry(&out)
+		if r.log.gone() {
+			return 0
+		}
+	}
+	r.flush()
+	return r.core.NextTick()
+}
+
+func (r *replica) carry(out *raftlog.Output) {
+	for i := range out.Events {
+		r.event(&out.Events[i])
+	}
+	if out.TakeSnapshot {
+		r.p.w.watch.stats.Snapshots++
+		r.trail.Mark()
+		r.core.Snapshotted(r.machine.Snapshot(nil))
+	}
+	r.outbox = append(r.outbox, out.Messages...)
+	for _, m := range out.Snapshots {
+		r.sendSnapshot(m)
+	}
+	if out.Save == nil {
+		return
+	}
+	r.p.w.watch.saves(r, out.Save)
+	if r.p.m.disk == nil {
+		r.p.w.must(r.store.Save(*out.Save))
+		r.core.Stored()
+		return
+	}
+	r.write(out.Save)
+}
+
+// write makes a batch durable, after a while.
+func (r *replica) write(b *raftlog.Batch) {
+	w, d := r.p.w, r.p.m.disk
+	took := w.between(d.latency/2, d.latency*2)
+	if w.chance(w.nemesis.slowDisk) {
+		took += w.between(0, electionTimeout)
+	}
+	batch := *b
+	r.saving = &batch
+	w.after(took, func() {
+		if r.saving != &batch || r.log.gone() {
+			return
+		}
+		w.must(r.store.Save(batch))
+		r.saving = nil
+		if w.chance(w.nemesis.brittle / 8) {
+			r.p.m.crashAndReturn() // durable, and nobody knows
+			return
+		}
+		r.log.post(func(clock.Time) { r.core.Stored() })
+	})
+}
+
+// event is one call of the Applier.
+func (r *replica) event(e *raftlog.Event) {
+	switch e.Kind {
+	case raftlog.RoleChanged:
+		r.role = e.Role
+		r.p.w.watch.role(r)
+		r.tellKeeper()
+		r.p.tellBirth(e.Role.Leader != 0)
+	case raftlog.Applied:
+		r.apply(e)
+	case raftlog.LeadBegins:
+		lead := session.Leadership{
+			Term: e.Term, Sessions: r.machine.Sessions(), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
+			Grace: r.machine.Charter().Grace,
+		}
+		r.p.w.note("%v leads group %x in term %d", r.p, r.group, e.Term)
+		r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
+		r.proposeBorn()
+	case raftlog.RoundDone:
+		term, round := e.Term, e.Round
+		r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
+	case raftlog.Restored:
+		machine, err := lockfsm.Restore(e.Data)
+		r.p.w.must(err)
+		r.machine = machine
+		r.p.w.watch.restored(r, e)
+		r.noticeBirth()
+	}
+}
+
+func (r *replica) apply(e *raftlog.Event) {
+	var results []lockfsm.Result
+	leading := r.role.Leading
+	r.p.w.watch.applies(r, e)
+	r.machine.ApplyEntry(e.Index, e.Term, e.Data, func(result lockfsm.Result) {
+		r.p.w.watch.result(r, &result)
+		if leading {
+			results = append(results, clone(&result))
+		}
+	})
+	r.p.w.watch.applied(r, e)
+	if len(results) > 0 {
+		r.keeping.post(func(now clock.Time) { r.keeper.Applied(now, results) })
+	}
+	r.noticeBirth()
+	r.p.w.must(r.machine.Failed())
+}
+
+// clone copies what a result shares with the machine.
+func clone(r *lockfsm.Result) lockfsm.Result {
+	c := *r
+	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
+	if r.Holder != nil {
+		h := *r.Holder
+		h.Record = slices.Clone(h.Record)
+		c.Holder = &h
+	}
+	return c
+}
+
+func (r *replica) noticeBirth() {
+	if r.born || !r.machine.Born() {
+		return
+	}
+	r.born, r.bornAt = true, r.p.m.clock()
+	r.p.w.watch.born(r)
+	p, group := r.p, r.group
+	p.cluster.post(func(clock.Time) { p.birth.Born(p.birthNow(), group) })
+}
+
+func (r *replica) proposeBorn() {
+	if !r.role.Leading || !r.allBound || r.born {
+		return
+	}
+	term := r.role.Term
+	r.keeping.post(func(now clock.Time) { r.keeper.ProposeBorn(now, term) })
+}
+
+func (r *replica) tellKeeper() {
+	leader, _ := r.p.book.Find(r.role.Leader)
+	role := session.Role{
+		Term: r.role.Term, Leading: r.role.Leading, Leader: session.Target{Peer: session.Peer(leader.Instance), Addr: leader.Addr},
+	}
+	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
+}
+
+// retire ends a voter that cannot go on; its instance stays a member.
+func (r *replica) retire(err error) {
+	r.p.w.note("%v retires: %v", r.p, err)
+	if errors.Is(err, raftlog.ErrBroken) {
+		r.p.w.broken("%v: %v", r.p, err)
+	}
+	r.p.w.watch.stats.Retired++
+	role := session.Role{Term: r.role.Term + 1}
+	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
+	r.keeping.run()
+	r.stop(false)
+	if r.p.replica == r {
+		r.p.replica, r.p.raft = nil, 0
+	}
+}
+
+// step takes a message of another replica. It is copied, as the wire would.
+func (r *replica) step(m *raftpb.Message) {
+	w := r.p.w
+	m = proto.Clone(m).(*raftpb.Message)
+	if w.chance(w.net.repeat) {
+		again := proto.Clone(m).(*raftpb.Message)
+		w.after(w.between(0, electionTimeout), func() { r.log.post(func(clock.Time) { r.core.Step(again) }) })
+	}
+	r.log.post(func(clock.Time) { r.core.Step(m) })
+}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Report is what came of a run.
+type Report struct {
+	Config     Config
+	Hash       uint64 // of everything that has happened
+	Fault      string // the first broken rule; empty: none
+	Transcript []string
+	Stats      Stats
+	History    []history.Event // what callers and voters have seen
+	Settled    time.Duration   // how long it took, after healing, until nothing was left to do
+}
+
+// progressWithin is how long a healed cluster may need until every caller is served and nothing is left behind. A group in memory
+// mode may have to be given up, founded anew, and wait for its grace, with the longest queue held for the longest time behind that.
+const progressWithin = 10 * time.Minute
+
+// Run runs one simulation to its end, or to the first broken rule.
+func Run(cfg Config) *Report {
+	w := newWorld(cfg)
+	w.note("%v", cfg.String())
+	for _, m := range w.machines {
+		w.after(w.between(0, 2*time.Second), m.ensureUp)
+	}
+	w.after(w.between(0, 20*time.Second), w.unleash)
+	w.pass(w.now+cfg.Virtual, nil)
+	report := &Report{Config: cfg}
+	if cfg.Heal && w.fault == "" {
+		report.Settled = w.settle()
+	}
+	w.finish(report)
+	return report
+}
+
+// finish judges the history and fills in the report.
+func (w *world) finish(report *Report) {
+	w.watch.judge(report.Config.Heal)
+	w.watch.stats.Events = w.events
+	report.Hash, report.Fault, report.Transcript = w.run.Sum64(), w.fault, w.notes
+	report.Stats, report.History = w.watch.stats, w.watch.history
+}
+
+// settle heals everything and requires progress: everybody becomes a member of one group, every caller is served, nothing is left.
+func (w *world) settle() time.Duration {
+	begun := w.now
+	w.heal()
+	w.watch.served.Heal(w.now)
+	w.pass(w.now+2*w.cfg.TTL, nil)
+	w.quiet = true
+	since := time.Duration(-1)
+	done := w.pass(begun+progressWithin, func() bool {
+		w.must(w.watch.served.Check(w.now))
+		if w.unsettled() != "" {
+			since = -1
+			return false
+		}
+		if since < 0 {
+			since = w.now
+		}
+		return w.now-since > w.cfg.TTL+time.Second // it stays so
+	})
+	if !done && w.fault == "" {
+		w.broken("no progress after healing: %s", w.unsettled())
+	}
+	return w.now - begun
+}
+
+// unsettled says what is left to do, or returns "".
+func (w *world) unsettled() string {
+	var group uint64
+	for _, m := range w.machines {
+		p := m.proc
+		if p == nil {
+			return m.name + " is down"
+		}
+		if p.birth.Phase() != birth.Member {
+			return fmt.Sprintf("%v is %v: %s", p, p.birth.Phase(), p.birth.Waiting())
+		}
+		if group == 0 {
+			group = p.group
+		}
+		if p.group != group {
+			return fmt.Sprintf("%v belongs to group %x, others to %x", p, p.group, group)
+		}
+		st := p.client.Status(m.clock())
+		if st.Phase != session.Attached || st.Requests != 0 || len(p.calls) != 0 {
+			return fmt.Sprintf("the client of %v: %+v, %d callers", p, st, len(p.calls))
+		}
+	}
+	l := w.leader()
+	if l == nil {
+		return "nobody leads"
+	}
+	if err := check.Left(l.p.String(), l.machine.Counts(), len(w.machines)); err != nil {
+		return err.Error()
+	}
+	if k := l.keeper.Status(); k.Sessions != len(w.machines) || k.Attachments != len(w.machines) || k.Expiring+k.Opens != 0 {
+		return fmt.Sprintf("the keeper of the leader %v: %+v", l.p, k)
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"testing"
+	"testing/cryptotest"
+	"time"
+)
+
+// TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
+func TestSeeds(t *testing.T) {
+	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf}
+	c.FromEnvironment(4)
+	total, err := c.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+}
+
+// TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
+func TestBirths(t *testing.T) {
+	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf}
+	c.FromEnvironment(100)
+	total, err := c.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d births; the longest wait for one group after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+}
+
+// TestOneSeedIsOneRun is what everything here rests on.
+func TestOneSeedIsOneRun(t *testing.T) {
+	for seed := uint64(1); seed <= 2; seed++ {
+		var hashes [2]uint64
+		for i := range hashes {
+			cfg := Draw(seed)
+			cfg.Virtual, cfg.Verbose = 2*time.Minute, i == 1 // looking on must not change it
+			cryptotest.SetGlobalRandom(t, seed)
+			hashes[i] = Run(cfg).Hash
+		}
+		if hashes[0] != hashes[1] {
+			t.Errorf("seed %d gives %x, then %x", seed, hashes[0], hashes[1])
+		}
+	}
+}

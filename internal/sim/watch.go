@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// watch is who looks on from outside, with the one true time. It tells the judges of internal/check what it sees, and writes the history
+// that is judged at the end.
+type watch struct {
+	w       *world
+	stats   Stats
+	history []history.Event
+
+	front     check.Front
+	tokens    check.Tokens
+	beliefs   check.Beliefs
+	register  check.Register
+	hashes    check.Hashes
+	raft      check.Raft
+	rising    check.Rising
+	births    check.Groups
+	served    check.Served
+	groups    map[uint64]*group
+	believers map[string][]*call // who believes, per key, until his belief is seen to end
+}
+
+// group is what is known from outside about a group.
+type group struct {
+	charter birth.Charter
+	born    bool
+	front   uint64 // highest index that anybody has applied
+	acks    check.Acks
+}
+
+// Stats counts what a run has met.
+type Stats struct {
+	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
+	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
+	Retired, Events, Recorded                                  int
+}
+
+// Add adds up runs.
+func (s *Stats) Add(o Stats) {
+	s.Calls += o.Calls
+	s.Granted += o.Granted
+	s.Failed += o.Failed
+	s.Lost += o.Lost
+	s.Cancelled += o.Cancelled
+	s.Released += o.Released
+	s.Refused += o.Refused
+	s.Entries += o.Entries
+	s.Terms += o.Terms
+	s.Groups += o.Groups
+	s.Expired += o.Expired
+	s.Snapshots += o.Snapshots
+	s.SnapshotsSent += o.SnapshotsSent
+	s.Retired += o.Retired
+	s.Events += o.Events
+	s.Recorded += o.Recorded
+}
+
+func newWatch(w *world) *watch {
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}}
+	o.served.Bound = servedWithin + 4*w.cfg.TTL
+	return o
+}
+
+// servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock that nobody holds: a group whose
+// majority is gone has to be given up and founded anew first.
+const servedWithin = 45 * time.Second
+
+// record writes a line of the history.
+func (o *watch) record(p *proc, e history.Event) {
+	e.At, e.Stream, e.Node = int64(o.w.now), p.stream, p.m.name
+	o.history = append(o.history, e)
+}
+
+// judge judges the history of the whole run.
+func (o *watch) judge(settled bool) {
+	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
+	if o.w.fault == "" {
+		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: time.Hour}))
+	}
+}
+
+func (c *call) who() check.Who { return check.Who{Node: c.p.m.name, Op: c.id} }
+
+// asks sees a call begin.
+func (o *watch) asks(c *call) {
+	o.stats.Calls++
+	o.w.note("%v call %d asks for %s, try %v", c.p, c.id, c.req.Key, c.req.Try)
+	o.record(c.p, history.Event{Kind: history.Call, Op: c.id, Key: c.req.Key, Try: c.req.Try})
+	o.served.Waits(c.req.Key, c.who(), c.req.Try, o.w.now)
+}
+
+// fails sees a call return with nothing.
+func (o *watch) fails(c *call, why string, held lockfsm.Token) {
+	o.stats.Failed++
+	if why == "context" {
+		o.stats.Cancelled++
+	}
+	o.w.note("%v call %d fails: %s", c.p, c.id, why)
+	e := history.Event{Kind: history.Return, Op: c.id, Outcome: history.Failed, Err: why}
+	if held != 0 {
+		e.Outcome, e.Token, e.Err = history.Held, held, ""
+	}
+	o.record(c.p, e)
+	o.w.must(o.served.Answered(c.req.Key, c.who(), false, o.w.now))
+}
+
+// gets sees a call return with the lock.
+func (o *watch) gets(c *call) {
+	o.stats.Granted++
+	o.w.note("%v call %d holds %s with %d", c.p, c.id, c.req.Key, c.token)
+	o.w.mark('g', c.id, uint64(c.token))
+	o.record(c.p, history.Event{Kind: history.Return, Op: c.id, Outcome: history.Granted, Token: c.token})
+	o.w.must(o.served.Answered(c.req.Key, c.who(), true, o.w.now))
+	if g := o.groups[c.group]; g != nil {
+		g.acks.Granted(g.front, c.req.Key, c.token)
+	}
+	o.lapse(c.req.Key)
+	if c.believes() {
+		o.believers[c.req.Key] = append(o.believers[c.req.Key], c)
+		o.w.must(o.beliefs.Begin(c.req.Key, c.who(), o.w.now))
+		o.expect(c.p)
+	} else {
+		c.lapsed, c.until = true, o.w.now
+	}
+	o.write(c)
+}
+
+// believes reports whether the caller's own clock, read now, tells it that it holds.
+func (c *call) believes() bool {
+	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.p.deadline)
+}
+
+// lapse ends the beliefs in a key that have ended by the clock.
+func (o *watch) lapse(key string) {
+	for _, c := range append([]*call(nil), o.believers[key]...) {
+		if !c.believes() {
+			c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.p.deadline))
+			o.disbelieve(c)
+		}
+	}
+}
+
+// extended sees that a client publishes another deadline. A lock that was lost by the clock must not come back.
+func (o *watch) extended(p *proc) {
+	for _, c := range p.calls {
+		if c.lapsed && c.believes() {
+			o.w.broken("%v call %d: the lock %s with token %d was lost by the clock and came back", p, c.id, c.req.Key, c.token)
+		}
+	}
+	o.expect(p)
+}
+
+// expect looks at the holders of a process again when its deadline is over, whether or not anything else happens then.
+func (o *watch) expect(p *proc) {
+	deadline, at := p.deadline, p.m.global(p.deadline)+time.Microsecond
+	if p.expected == deadline || at <= o.w.now || p.client.Status(p.m.clock()).Held == 0 {
+		return
+	}
+	p.expected = deadline
+	o.w.after(at-o.w.now, func() {
+		if p.deadline != deadline {
+			return
+		}
+		for _, c := range p.calls {
+			if c.stage == holds {
+				o.lapse(c.req.Key)
+			}
+		}
+	})
+}
+
+// write is what a holder does under its lock, to a resource that compares tokens.
+func (o *watch) write(c *call) {
+	_, err := o.register.Write(c.req.Key, c.who(), c.token, o.beliefs.Believes(c.req.Key, c.who()))
+	o.w.must(err)
+}
+
+// frees sees a holder unlock.
+func (o *watch) frees(c *call) {
+	o.w.note("%v call %d unlocks %s", c.p, c.id, c.req.Key)
+	o.lapse(c.req.Key)
+	o.write(c)
+	if c.lapsed { // its first look at the clock tells it so
+		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
+	}
+	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
+	o.disbelieve(c)
+	o.served.Freed(c.req.Key, o.w.now)
+}
+
+// loses sees a holder told that its lock is lost.
+func (o *watch) loses(c *call) {
+	o.stats.Lost++
+	o.w.note("%v call %d has lost %s", c.p, c.id, c.req.Key)
+	o.lapse(c.req.Key)
+	until := o.w.now
+	if c.lapsed {
+		until = c.until
+	}
+	o.write(c)
+	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
+	o.disbelieve(c)
+	o.served.Freed(c.req.Key, o.w.now)
+}
+
+// released sees an unlock confirmed, or its end.
+func (o *watch) released(c *call, err error) {
+	e := history.Event{Kind: history.Unlocked, Op: c.id}
+	if err != nil {
+		e.Err = err.Error()
+	} else {
+		o.stats.Released++
+		if g := o.groups[c.group]; g != nil {
+			o.w.must(g.acks.Released(g.front, c.req.Key, c.token))
+		}
+	}
+	o.record(c.p, e)
+}
+
+func (o *watch) disbelieve(c *call) {
+	o.w.must(o.beliefs.End(c.req.Key, c.who(), o.w.now))
+	all := o.believers[c.req.Key]
+	for i, other := range all {
+		if other == c {
+			o.believers[c.req.Key] = append(all[:i:i], all[i+1:]...)
+			return
+		}
+	}
+}
+
+// died sees a process end: nobody in it believes anything any more.
+func (o *watch) died(p *proc) {
+	for _, c := range p.calls {
+		o.disbelieve(c)
+		if c.stage == waits {
+			o.w.must(o.served.Answered(c.req.Key, c.who(), false, o.w.now))
+		} else {
+			o.served.Freed(c.req.Key, o.w.now)
+		}
+	}
+	if p.m.disk == nil {
+		o.births.EndedEverywhere(p.instance)
+	}
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+)
+
+// world is everything: the time, what is due, and who is there. All randomness of a run, but raft's own, comes from its one source.
+type world struct {
+	cfg      Config
+	rng      *rand.Rand
+	now      time.Duration // the one true time; no core sees it
+	due      schedule
+	sequence int
+	machines []*machine
+	net      network
+	watch    *watch
+	nemesis  nemesis
+	calm     bool // all trouble is over, for good
+	quiet    bool // callers make no new calls
+	nonce    uint64
+	numbers  uint64 // of calls and lives of replicas
+	streams  int    // of the recorded history
+
+	run     hash.Hash64 // everything that has happened
+	events  int
+	notes   []string // the last ones
+	noted   int
+	verbose bool
+	fault   string
+}
+
+// happening is something that happens at a time.
+type happening struct {
+	at       time.Duration
+	sequence int
+	what     func()
+}
+
+type schedule []happening
+
+func (s schedule) Len() int { return len(s) }
+func (s schedule) Less(i, j int) bool {
+	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].sequence < s[j].sequence
+}
+func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *schedule) Push(h any)   { *s = append(*s, h.(happening)) }
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	h := (*s)[last]
+	(*s)[last].what = nil
+	*s = (*s)[:last]
+	return h
+}
+
+// notesKept is how many of the last notes a report has.
+const notesKept = 400
+
+func newWorld(cfg Config) *world {
+	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)), run: fnv.New64a(), verbose: cfg.Verbose, now: time.Hour}
+	w.net = newNetwork(w)
+	w.watch = newWatch(w)
+	for i := range cfg.Machines {
+		w.machines = append(w.machines, newMachine(w, i))
+	}
+	return w
+}
+
+// after lets something happen later.
+func (w *world) after(d time.Duration, what func()) {
+	w.sequence++
+	heap.Push(&w.due, happening{at: w.now + max(d, 0), sequence: w.sequence, what: what})
+}
+
+// pass lets time pass until then, or until done says so, or a rule is broken.
+func (w *world) pass(until time.Duration, done func() bool) bool {
+	for w.due.Len() > 0 && w.due[0].at <= until && w.fault == "" {
+		h := heap.Pop(&w.due).(happening)
+		w.now = h.at
+		w.events++
+		h.what()
+		if done != nil && done() {
+			return true
+		}
+	}
+	if w.fault == "" {
+		w.now = max(w.now, until)
+	}
+	return false
+}
+
+// between returns a random duration from a to b.
+func (w *world) between(a, b time.Duration) time.Duration {
+	return a + time.Duration(w.rng.Int64N(int64(max(b-a, 0))+1))
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+// id returns a random ID that is never zero.
+func (w *world) id() uint64 { return w.rng.Uint64()>>8 | 1 }
+
+// mark adds something that has happened to the run's hash, without telling people.
+func (w *world) mark(what byte, a, b uint64) {
+	var buf [25]byte
+	buf[0] = what
+	binary.LittleEndian.PutUint64(buf[1:], uint64(w.now))
+	binary.LittleEndian.PutUint64(buf[9:], a)
+	binary.LittleEndian.PutUint64(buf[17:], b)
+	w.run.Write(buf[:])
+}
+
+// note tells people what happens, and adds it to the hash. The text is made only if somebody will read it: a failing seed is run again.
+func (w *world) note(format string, args ...any) {
+	w.noted++
+	w.mark('n', uint64(w.noted), 0)
+	if !w.verbose {
+		return
+	}
+	if len(w.notes) >= 2*notesKept {
+		w.notes = append(w.notes[:0], w.notes[notesKept:]...)
+	}
+	w.notes = append(w.notes, fmt.Sprintf("%11.6f  ", (w.now-time.Hour).Seconds())+fmt.Sprintf(format, args...))
+}
+
+// broken ends the run: a rule does not hold. The first one counts.
+func (w *world) broken(format string, args ...any) {
+	if w.fault == "" {
+		w.fault = fmt.Sprintf("at %.6f s: ", (w.now-time.Hour).Seconds()) + fmt.Sprintf(format, args...)
+		w.note("BROKEN: %s", w.fault)
+	}
+}
+
+// must takes what a checker says.
+func (w *world) must(err error) {
+	if err != nil {
+		w.broken("%v", err)
+	}
+}

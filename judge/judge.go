@@ -1,0 +1,119 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/mortise-lock/mortise/internal/history"
+)
+
+// ErrUnknown says that a history could not be judged: it has holes, or the search took too long. It is no pass.
+var ErrUnknown = history.ErrUnknown
+
+// Options of Judge. The zero value is right for a history of one machine.
+type Options struct {
+	history.Options
+
+	// Timeout bounds the search of the second judge. Default: 30 s.
+	Timeout time.Duration
+
+	// HTML is where a picture of the first wrong key goes, if there is one. Default: "", no picture.
+	HTML string
+}
+
+// Judge runs both judges and returns what they found, joined; nil if the history is right.
+func Judge(events []history.Event, o Options) error {
+	return errors.Join(Witness(events, o), Porcupine(events, o))
+}
+
+// Witness is the first judge.
+func Witness(events []history.Event, o Options) error {
+	return history.Judge(events, o.Options)
+}
+
+// Porcupine is the second judge.
+func Porcupine(events []history.Event, o Options) error {
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	keys, err := operations(events, o)
+	if err != nil {
+		return err
+	}
+	var all []porcupine.Operation
+	for _, k := range keys {
+		all = append(all, k.operations...)
+	}
+	model := fencedLock(keys)
+	result := porcupine.CheckOperationsTimeout(model, all, o.Timeout)
+	if result == porcupine.Ok {
+		return nil
+	}
+	for _, k := range keys { // which one?
+		one := fencedLock([]*key{k})
+		found, info := porcupine.CheckOperationsVerbose(one, k.operations, o.Timeout)
+		if found == porcupine.Ok {
+			continue
+		}
+		if o.HTML != "" {
+			if err := porcupine.VisualizePath(one, info, o.HTML); err != nil {
+				return fmt.Errorf("judge: the picture: %w", err)
+			}
+		}
+		if found == porcupine.Illegal {
+			return fmt.Errorf("porcupine: the history of %q is not that of a fenced lock: %s", k.name, explain(k, info))
+		}
+		return fmt.Errorf("%w: porcupine has searched the %d operations of %q for %v", ErrUnknown, len(k.operations), k.name, o.Timeout)
+	}
+	return fmt.Errorf("%w: porcupine has searched %d operations for %v", ErrUnknown, len(all), o.Timeout)
+}
+
+// Files reads the histories in files, each of one instance or of several.
+func Files(paths ...string) (events []history.Event, err error) {
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		events, err = history.Read(events, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return events, nil
+}
+
+// explain says how far the best order comes, and what does not fit behind it.
+func explain(k *key, info porcupine.LinearizationInfo) string {
+	var best []porcupine.Operation
+	for _, partition := range info.PartialLinearizationsOperations() {
+		for _, order := range partition {
+			if len(order) > len(best) {
+				best = order
+			}
+		}
+	}
+	text := fmt.Sprintf("%d of its %d operations can be brought into an order", len(best), len(k.operations))
+	if len(best) > 0 {
+		last := best[len(best)-1].Input.(operation)
+		text += fmt.Sprintf(", the last is %v", last)
+	}
+	placed := map[operation]int{}
+	for _, o := range best {
+		placed[o.Input.(operation)]++
+	}
+	left := 0
+	for _, o := range k.operations {
+		if in := o.Input.(operation); placed[in] > 0 {
+			placed[in]--
+		} else if left < 3 {
+			left++
+			text += fmt.Sprintf("; then does not fit %v, between %d and %d", in, o.Call, o.Return)
+		}
+	}
+	return text
+}

@@ -1,0 +1,171 @@
+package judge_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/judge"
+)
+
+func all(seed uint64, calls int) historytest.Options {
+	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
+}
+
+// strict judges a history that is complete and on one clock.
+func strict() judge.Options {
+	return judge.Options{Options: history.Options{Settled: true, Settle: time.Millisecond}}
+}
+
+func TestRightHistoriesPassBoth(t *testing.T) {
+	for seed := range uint64(20) {
+		if err := judge.Judge(historytest.Make(all(seed, 1000)), strict()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	long := historytest.Options{Seed: 1, Calls: 20000, Callers: 40, Keys: 20, Try: 0.1, Cancel: 0.1, Crash: 0.01, Lose: 0.01}
+	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEachViolationIsCaught(t *testing.T) {
+	porcupineCatches := map[string]bool{
+		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true, "held before it was": true,
+		"belief outlives the lock": true, "granted before it was asked for": true,
+	}
+	for _, p := range historytest.Plants() {
+		t.Run(p.Name, func(t *testing.T) {
+			planted, witness, second := 0, 0, 0
+			for seed := uint64(0); seed < 300 && planted < 10; seed++ {
+				options := all(seed, 200)
+				if seed%2 == 0 {
+					options.Crash = 0
+				}
+				events := p.Break(historytest.Make(options))
+				if events == nil {
+					continue
+				}
+				planted++
+				if judge.Witness(events, strict()) != nil {
+					witness++
+				}
+				if err := judge.Porcupine(events, strict()); errors.Is(err, judge.ErrUnknown) {
+					t.Fatalf("seed %d: %v", seed, err)
+				} else if err != nil {
+					second++
+					if seed < 2 {
+						t.Log(err)
+					}
+				}
+			}
+			t.Logf("%d histories: the witness judge catches %d, porcupine %d", planted, witness, second)
+			if planted < 5 || witness != planted {
+				t.Errorf("the witness judge catches %d of %d", witness, planted)
+			}
+			if porcupineCatches[p.Name] && second != planted {
+				t.Errorf("porcupine catches %d of %d", second, planted)
+			}
+		})
+	}
+}
+
+func TestFilesAndPicture(t *testing.T) {
+	dir := t.TempDir()
+	path, picture := filepath.Join(dir, "history"), filepath.Join(dir, "picture.html")
+	var broken []history.Event
+	for seed := uint64(0); broken == nil; seed++ {
+		broken = historytest.Plants()[0].Break(historytest.Make(all(seed, 200)))
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(history.Write(f, broken), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	events, err := judge.Files(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := strict()
+	o.HTML = picture
+	var v *history.Violation
+	if err := judge.Judge(events, o); !errors.As(err, &v) {
+		t.Fatalf("the judges say %v", err)
+	}
+	if st, err := os.Stat(picture); err != nil || st.Size() < 1000 {
+		t.Fatalf("the picture: %v", err)
+	}
+}
+
+// TestTwoGroups: what the first group still held when it died must not look held to the second judge, and two at once must.
+func TestTwoGroups(t *testing.T) {
+	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})
+	second := historytest.Make(historytest.Options{Seed: 8, Calls: 300, Callers: 5, Keys: 3})
+	if err := judge.Judge(historytest.Follow(first, second, 1), strict()); err != nil {
+		t.Errorf("one after the other: %v", err)
+	}
+	if judge.Porcupine(historytest.Follow(first, second, -int64(400*time.Millisecond)), strict()) == nil {
+		t.Error("two groups at once pass")
+	}
+}
+
+// TestManyUnknownGrants is the history that is hardest to search: one key, and most of its grants crossed a cancel. Without the chain of
+// tokens (operation.after) it takes minutes.
+func TestManyUnknownGrants(t *testing.T) {
+	events := historytest.Make(historytest.Options{Seed: 1, Calls: 5000, Callers: 3, Keys: 1, Cancel: 0.8, Crash: 0.05, Lose: 0.05})
+	if err := judge.Judge(events, strict()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTimeoutIsNoPass(t *testing.T) {
+	o := strict()
+	o.Timeout = 1 // nanosecond
+	if err := judge.Porcupine(historytest.Make(all(1, 3000)), o); !errors.Is(err, judge.ErrUnknown) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func BenchmarkPorcupine(b *testing.B) {
+	const calls = 20_000
+	events := historytest.Make(historytest.Options{Seed: 1, Calls: calls, Callers: 64, Keys: 200})
+	b.ResetTimer()
+	for b.Loop() {
+		if err := judge.Porcupine(events, judge.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(calls)*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// TestRecordingOfRealNodes judges what three whole nodes recorded in a storm of cancels in which the leader crashed. The recording was
+// left behind by TestRecordedHistoryIsRight of the root (go test -artifacts), with 7 rounds a caller; its files are one after the other.
+func TestRecordingOfRealNodes(t *testing.T) {
+	events, err := judge.Files("testdata/storm.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := judge.Judge(events, strict()); err != nil {
+		t.Fatal(err)
+	}
+	planted := 0
+	for _, p := range historytest.Plants() {
+		broken := p.Break(events)
+		if broken == nil {
+			continue
+		}
+		planted++
+		if err := judge.Judge(broken, strict()); err == nil || errors.Is(err, judge.ErrUnknown) {
+			t.Errorf("%s: the judges say %v", p.Name, err)
+		}
+	}
+	if planted < 8 {
+		t.Errorf("the recording has a place for only %d violations", planted)
+	}
+}

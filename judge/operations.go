@@ -1,0 +1,290 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// callID names a call.
+type callID struct {
+	stream int
+	op     uint64
+}
+
+// call is what its caller saw of it.
+type call struct {
+	id              callID
+	key             string
+	begun, returned int64
+	outcome         history.Outcome
+	token           lockfsm.Token
+	unlock, believe int64 // when its Unlock began, and until when the lock was believed in at most; MaxInt64: nobody says
+	confirmed       int64 // when Unlock returned nil; MaxInt64: it did not
+}
+
+// account is what the voters say of one grant: by when it was there, and gone.
+type account struct {
+	key         string
+	group       history.Group
+	session     lockfsm.SessionID
+	by, endedBy int64       // endedBy is MaxInt64 if it did not end
+	how         history.How // 0: with its group
+}
+
+// gathered is what can be learned from the events without trusting their order.
+type gathered struct {
+	calls    []*call
+	byID     map[callID]*call
+	accounts map[lockfsm.Token]*account
+	streams  map[lockfsm.SessionID]int // whose session it is, where a caller was told of one of its tokens
+}
+
+func gather(events []history.Event) (*gathered, error) {
+	g := &gathered{byID: map[callID]*call{}, accounts: map[lockfsm.Token]*account{}, streams: map[lockfsm.SessionID]int{}}
+	for _, e := range events {
+		id := callID{e.Stream, e.Op}
+		c := g.byID[id]
+		switch e.Kind {
+		case history.Dropped:
+			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
+		case history.Call:
+			c = &call{id: id, key: e.Key, begun: e.At, returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
+			g.byID[id] = c
+			g.calls = append(g.calls, c)
+		case history.Return, history.Unlock, history.Unlocked, history.Lost:
+			if c == nil {
+				return nil, fmt.Errorf("%w: %s: a %v of a call that never began", ErrUnknown, e.Node, e.Kind)
+			}
+			c.saw(e)
+		case history.Grant:
+			a := g.account(e)
+			a.by = min(a.by, e.At)
+		case history.End:
+			a := g.account(e)
+			a.endedBy, a.how = min(a.endedBy, e.At), e.How
+		}
+	}
+	for _, c := range g.calls {
+		if a := g.accounts[c.token]; a != nil && c.outcome == history.Granted {
+			g.streams[a.session] = c.id.stream
+		}
+	}
+	g.endGroups()
+	return g, nil
+}
+
+// endGroups ends what a group never ended and another group followed: by the first grant of that one.
+func (g *gathered) endGroups() {
+	type life struct {
+		group  history.Group
+		lowest lockfsm.Token
+		by     int64
+	}
+	var lives []life
+	for t, a := range g.accounts {
+		if a.by == math.MaxInt64 {
+			continue
+		}
+		i := slices.IndexFunc(lives, func(l life) bool { return l.group == a.group })
+		if i < 0 {
+			i = len(lives)
+			lives = append(lives, life{a.group, t, a.by})
+		}
+		lives[i].lowest, lives[i].by = min(lives[i].lowest, t), min(lives[i].by, a.by)
+	}
+	slices.SortFunc(lives, func(a, b life) int { return cmp.Compare(a.lowest, b.lowest) })
+	for _, a := range g.accounts {
+		i := slices.IndexFunc(lives, func(l life) bool { return l.group == a.group })
+		if a.endedBy == math.MaxInt64 && i >= 0 && i+1 < len(lives) {
+			a.endedBy = lives[i+1].by
+		}
+	}
+}
+
+func (c *call) saw(e history.Event) {
+	switch e.Kind {
+	case history.Return:
+		c.returned, c.outcome, c.token = e.At, e.Outcome, e.Token
+	case history.Unlock:
+		c.unlock = min(c.unlock, e.At)
+		c.believe = min(c.believe, e.At)
+	case history.Unlocked:
+		if e.Err == "" {
+			c.confirmed = min(c.confirmed, e.At)
+		}
+	case history.Lost:
+		until := e.At
+		if e.Until != 0 {
+			until = min(until, e.Until)
+		}
+		c.believe = min(c.believe, until)
+	}
+}
+
+func (g *gathered) account(e history.Event) *account {
+	a := g.accounts[e.Token]
+	if a == nil {
+		a = &account{key: e.Key, group: e.Group, session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64}
+		g.accounts[e.Token] = a
+	}
+	return a
+}
+
+// asker names the calls of one stream for one key; stream 0 is all.
+type asker struct {
+	key    string
+	stream int
+}
+
+// operations makes of a history the operations of each key, in the order of the keys' names.
+func operations(events []history.Event, o Options) ([]*key, error) {
+	g, err := gather(events)
+	if err != nil {
+		return nil, err
+	}
+	b := builder{slack: int64(o.Uncertainty+1) / 2, keys: map[string]*key{}}
+	told := map[lockfsm.Token]bool{}
+	for _, c := range g.calls {
+		a := g.accounts[c.token]
+		switch {
+		case c.outcome == history.Held:
+			b.add(c.key, operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
+		case c.outcome != history.Granted:
+		default:
+			told[c.token] = true
+			granted := c.returned
+			if a != nil {
+				granted = min(granted, a.by)
+			}
+			b.add(c.key, operation{kind: grant, token: c.token, by: "to call " + c.id.String()}, c.begun, granted)
+			b.end(c, a)
+		}
+	}
+	first := g.unanswered()
+	tokens := make([]lockfsm.Token, 0, len(g.accounts))
+	for t := range g.accounts {
+		tokens = append(tokens, t)
+	}
+	slices.Sort(tokens)
+	for _, t := range tokens {
+		a := g.accounts[t]
+		if told[t] || a.by == math.MaxInt64 {
+			continue
+		}
+		from := min(a.by, first[asker{a.key, g.streams[a.session]}])
+		b.add(a.key, operation{kind: grant, token: t, by: "to nobody who was told"}, from, a.by)
+		if a.endedBy != math.MaxInt64 {
+			b.add(a.key, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
+		}
+	}
+	return b.done(), b.err
+}
+
+// unanswered finds when the first call began, of each stream and of all, that was told of no lock: a grant that nobody was told of
+// cannot be older. Whose session a grant is for is known if another grant of that session was told of.
+func (g *gathered) unanswered() map[asker]int64 {
+	first := map[asker]int64{}
+	for _, c := range g.calls {
+		if c.outcome == history.Granted || c.outcome == history.Held {
+			continue
+		}
+		for _, a := range [...]asker{{c.key, 0}, {c.key, c.id.stream}} {
+			if at, known := first[a]; !known || c.begun < at {
+				first[a] = c.begun
+			}
+		}
+	}
+	return first
+}
+
+func (id callID) String() string { return fmt.Sprintf("%d of stream %d", id.op, id.stream) }
+
+// builder makes operations.
+type builder struct {
+	slack int64
+	keys  map[string]*key
+	err   error
+}
+
+// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief.
+func (b *builder) end(c *call, a *account) {
+	from, by, how := c.begun, c.confirmed, "release"
+	if a != nil && a.endedBy != math.MaxInt64 {
+		by, how = min(by, a.endedBy), a.how.String()
+	}
+	if by == math.MaxInt64 {
+		return // it has not ended as far as anybody says
+	}
+	if c.believe != math.MaxInt64 {
+		from = max(from, c.believe)
+	}
+	b.add(c.key, operation{kind: end, token: c.token, by: how}, from, by)
+}
+
+// add adds an operation that happened between two times.
+func (b *builder) add(name string, o operation, from, to int64) {
+	k := b.keys[name]
+	if k == nil {
+		k = &key{name: name}
+		b.keys[name] = k
+	}
+	from, to = from-b.slack, to+b.slack
+	if to < from {
+		if b.err == nil {
+			b.err = fmt.Errorf("porcupine: %q: %v was seen %d ns before it can have happened", name, o, from-to)
+		}
+		return
+	}
+	k.operations = append(k.operations, porcupine.Operation{Input: o, Call: from, Return: to})
+}
+
+// chain finds for each grant the token before.
+func (k *key) chain() {
+	var tokens []lockfsm.Token
+	for _, o := range k.operations {
+		if in := o.Input.(operation); in.kind == grant {
+			tokens = append(tokens, in.token)
+		}
+	}
+	slices.Sort(tokens)
+	tokens = slices.Compact(tokens)
+	for i := range k.operations {
+		if in := k.operations[i].Input.(operation); in.kind == grant {
+			if at, _ := slices.BinarySearch(tokens, in.token); at > 0 {
+				in.after = tokens[at-1]
+				k.operations[i].Input = in
+			}
+		}
+	}
+}
+
+// done orders the keys, and gives every operation a line in the picture on which none overlaps another.
+func (b *builder) done() []*key {
+	keys := make([]*key, 0, len(b.keys))
+	for _, k := range b.keys {
+		keys = append(keys, k)
+		k.chain()
+		slices.SortFunc(k.operations, func(x, y porcupine.Operation) int {
+			return cmp.Or(cmp.Compare(x.Call, y.Call), cmp.Compare(x.Return, y.Return))
+		})
+		var lines []int64
+		for i := range k.operations {
+			o := &k.operations[i]
+			line := slices.IndexFunc(lines, func(until int64) bool { return until < o.Call })
+			if line < 0 {
+				line = len(lines)
+				lines = append(lines, 0)
+			}
+			lines[line], o.ClientId = o.Return, line
+		}
+	}
+	slices.SortFunc(keys, func(x, y *key) int { return cmp.Compare(x.name, y.name) })
+	return keys
+}

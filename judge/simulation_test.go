@@ -1,0 +1,30 @@
+package judge_test
+
+import (
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/sim"
+	"github.com/mortise-lock/mortise/judge"
+)
+
+// simulate runs what the environment says, see sim.Campaign. The witness check is part of each run; here the second judge comes to it.
+func simulate(t *testing.T, births bool, runs uint64) {
+	c := sim.Campaign{
+		Births: births,
+		Seed:   func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) },
+		Judge:  func(events []history.Event) error { return judge.Porcupine(events, judge.Options{}) },
+		Say:    t.Logf,
+	}
+	c.FromEnvironment(runs)
+	total, err := c.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d runs, none of them wrong; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+}
+
+func TestSeeds(t *testing.T)  { simulate(t, false, 2) }
+func TestBirths(t *testing.T) { simulate(t, true, 20) }

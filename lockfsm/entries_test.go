@@ -1,0 +1,39 @@
+package lockfsm
+
+import "testing"
+
+// TestEntriesAreTheQueues holds what observers are shown to what the machine's own results say.
+func TestEntriesAreTheQueues(t *testing.T) {
+	m, err := New(Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: 1e9, Limits: DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := uint64(0)
+	apply := func(c Command) (res Result) {
+		index++
+		m.ApplyEntry(index, 1, c.Append(nil), func(r Result) { res = r })
+		return res
+	}
+	apply(Command{Kind: Born})
+	s := apply(Command{Kind: Open, Nonce: Nonce{1}}).Session
+	x := apply(Command{Kind: Acquire, Session: s, Number: 1, Key: "x"})
+	if m.Revision() != Revision(x.Token) {
+		t.Errorf("revision %d after a grant with token %d", m.Revision(), x.Token)
+	}
+	w := apply(Command{Kind: Acquire, Session: s, Number: 2, Key: "x"})
+	y := apply(Command{Kind: Acquire, Session: s, Number: 3, Key: "y"})
+	want := []EntryInfo{
+		{"x", s, 1, w.Watch, x.Token},
+		{"x", s, 2, Revision(y.Token) - 2, 0},
+		{"y", s, 3, Revision(y.Token) - 1, y.Token},
+	}
+	got := m.Entries()
+	if len(got) != len(want) {
+		t.Fatalf("entries %+v, want %+v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("entry %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}

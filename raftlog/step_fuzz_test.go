@@ -1,0 +1,264 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/cryptotest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// stepper is one replica of three whose peers say whatever a fuzzer wants, with a store that never waits. It does with the core what the
+// shell does, a panic included, and nothing else.
+type stepper struct {
+	t       *testing.T
+	core    *Core
+	store   *MemoryStore
+	now     clock.Time
+	retired error
+	ticks   int // so far; no script needs more than stepTicks
+	sent    int // messages that left
+	taken   int // bytes of snapshots handed to the state machine
+}
+
+// Bounds of a script. A fuzzer would rather write long scripts than new ones, and stepTime is what it may take a slow machine to say that a
+// replica hangs.
+const (
+	stepTicks = 400
+	stepBytes = 1 << 10
+	stepTime  = 20 * time.Second
+)
+
+func newStepper(t *testing.T) *stepper {
+	// Raft draws its election timeouts from crypto/rand: without this a find could not be shown again.
+	cryptotest.SetGlobalRandom(t, 1)
+	s := &stepper{t: t, store: newTestStore(t, 1, []uint64{1, 2, 3}), now: 1}
+	st, err := s.store.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.core, err = NewCore(CoreConfig{State: st, Now: s.now, Tick: testTick, ElectionTicks: 10, HeartbeatTicks: 1, EntriesInFlight: 2,
+		QueueBytes: 1 << 10, SnapshotBytes: 1 << 9, KeepEntries: 8, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// do gives the core one input and has its turns. A panic retires the replica, as it does in the shell.
+func (s *stepper) do(input func(c *Core)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.retired = ErrPanic
+		}
+	}()
+	input(s.core)
+	for range 1000 {
+		out := s.core.Turn()
+		if out.Idle() {
+			return
+		}
+		s.carry(&out)
+		if s.retired != nil {
+			return
+		}
+	}
+	s.fatal("a replica that never becomes idle")
+}
+
+// fatal notes a find, and ends the run.
+func (s *stepper) fatal(what string) {
+	s.t.Errorf("%s: %+v", what, s.core.Status())
+	s.retired = errors.New(what)
+}
+
+func (s *stepper) carry(out *Output) {
+	if out.Failed != nil {
+		s.retired = out.Failed
+		return
+	}
+	for _, e := range out.Events {
+		if e.Kind == Restored {
+			s.taken += len(e.Data)
+		}
+	}
+	if out.TakeSnapshot {
+		s.core.Snapshotted([]byte("state"))
+	}
+	s.sent += len(out.Messages)
+	for _, m := range out.Snapshots {
+		s.sent++
+		s.core.SnapshotSent(m.GetTo(), m.GetTerm(), false)
+	}
+	if out.Save != nil {
+		if err := s.store.Save(*out.Save); err != nil {
+			s.fatal("the core saved a log with a gap: " + err.Error())
+			return
+		}
+		s.core.Stored()
+	}
+}
+
+// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1: batches and rounds of our own. 2 and 3: a
+// message, in as many bytes as the next byte says, and up to 768 more; 3 makes it one that is addressed as raft wants it, in the
+// present term or one of the next three, so that the fuzzer need not find out the term.
+func (s *stepper) run(script []byte) {
+	for len(script) > 0 && s.retired == nil {
+		b := script[0]
+		script = script[1:]
+		switch b & 3 {
+		case 0:
+			for range min(int(b>>2), stepTicks-s.ticks) {
+				s.ticks++
+				s.now = s.now.Add(testTick)
+				s.do(func(c *Core) { c.Tick(s.now) })
+				if s.retired != nil {
+					return
+				}
+			}
+		case 1:
+			s.do(func(c *Core) {
+				c.Propose(c.Role().Term, script[:min(len(script), int(b>>2))])
+				c.Confirm(c.Role().Term, uint64(b))
+			})
+		default:
+			if len(script) == 0 {
+				return
+			}
+			n := min(int(script[0])+int(b>>6)<<8, len(script)-1)
+			m := &raftpb.Message{}
+			err := proto.Unmarshal(script[1:1+n], m)
+			script = script[1+n:]
+			if err != nil {
+				continue
+			}
+			if b&3 == 3 {
+				m.To, m.From, m.Term = new(uint64(1)), new(uint64(2+b>>2&1)), new(s.core.Role().Term+uint64(b>>3&3))
+			}
+			s.do(func(c *Core) { c.Step(m) })
+		}
+	}
+}
+
+// FuzzStep gives a replica any messages that decode, from its peers and from nobody it knows. It may retire, which costs the group one
+// vote; it must not hang, keep or send more than it was given reason for, or end the process.
+func FuzzStep(f *testing.F) {
+	for _, script := range stepScripts() {
+		f.Add(script)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if len(script) > stepBytes {
+			return
+		}
+		hangs := time.AfterFunc(stepTime, func() { panic("the replica hangs") })
+		defer hangs.Stop()
+		s := newStepper(t)
+		s.run(script)
+		if s.retired != nil {
+			return
+		}
+		st, err := s.store.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A message of two bytes can make it answer everybody; a byte of ticks makes it ask everybody sixty times.
+		everybody := 3 + len(script)
+		if most := 64 * (1 + len(script)) * everybody; s.sent > most {
+			t.Fatalf("%d messages left, more than %d", s.sent, most)
+		}
+		bytes := s.taken
+		for _, e := range st.Entries {
+			bytes += proto.Size(e) + 1
+		}
+		if most := 64 * (64 + len(script)); bytes > most {
+			t.Fatalf("%d bytes are kept of a script of %d", bytes, len(script))
+		}
+	})
+}
+
+// stepMessage writes a message into a script.
+func stepMessage(op byte, m *raftpb.Message) []byte {
+	b, err := proto.Marshal(m)
+	must(err)
+	if len(b) > 255+3<<8 {
+		must(errors.New("too long for a script"))
+	}
+	return append([]byte{op | byte(len(b)>>8)<<6, byte(len(b))}, b...)
+}
+
+// stepScripts are scripts in which a replica leads, follows, is deposed, takes entries, changes of configuration and snapshots, and is
+// told some of the lies that raft believes.
+func stepScripts() [][]byte {
+	message := func(kind raftpb.MessageType, change func(*raftpb.Message)) *raftpb.Message {
+		m := &raftpb.Message{Type: kind.Enum()}
+		if change != nil {
+			change(m)
+		}
+		return m
+	}
+	entry := func(index, term uint64, kind raftpb.EntryType, data []byte) *raftpb.Entry {
+		return &raftpb.Entry{Index: &index, Term: &term, Type: kind.Enum(), Data: data}
+	}
+	const dressed, next = 3, 3 | 1<<3 // in the present term, in the next
+	join := func(parts ...[]byte) (script []byte) {
+		for _, p := range parts {
+			script = append(script, p...)
+		}
+		return script
+	}
+	yes := func(op byte, kind raftpb.MessageType) []byte { return stepMessage(op, message(kind, nil)) }
+	elected := join([]byte{20 << 2, 20 << 2}, yes(next, raftpb.MsgPreVoteResp), yes(dressed, raftpb.MsgVoteResp))
+	follows := stepMessage(next, message(raftpb.MsgApp, func(m *raftpb.Message) {
+		m.Index, m.LogTerm, m.Commit = new(uint64(1)), new(uint64(1)), new(uint64(3))
+		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryNormal, nil), entry(3, 2, raftpb.EntryNormal, []byte("batch"))}
+	}))
+	change := &raftpb.ConfChangeV2{Changes: []*raftpb.ConfChangeSingle{{Type: raftpb.ConfChangeRemoveNode.Enum(), NodeId: new(uint64(1))}}}
+	removed, err := proto.Marshal(change)
+	must(err)
+	changes := stepMessage(next, message(raftpb.MsgApp, func(m *raftpb.Message) {
+		m.Index, m.LogTerm, m.Commit = new(uint64(1)), new(uint64(1)), new(uint64(2))
+		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryConfChangeV2, removed)}
+	}))
+	snapshot := stepMessage(next, message(raftpb.MsgSnap, func(m *raftpb.Message) {
+		m.Snapshot = &raftpb.Snapshot{Data: []byte("state"), Metadata: &raftpb.SnapshotMetadata{
+			Index: new(uint64(9)), Term: new(uint64(2)), ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3}}}}
+	}))
+	heard := stepMessage(dressed, message(raftpb.MsgAppResp, func(m *raftpb.Message) { m.Index = new(uint64(2)) }))
+	tooFar := stepMessage(dressed, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = new(uint64(1 << 40)) }))
+	return [][]byte{
+		elected,
+		join(elected, []byte{9, 'a', 'b'}, heard, []byte{20}, heard, []byte{9, 'c'}, follows),
+		join(follows, []byte{5 << 2}, yes(dressed, raftpb.MsgHeartbeat), yes(next, raftpb.MsgVote), snapshot),
+		join(snapshot, []byte{20 << 2}, yes(dressed, raftpb.MsgTimeoutNow), yes(dressed, raftpb.MsgVoteResp), []byte{9}),
+		join(changes, []byte{20 << 2, 20 << 2}),
+		join(follows, tooFar),
+		stepMessage(2, message(raftpb.MsgApp, func(m *raftpb.Message) { m.To, m.From, m.Term = new(uint64(1)), new(uint64(99)), new(^uint64(0)) })),
+	}
+}
+
+// The scripts lead where they are meant to, or the fuzzer would begin at the shore.
+func TestStepScripts(t *testing.T) {
+	want := []string{"leads", "leads", "follows to 9", "stands to 9", "follows to 2", "panics", "follows to 1"}
+	for i, script := range stepScripts() {
+		s := newStepper(t)
+		s.run(script)
+		st := s.core.Status()
+		got := fmt.Sprint("follows to ", st.Commit)
+		switch {
+		case errors.Is(s.retired, ErrPanic):
+			got = "panics"
+		case st.Leading:
+			got = "leads"
+		case st.Leader == 0:
+			got = fmt.Sprint("stands to ", st.Commit)
+		}
+		if i >= len(want) || got != want[i] {
+			t.Errorf("script %d %s: %+v", i, got, st)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// What can be seen to be wrong long before two callers hold one lock. The simulation knows who truly leads, and all clocks.
+
+// trueLeader returns the leader of the present term once it knows all sessions, or nil.
+func (s *sim) trueLeader() *simNode {
+	if s.leader < 0 {
+		return nil
+	}
+	n := s.nodes[s.leader]
+	if k := n.keeper; k.role.Term != s.term || !k.role.Leading || !k.led {
+		return nil
+	}
+	return n
+}
+
+// mustBelieveNoLonger checks promise 3 by itself: a client's lease ends before its session can, whether anybody holds a lock or not.
+func (n *simNode) mustBelieveNoLonger() {
+	s, l := n.s, n.s.trueLeader()
+	until := n.global(n.client.lease.deadline())
+	if l == nil || n.client.session == 0 || until <= s.now {
+		return
+	}
+	kept := l.keeper.sessions[n.client.session]
+	switch {
+	case kept == nil:
+		s.fail("client %d believes until %v in session %d, which is over", n.id, until, n.client.session)
+	case kept.expiring:
+		s.fail("client %d believes until %v in session %d, which is being ended", n.id, until, n.client.session)
+	}
+	if end := l.global(kept.deadline.Add(l.keeper.stalled)); until > end {
+		s.fail("client %d believes until %v in session %d, which may be ended at %v", n.id, until, n.client.session, end)
+	}
+}
+
+// mustExpireNobodyAlive checks promise 4 when a keeper has looked at its deadlines: whose renewal has arrived is not expired. (Who has been
+// away for a TTL may be, although he is back: he has lost all that he held, by his own clock.)
+func (n *simNode) mustExpireNobodyAlive() {
+	s, k := n.s, n.keeper
+	for _, x := range s.nodes { // in this order, so that a seed fails in one way
+		kept := k.sessions[x.client.session]
+		if kept == nil || !kept.expiring {
+			delete(n.expiring, x.client.session)
+			continue
+		}
+		if n.expiring[kept.id] {
+			continue
+		}
+		n.expiring[kept.id] = true
+		x.mustBelieveNoLonger()
+		if a := k.attachments[kept.id]; a != nil && (a.waits || a.flies) {
+			s.fail("keeper %d ends session %d of %d, whose renewal has arrived", n.id, kept.id, x.id)
+		}
+	}
+}
+
+// good returns for how long nothing has been in the way of what a node sends to another, and of what comes back.
+func (s *sim) good(from, to *simNode) time.Duration {
+	c := s.conn(from.id, to.id)
+	if !c.up {
+		return 0
+	}
+	return s.now - max(c.since, c.stuckTo, c.silence[0], c.silence[1], c.late, from.pausedUntil)
+}
+
+// mustStayLost checks that a lock whose deadline has passed is lost in the next turn, whatever came in meanwhile.
+func (n *simNode) mustStayLost() {
+	if n.deadline == 0 || n.clock().Before(n.deadline) {
+		return
+	}
+	for key, calls := range n.s.believers {
+		for _, c := range calls {
+			if c.node == n && !c.ended && !c.settled {
+				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token, n.global(n.deadline))
+			}
+		}
+	}
+}
+
+// starving is a request that holds a lock and does not know.
+type starving struct {
+	session lockfsm.SessionID
+	number  lockfsm.Number
+}
+
+const starvedFor = 3 * time.Second
+
+// audit looks now and then whether everybody who is granted a lock has learned of it.
+func (s *sim) audit() {
+	s.after(500*time.Millisecond, s.audit)
+	l := s.trueLeader()
+	if l == nil || s.now < l.readsAt || s.now < l.pausedUntil {
+		clear(s.starved)
+		return
+	}
+	granted := make(map[starving]bool)
+	for _, e := range l.machine.Entries() {
+		granted[starving{e.Session, e.Number}] = e.Token != 0
+	}
+	for _, n := range s.nodes {
+		for e := n.client.sent.head; e != nil; e = e.next {
+			key := starving{n.client.session, e.number}
+			quiet := n.client.phase == Attached && n.client.target.Peer == l.id && (n == l || s.good(n, l) > starvedFor)
+			if !quiet || !granted[key] || e.req == nil || e.req.stage != stageWaiting {
+				delete(s.starved, key)
+				continue
+			}
+			if _, seen := s.starved[key]; !seen {
+				s.starved[key] = s.now
+			}
+			if since := s.starved[key]; s.now-since > starvedFor {
+				s.fail("client %d has held request %d since %v and was not told", n.id, e.number, since)
+			}
+		}
+	}
+}

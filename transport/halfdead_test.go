@@ -1,0 +1,56 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mute is a connection whose writes fail from some time on, while its reads wait for ever.
+type mute struct {
+	net.Conn
+	now *atomic.Bool
+}
+
+func (c mute) Write(b []byte) (int, error) {
+	if c.now.Load() {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(b)
+}
+
+// TestFailedWriteEndsTheConnection: gRPC leaves a connection whose write failed to its reader, and until that ends it tries every new
+// call again and again without a pause. In a bubble, where time stands still meanwhile, that never ends; so this one is real.
+func TestFailedWriteEndsTheConnection(t *testing.T) {
+	w := newWorld(t)
+	var now atomic.Bool
+	a := w.node("a", 1, func(c *Config) {
+		dial := c.Dial
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, addr)
+			return mute{conn, &now}, err
+		}
+	})
+	w.node("b", 2)
+	if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	now.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	began := time.Now()
+	for try := range 2 { // a call that is under way when the write fails may end by itself; the next one goes nowhere
+		_, err := a.Ask(ctx, "b:1", 2, nil)
+		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
+			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)
+		}
+	}
+	now.Store(false)
+	if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+		t.Fatal(err)
+	}
+}
