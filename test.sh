@@ -13,5 +13,8 @@ for system in darwin windows; do
   GOOS=$system go vet ./... # type-checks every package and test for that system
 done
 go test -race -count=1 -timeout=10m ./...
+go test -count=1 -run 'AnHour|ClocksDrift' . # a whole hour, which the race detector would make too long
+./sim.sh -t 4m # as many seeds as that allows, and at least 150
+./sim.sh -b
 ./planted.sh -some # the tests above must notice bugs
 (cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
