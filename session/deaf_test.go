@@ -144,6 +144,26 @@ func TestRenewalsNameWhatWasHeard(t *testing.T) {
 	wantHeard(2)
 }
 
+// Who was away for about a lease and attaches in time must not lose its session for what it had not heard: the renewal that goes with its
+// Attach may not count any more, so the next one follows at once.
+func TestWhoWasAwayRenewsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	b.core.Down(b.now, b.to.Peer)
+	b.advance(benchTTL - benchTTL/10)
+	b.turn()
+	attach := b.renewals
+	if len(attach) != 1 || len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Attach {
+		t.Fatalf("it does not attach: %v, %v", attach, b.commands)
+	}
+	b.reply(b.to.Peer, b.attached(lockfsm.Done))
+	b.turn()
+	if len(b.renewals) != 1 || b.renewals[0].heard != attach[0].seq {
+		t.Errorf("renewals are %+v, want one that names the answer to %+v", b.renewals, attach)
+	}
+}
+
 // TestSimulationOfDeafness cuts one direction for good, from the leader to a member that goes on calling, in a group without other
 // faults. Within two leases nothing is its any more, and it costs the others neither a session nor a lock.
 func TestSimulationOfDeafness(t *testing.T) {

@@ -116,6 +116,9 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 	}
 	c.phase, c.since, c.attTerm, c.orphaned = Attached, now, r.term, 0
 	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
+	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
+		c.renewDue = true // that one counts only if the keeper finds recent enough what it says was heard; the next one says Attached
+	}
 	var again []*entry
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
 		next := e.next
