@@ -16,7 +16,7 @@ func simulate(t *testing.T, births bool, runs uint64) {
 		Births: births,
 		Seed:   func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) },
 		Judge:  func(events []history.Event) error { return judge.Porcupine(events, judge.Options{}) },
-		Say:    t.Logf,
+		Say:    t.Logf, Package: "judge",
 	}
 	c.FromEnvironment(runs)
 	total, err := c.Run()

@@ -19,9 +19,10 @@ type Campaign struct {
 	State       string        // a file that says which seed is next, so that a campaign can go on where it was stopped; "": none
 	Births      bool          // births instead of runs
 
-	Seed  func(seed uint64)           // seeds crypto/rand
-	Judge func([]history.Event) error // a second judge of each history; nil: none
-	Say   func(format string, args ...any)
+	Seed    func(seed uint64)           // seeds crypto/rand
+	Judge   func([]history.Event) error // a second judge of each history; nil: none
+	Package string                      // the directory of the test, from the root of the repository
+	Say     func(format string, args ...any)
 }
 
 // Total is what came of a campaign.
@@ -95,9 +96,9 @@ func (c *Campaign) run(seed uint64, verbose bool) *Report {
 
 func (c *Campaign) command(seed uint64) string {
 	if c.Births {
-		return fmt.Sprintf("MORTISE_SEED=%d MORTISE_BIRTHS=1 go test -run TestBirths ./internal/sim", seed)
+		return fmt.Sprintf("MORTISE_SEED=%d MORTISE_BIRTHS=1 go test -C %s -run TestBirths .", seed, c.Package)
 	}
-	return fmt.Sprintf("MORTISE_SEED=%d MORTISE_SEEDS=1 go test -run TestSeeds ./internal/sim", seed)
+	return fmt.Sprintf("MORTISE_SEED=%d MORTISE_SEEDS=1 go test -C %s -run TestSeeds .", seed, c.Package)
 }
 
 // resume returns the seed to begin with.

@@ -81,6 +81,7 @@ func newReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
 func (r *replica) stop(bool) {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
+		r.p.w.watch.saved(r, r.saving)
 	}
 	r.saving = nil
 	r.log.ended, r.keeping.ended = true, true
@@ -123,9 +124,9 @@ func (r *replica) carry(out *raftlog.Output) {
 	if out.Save == nil {
 		return
 	}
-	r.p.w.watch.saves(r, out.Save)
 	if r.p.m.disk == nil {
 		r.p.w.must(r.store.Save(*out.Save))
+		r.p.w.watch.saved(r, out.Save)
 		r.core.Stored()
 		return
 	}
@@ -146,6 +147,7 @@ func (r *replica) write(b *raftlog.Batch) {
 			return
 		}
 		w.must(r.store.Save(batch))
+		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
 			r.p.m.crashAndReturn() // durable, and nobody knows

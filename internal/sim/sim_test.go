@@ -8,7 +8,7 @@ import (
 
 // TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
 func TestSeeds(t *testing.T) {
-	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf}
+	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
 	c.FromEnvironment(4)
 	total, err := c.Run()
 	if err != nil {
@@ -19,7 +19,7 @@ func TestSeeds(t *testing.T) {
 
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
 func TestBirths(t *testing.T) {
-	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf}
+	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
 	c.FromEnvironment(100)
 	total, err := c.Run()
 	if err != nil {

@@ -47,8 +47,8 @@ func (o *watch) replicaStarts(r *replica, state raftlog.State) {
 	o.voted(r, state.HardState)
 }
 
-// saves sees what a replica is about to store.
-func (o *watch) saves(r *replica, b *raftlog.Batch) { o.voted(r, b.HardState) }
+// saved sees what a replica has stored. What it was about to store when its power failed binds nobody.
+func (o *watch) saved(r *replica, b *raftlog.Batch) { o.voted(r, b.HardState) }
 
 func (o *watch) voted(r *replica, hard *raftpb.HardState) {
 	if hard != nil {
