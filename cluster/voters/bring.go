@@ -1,0 +1,89 @@
+package voters
+
+import (
+	"fmt"
+	"slices"
+)
+
+// bringIn asks for the replicas that are missing, and adds those that run (rule 9). It asks all before it adds one, since adding keeps
+// everything else waiting.
+func (s *survey) bringIn() (Step, bool) {
+	have := slices.Concat(where(s.voters, (*member).fit), where(s.learners, (*member).fit))
+	ready, waiting := (*candidate)(nil), false
+	left := slices.Clone(s.candidates)
+	for n := s.wanted - len(have); n > 0 && len(left) > 0; n-- {
+		i := s.preferred(left, have)
+		c := left[i]
+		left = slices.Delete(left, i, i+1)
+		have = append(have, &member{who: c.who, known: true})
+		switch {
+		case c.stage == unasked:
+			if step, ok := s.prepare(c, "since there are %d of %d", len(have)-1, s.wanted); ok {
+				return step, true
+			}
+		case c.stage == asked:
+			waiting = true
+		case ready == nil:
+			ready = &c
+		}
+	}
+	if ready == nil && !waiting && s.wanted <= len(have) {
+		return s.spread()
+	}
+	if ready != nil {
+		return s.add(*ready), true
+	}
+	if waiting {
+		return s.none("waiting for an instance to start its replica"), true
+	}
+	return Step{}, false
+}
+
+// preferred returns which candidate comes next, given who is there.
+func (s *survey) preferred(list []candidate, have []*member) int {
+	best := 0
+	for i, c := range list {
+		if c.compare(list[best], load(have, c.who.Zone), load(have, list[best].who.Zone)) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// spread brings in one more than is wanted if it could take the place of a voter in a zone that has too many.
+func (s *survey) spread() (Step, bool) {
+	if slices.ContainsFunc(s.learners, s.spreads) {
+		return Step{}, false // it is on its way
+	}
+	for _, c := range s.candidates {
+		out := s.displaced(c.who, c.who.Instance)
+		switch {
+		case out == nil:
+		case c.stage == running:
+			return s.add(c), true
+		case c.stage == asked:
+			return s.none("waiting for an instance to start its replica"), true
+		default:
+			return s.prepare(c, "to spread the voters over zones, instead of %s", out.label())
+		}
+	}
+	return Step{}, false
+}
+
+// spreads reports whether a learner is kept for the sake of the zones.
+func (s *survey) spreads(l *member) bool {
+	return l.fit() && s.displaced(l.who, l.Instance) != nil
+}
+
+func (s *survey) prepare(c candidate, why string, about ...any) (Step, bool) {
+	if s.v.Fresh == 0 || s.inConfig(s.v.Fresh) || slices.ContainsFunc(s.v.Prepared, func(p Prepared) bool { return p.ID == s.v.Fresh }) {
+		return Step{}, false
+	}
+	return Step{Kind: Prepare, ID: s.v.Fresh, Instance: c.who.Instance, Next: again,
+		Why: fmt.Sprintf("%q is asked to start a replica "+why, append([]any{c.who.Name}, about...)...)}, true
+}
+
+func (s *survey) add(c candidate) Step {
+	return Step{Kind: AddLearner, ID: c.prepared.ID, Instance: c.who.Instance, Next: again,
+		Why: fmt.Sprintf("%q runs an empty replica and is added as a learner", c.who.Name)}
+}

@@ -1,0 +1,123 @@
+package voters
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// candidate is an instance that could get a replica.
+type candidate struct {
+	who      Registered
+	prepared Prepared // the newest of this term that still means something
+	stage    stage
+	replaces bool // a replica of its own that is dead or goes is still in the configuration
+}
+
+// stage is how far a candidate has come.
+type stage uint8
+
+const (
+	running stage = iota // it can be added
+	asked                // its answer is awaited
+	unasked
+)
+
+const (
+	// patience is how long the answer to Prepare is waited for, and how long one that refused or did not answer is then left alone.
+	patience = 5 * time.Second
+	// restless is from how many losses on an instance is not brought in.
+	restless = 3
+)
+
+// count finds the candidates and works out how many should vote.
+func (s *survey) count(records []Registered) {
+	var wild []candidate
+	for _, r := range records {
+		c, ok := s.candidate(r)
+		switch {
+		case !ok:
+		case r.Lost >= restless && !bug("restless-brought-in"):
+			wild = append(wild, c)
+			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady", r.Name, r.Lost)
+		default:
+			s.candidates = append(s.candidates, c)
+		}
+	}
+	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
+	if staying+len(s.candidates) == 0 {
+		s.candidates, s.barred = wild, "" // better a restless successor than none
+	}
+	slices.SortFunc(s.candidates, func(a, b candidate) int { return a.compare(b, 0, 0) })
+	var names []candidate
+	for _, c := range s.candidates {
+		if !slices.ContainsFunc(names, func(o candidate) bool { return s.rivals(c.who, o.who, c.who.Instance, o.who.Instance) }) {
+			names = append(names, c)
+		}
+	}
+	s.candidates = names
+	s.eligible = staying + len(s.candidates)
+	s.wanted = min(s.most(), s.eligible)
+	s.target = odd(s.wanted)
+	if bug("even-voters") {
+		s.target = s.wanted
+	}
+}
+
+// most is how many voters the settings allow.
+func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
+
+// odd returns the largest odd number that is not above n, or 0.
+func odd(n int) int { return max(n-(n+1)%2, 0) }
+
+// candidate reports whether an instance could get a replica now (rules 8 and 9), and how far that has come.
+func (s *survey) candidate(r Registered) (candidate, bool) {
+	c := candidate{who: r, stage: unasked}
+	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
+		return c, false
+	}
+	for _, m := range slices.Concat(s.voters, s.learners) {
+		if s.rivals(r, m.who, r.Instance, m.Instance) {
+			if m.fit() {
+				return c, false
+			}
+			c.replaces = true
+		}
+	}
+	for _, p := range s.v.Prepared {
+		if p.Instance == r.Instance && (p.Since > c.prepared.Since || p.Since == c.prepared.Since && p.ID > c.prepared.ID) {
+			c.prepared = p
+		}
+	}
+	if p := c.prepared; p.ID != 0 {
+		age := s.v.Now - p.Since
+		switch {
+		case p.State == Running && !s.inConfig(p.ID), p.State == Ended && bug("ended-id-added"):
+			c.stage = running
+		case p.State == Asked && age < patience:
+			c.stage = asked
+		case p.State == Asked && age < 2*patience, p.State != Asked && age < patience:
+			s.resting = append(s.resting, strconv.Quote(r.Name))
+			return c, false
+		}
+	}
+	return c, true
+}
+
+func (s *survey) inConfig(id ID) bool {
+	return slices.Contains(s.v.Config.Voters, id) || slices.Contains(s.v.Config.Learners, id)
+}
+
+// compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself, comes later; then the emptier zone.
+func (c candidate) compare(o candidate, load, otherLoad int) int {
+	last := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
+		load-otherLoad, cmp.Compare(c.who.Instance, o.who.Instance))
+}

@@ -1,0 +1,98 @@
+package voters
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// change returns the step that makes these the voters, and what becomes of the others: whoever is dead or goes is removed, and who lives on is
+// kept as a learner as long as the replicas are not more than wanted (rule 10).
+func (s *survey) change(voters []*member) Step {
+	step := Step{Kind: Change, Next: again}
+	var rest, said []*member
+	for _, m := range slices.Concat(s.voters, s.learners) {
+		switch in := slices.Contains(voters, m); {
+		case in && !m.voter:
+			step.Promote = append(step.Promote, m.ID)
+			said = append(said, m)
+		case in:
+		case m.fit():
+			rest = append(rest, m)
+		case m.voter || !bug("dead-learners-kept"):
+			step.Remove = append(step.Remove, m.ID)
+			said = append(said, m)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *member) int { return cmp.Or(s.worth(b)-s.worth(a), cmp.Compare(a.ID, b.ID)) })
+	room, spare := s.wanted-len(where(voters, (*member).fit)), s.spare(voters)
+	for i, m := range rest {
+		switch {
+		case i < room && m.voter && !bug("live-one-removed"):
+			step.Demote = append(step.Demote, m.ID)
+		case m.voter:
+			step.Remove = append(step.Remove, m.ID)
+		case i < room || spare || s.spreads(m):
+			continue
+		default:
+			step.Remove = append(step.Remove, m.ID)
+		}
+		said = append(said, m)
+	}
+	slices.Sort(step.Promote)
+	slices.Sort(step.Demote)
+	slices.Sort(step.Remove)
+	step.Why = s.sentence(step, said)
+	return step
+}
+
+// spare reports whether a learner is kept that nobody needs now: while a voter is silent or was lost lately, it may be needed in a moment, and
+// would be added and removed by turns.
+func (s *survey) spare(voters []*member) bool {
+	return slices.ContainsFunc(voters, func(m *member) bool { return !m.fit() || !m.Active || m.who.Lost > 0 })
+}
+
+// worth orders those who may be kept as learners: first who has the log.
+func (s *survey) worth(m *member) int {
+	switch {
+	case m.Active && (m.voter || m.promotable()):
+		return 2
+	case m.Active:
+		return 1
+	}
+	return 0
+}
+
+// sentence says for people what a change does and why.
+func (s *survey) sentence(step Step, said []*member) string {
+	var parts []string
+	slices.SortFunc(said, func(a, b *member) int { return cmp.Compare(a.ID, b.ID) })
+	for _, m := range said {
+		switch {
+		case slices.Contains(step.Promote, m.ID):
+			parts = append(parts, m.label()+" gets a vote")
+		case slices.Contains(step.Demote, m.ID):
+			parts = append(parts, m.label()+" goes on as a learner")
+		default:
+			parts = append(parts, m.label()+" is removed"+m.reason())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// reason says why a member does not stay.
+func (m *member) reason() string {
+	switch {
+	case m.who.Leaving:
+		return " (it leaves)"
+	case m.dead && m.LifeOver:
+		return " (its process is gone)"
+	case m.dead:
+		return " (it is silent)"
+	case m.foreign:
+		return " (it is no founder)"
+	case m.double:
+		return " (its process has another)"
+	}
+	return " (it is not needed)"
+}

@@ -1,0 +1,142 @@
+package voters
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// poll is how long to wait for progress of a replica, which is no event.
+	poll = 100 * time.Millisecond
+	// again is after how long to look if a step has had no effect.
+	again = time.Second
+)
+
+// decide returns the next step, and whether something is due although no step can be taken now.
+func (s *survey) decide() (Step, bool) {
+	pending := (s.v.Pending || len(s.v.Config.Outgoing) > 0) && !bug("change-while-pending")
+	switch {
+	case s.self == nil:
+		return s.none("this replica has no vote and does not lead"), true // unknown: Ready waits
+	case pending:
+		return s.none("a change of voters is in flight"), true
+	case !majority(s.voters) && !bug("unsafe-change"):
+		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters), len(s.voters))), true
+	case s.target == 0:
+		return s.none("nobody is left who could vote"), false
+	}
+	if step, ok := s.handOver(); ok {
+		return step, true
+	}
+	if best := s.choose(); best != nil && (s.leads() || s.succeeds(best)) {
+		return s.change(best), true
+	}
+	if best := s.swap(); best != nil {
+		return s.change(best), true
+	}
+	coming, due := s.bringIn()
+	if coming.Kind != None {
+		return coming, true
+	}
+	if step := s.change(s.voters); len(step.Remove) > 0 {
+		return step, true
+	}
+	if due {
+		return coming, true
+	}
+	if waits := s.waitsFor(); waits != "" {
+		return s.none(waits), true
+	}
+	if len(s.resting) > 0 && s.wanted < s.most() {
+		return s.none(strings.Join(s.resting, ", ") + " did not start a replica and will be asked again"), true
+	}
+	why := fmt.Sprintf("%d of %d eligible instances vote, as they should", len(s.voters), s.eligible)
+	if s.barred != "" {
+		why += "; " + s.barred
+	}
+	return s.none(why), false
+}
+
+// none is the step of a leader that waits.
+func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
+
+// handOver carries out rule 12 where a voter is there to lead instead.
+func (s *survey) handOver() (Step, bool) {
+	if s.leads() {
+		return Step{}, false
+	}
+	heirs := where(s.voters, func(m *member) bool { return !m.self && m.fit() && m.Active })
+	if len(heirs) == 0 {
+		return Step{}, false
+	}
+	ready := where(heirs, func(m *member) bool { return m.Full })
+	if len(ready) == 0 {
+		step := s.none("the leader goes, and waits for a voter that has all of its log")
+		step.Next = poll
+		return step, true
+	}
+	to := slices.MinFunc(ready, func(a, b *member) int { return cmp.Or(cmp.Compare(a.who.Lost, b.who.Lost), cmp.Compare(a.ID, b.ID)) })
+	return Step{Kind: Transfer, ID: to.ID, Instance: to.Instance, Next: again, Why: "the leader goes: it hands the lead to " + to.label() + " first"}, true
+}
+
+// succeeds reports whether somebody among the voters could take over from a leader that goes.
+func (s *survey) succeeds(list []*member) bool {
+	return slices.ContainsFunc(list, func(m *member) bool { return !m.self && m.fit() && m.Active })
+}
+
+// active is how many of the members are heard of.
+func active(list []*member) int {
+	return len(where(list, func(m *member) bool { return m.Active }))
+}
+
+// waitsFor says what is due and cannot be done yet, or nothing.
+func (s *survey) waitsFor() string {
+	var silent, behind, going []string
+	for _, m := range slices.Concat(s.voters, s.learners) {
+		switch {
+		case m.voter && !m.fit():
+			going = append(going, m.label())
+		case !m.Active:
+			silent = append(silent, m.label())
+		case !m.voter && !m.promotable():
+			behind = append(behind, m.label())
+		}
+	}
+	switch {
+	case len(going) > 0:
+		return strings.Join(going, ", ") + " cannot be replaced yet: waiting for somebody to take the place"
+	case len(silent) > 0:
+		return "nothing is heard of " + strings.Join(silent, ", ")
+	case len(behind) > 0:
+		return "waiting until " + strings.Join(behind, ", ") + " has caught up and has a session"
+	case len(s.voters) != s.target || len(s.learners) < s.wanted-s.target:
+		return fmt.Sprintf("waiting for %d replicas, %d of them voters", s.wanted, s.target)
+	}
+	return ""
+}
+
+// next is the time to the nearest limit that changes what Reconcile says.
+func (s *survey) next() time.Duration {
+	var least time.Duration
+	at := func(d time.Duration) {
+		if d > 0 && (least == 0 || d < least) {
+			least = d
+		}
+	}
+	for _, m := range slices.Concat(s.voters, s.learners) {
+		if !m.Active && !m.dead {
+			at(s.silence() - m.SilentFor)
+		}
+		if !m.voter && m.fit() && m.Active && !m.promotable() {
+			at(poll)
+		}
+	}
+	for _, p := range s.v.Prepared {
+		at(p.Since + patience - s.v.Now)
+		at(p.Since + 2*patience - s.v.Now)
+	}
+	return least
+}

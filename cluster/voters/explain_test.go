@@ -1,0 +1,87 @@
+package voters
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestExplain(t *testing.T) {
+	three, five := Settings{Voters: 3}, Settings{Voters: 5}
+	for _, c := range []struct {
+		settings Settings
+		scene    string
+		want     string // eligible target quorum missing cannotSurvive due
+	}{
+		{three, "a* b c", "3 3 true [] [] false"},
+		{three, "a* b c/silent", "3 3 true [3] [1 2] true"}, // L6: a restart in progress holds Ready back
+		{three, "a* b/dead c/dead", "1 1 false [2 3] [] true"},
+		{three, "a* | b |", "2 1 true [] [1] false"},
+		{three, "a* | b | c", "3 3 true [] [1] true"},
+		{three, "a* b c | | d", "4 3 true [] [] false"},
+		{five, "a* b c d/silent e", "5 5 true [4] [] true"},
+		{five, "a* b c d/dead e/dead", "3 3 true [4 5] [1 2 3] true"},
+		{three, "a* | b | c/lost3", "2 1 true [] [1] false"},
+		{three, "a* | b | c/refused", "2 1 true [] [1] true"}, // or a rolling restart goes on to the only voter
+		{three, "a* b c | | d/refused", "3 3 true [] [] false"},
+		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},
+	} {
+		r := Explain(scene(t, c.scene, c.settings))
+		ids := []ID{}
+		for _, m := range r.Missing {
+			ids = append(ids, m.ID)
+		}
+		got := fmt.Sprint(r.Eligible, " ", r.Target, " ", r.Quorum, " ", ids, " ", append([]ID{}, r.CannotSurvive...), " ", r.Due)
+		if got != c.want {
+			t.Errorf("%q: %s, want %s", c.scene, got, c.want)
+		}
+	}
+	r := Explain(scene(t, "a* b c/silent", three))
+	if want := (Missing{ID: 3, Instance: 103, Name: "c", SilentFor: 4 * time.Second}); r.Missing[0] != want {
+		t.Errorf("missing: %+v, want %+v", r.Missing[0], want)
+	}
+	// In a joint configuration either majority can be lost.
+	v := scene(t, "a* b c/silent | |", three)
+	v.Config.Voters, v.Config.Outgoing = []ID{1}, []ID{1, 2, 3}
+	if r := Explain(v); !r.Quorum || fmt.Sprint(r.CannotSurvive) != "[1 2]" || len(r.Missing) != 1 {
+		t.Errorf("joint: %+v", r)
+	}
+}
+
+func TestMayStop(t *testing.T) {
+	v := scene(t, "a* b c | d |", Settings{Voters: 3})
+	for id, want := range map[ID]bool{0: true, 1: false, 2: false, 4: false, 9: true} {
+		if got := MayStop(v, id); got != want {
+			t.Errorf("replica %d may stop: %v, want %v", id, got, want)
+		}
+	}
+	v.Replicas[1].Settled = false
+	if MayStop(v, 9) {
+		t.Error("a voter does not know yet that the configuration is committed: with the leader's death it would need the leaver's vote")
+	}
+	v.Replicas[1].Active = false // who is not heard of holds nobody up
+	if !MayStop(v, 9) {
+		t.Error("a silent voter keeps a leaver")
+	}
+	v.Config.Outgoing = []ID{1, 2, 9}
+	if MayStop(v, 9) {
+		t.Error("A5: a vote that the joint configuration still counts may stop")
+	}
+	v.Config = Config{Voters: []ID{2}}
+	if MayStop(v, 1) {
+		t.Error("A5: the leader itself says that it may stop; who follows does not know yet that the change is committed")
+	}
+	for line, want := range map[string]bool{
+		"a*/leaving b/leaving | c/leaving | d/leaving":      true,
+		"a*/leaving b/leaving | | d":                        false,
+		"a*/leaving b/leaving | | d/unreachable":            true,
+		"a*/leaving b/leaving/nosession c/leaving/dead | |": true,
+		"a*/leaving b/gone | |":                             false,
+		"a* b":                                              false,
+		"":                                                  false,
+	} {
+		if got := AllLeaving(scene(t, line, Settings{Voters: 3})); got != want {
+			t.Errorf("B4: %q: all leave: %v, want %v", line, got, want)
+		}
+	}
+}

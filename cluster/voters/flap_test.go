@@ -1,0 +1,125 @@
+package voters
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// run lets time pass.
+func (w *world) run(d time.Duration) {
+	for end := w.now + d; w.now < end; {
+		w.step()
+	}
+}
+
+// TestFlapping lets one or two instances come and go for five minutes, in all the ways that take somebody for dead and give it back. The number of
+// changes is bounded (hazard 43): a voter that was replaced does not come back for being there, and who was lost three times stays out.
+func TestFlapping(t *testing.T) {
+	for _, c := range []struct {
+		n, flappers int
+		away, back  time.Duration
+		kill        bool
+		most        int
+	}{
+		{3, 1, 5500 * time.Millisecond, 5 * time.Second, false, 9},
+		{4, 1, 5500 * time.Millisecond, 5 * time.Second, false, 3},
+		{4, 2, 5500 * time.Millisecond, 5 * time.Second, false, 10},
+		{5, 2, 5500 * time.Millisecond, 3 * time.Second, false, 8},
+		{3, 1, 2 * time.Second, 5 * time.Second, true, 9},
+		{4, 1, time.Second, 5 * time.Second, true, 9},
+		{3, 1, 4 * time.Second, time.Second, false, 0}, // never silent for long enough
+		{4, 1, 4 * time.Second, time.Second, false, 0},
+	} {
+		worst := 0
+		for seed := range uint64(4) {
+			w := newWorld(seed, c.n, Settings{Voters: 3}, []string{"a", "b", "c"})
+			w.run(20 * time.Second)
+			w.changes, w.trace = 0, nil
+			for until := w.now + 5*time.Minute; w.now < until; {
+				for i := range c.flappers {
+					w.flap(fmt.Sprint("n", 1+i), c.away, c.kill)
+					w.run(c.back / time.Duration(c.flappers))
+				}
+			}
+			if w.changes > c.most || w.fault != "" || w.leader == 0 {
+				t.Fatalf("seed %d: %+v: %d changes, leader %d, %s\n%s", seed, c, w.changes, w.leader, w.fault, w.dump())
+			}
+			worst = max(worst, w.changes)
+		}
+		t.Logf("%+v: at most %d changes", c, worst)
+	}
+}
+
+// TestFlappingUncounted is the same where nobody counts losses: then each of them costs a few changes, and no more.
+func TestFlappingUncounted(t *testing.T) {
+	for seed := range uint64(4) {
+		w := newWorld(seed, 3+int(seed), Settings{Voters: 3}, []string{"a", "b", "c"})
+		w.uncounted = true
+		w.run(20 * time.Second)
+		w.changes, w.trace = 0, nil
+		losses := 0
+		for until := w.now + 5*time.Minute; w.now < until; losses++ {
+			w.flap("n1", 5500*time.Millisecond, seed%2 == 0)
+			w.run(5 * time.Second)
+		}
+		if t.Logf("%d changes for %d losses", w.changes, losses); w.changes > 3*losses || w.fault != "" {
+			t.Fatalf("seed %d: %d changes for %d losses, %s\n%s", seed, w.changes, losses, w.fault, w.dump())
+		}
+	}
+}
+
+// flap takes an instance away and gives it back.
+func (w *world) flap(name string, away time.Duration, kill bool) {
+	for _, p := range w.living() {
+		if p.name != name {
+			continue
+		}
+		if kill {
+			w.crash(p)
+			w.run(away)
+			w.lost(name, -1)
+			w.start(name, p.zone)
+			return
+		}
+		p.cut = true
+		w.run(away)
+		p.cut = false
+		w.lost(name, away)
+		return
+	}
+}
+
+// TestRollingRestart restarts every instance in turn, with Leave and without: as soon as the one before is back and nothing is due, as Ready says.
+// The majority is never lost (hazards 31, A10, L6).
+func TestRollingRestart(t *testing.T) {
+	for seed := range uint64(60) {
+		n, leave := []int{3, 5, 9}[seed%3], seed/3%2 == 0
+		w := newWorld(seed, n, Settings{Voters: []int{3, 5}[seed/6%2]}, []string{"a", "b", "c"})
+		w.careful = true
+		for i := range n {
+			w.run(time.Second)
+			for k := 0; Explain(w.view()).Due; k++ {
+				if w.step(); k > 300 {
+					t.Fatalf("seed %d: never ready\n%s", seed, w.dump())
+				}
+			}
+			p := w.procs[i]
+			if p.leaving = w.now; leave {
+				for k := 0; p.alive; k++ {
+					if w.step(); k > 100 {
+						t.Fatalf("seed %d: %s may not stop\n%s", seed, p.name, w.dump())
+					}
+				}
+			} else {
+				p.leaving = 0
+				w.crash(p)
+			}
+			w.start(p.name, p.zone)
+		}
+		w.run(20 * time.Second)
+		if w.fault != "" || w.leader == 0 || Explain(w.view()).Due || len(w.config.Voters) != odd(min(n, w.settings.Voters)) {
+			t.Fatalf("seed %d: %s, %+v\n%s", seed, w.fault, w.config, w.dump())
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package voters
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scene makes a view of a line: voters | learners | other instances. A name with a star leads; after slashes stands what is wrong with it.
+func scene(t *testing.T, line string, settings Settings) View {
+	v := View{Now: time.Hour, Fresh: 99, Settings: settings}
+	for part, names := range strings.Split(line, "|") {
+		for _, token := range strings.Fields(names) {
+			fields := strings.Split(token, "/")
+			n := len(v.Registered) + 1
+			name := strings.TrimSuffix(fields[0], "*")
+			reg := Registered{Instance: Instance(100 + n), Name: name, Session: true, Reachable: true}
+			rep := Replica{ID: ID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true, Active: true}
+			prep := Prepared{ID: ID(50 + n), Instance: reg.Instance, Since: v.Now}
+			for _, flag := range fields[1:] {
+				if !wrong(flag, &reg, &rep, &prep) {
+					t.Fatalf("what is %q?", flag)
+				}
+			}
+			if strings.HasSuffix(fields[0], "*") {
+				v.Self = rep.ID
+			}
+			v.Registered = append(v.Registered, reg)
+			if prep.Since != v.Now || prep.State != Asked || strings.Contains(token, "/asked") {
+				v.Prepared = append(v.Prepared, prep)
+			}
+			switch part {
+			case 0:
+				v.Config.Voters, v.Replicas = append(v.Config.Voters, rep.ID), append(v.Replicas, rep)
+			case 1:
+				v.Config.Learners, v.Replicas = append(v.Config.Learners, rep.ID), append(v.Replicas, rep)
+			}
+		}
+	}
+	return v
+}
+
+// wrong applies one word of a scene.
+func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
+	silent := func(d time.Duration) { rep.Active, rep.SilentFor, reg.Reachable = false, d, false }
+	switch flag {
+	case "silent":
+		silent(4 * time.Second)
+	case "dead":
+		silent(5 * time.Second)
+	case "minute":
+		silent(time.Minute)
+	case "over":
+		silent(time.Second)
+		rep.LifeOver = true
+	case "leaving":
+		reg.Leaving = true
+	case "nosession":
+		reg.Session = false
+	case "gone":
+		reg.Instance = 0 // nothing is known of it any more
+	case "behind":
+		rep.CaughtUp, rep.Full = false, false
+	case "notfull":
+		rep.Full = false
+	case "unreachable":
+		reg.Reachable = false
+	case "asked":
+	case "running":
+		prep.State = Running
+	case "ended":
+		prep.State = Ended
+	case "refused":
+		prep.State = Refused
+	case "7s":
+		prep.Since -= 7 * time.Second
+	case "12s":
+		prep.Since -= 12 * time.Second
+	case "lost1":
+		reg.Lost = 1
+	case "lost3":
+		reg.Lost = 3
+	default:
+		zone, ok := strings.CutPrefix(flag, "zone=")
+		reg.Zone = zone
+		return ok
+	}
+	return true
+}
+
+// said is a step in short.
+func said(v View, s Step) string {
+	name := func(id ID) string {
+		for _, r := range v.Replicas {
+			if r.ID == id {
+				return v.Registered[id-1].Name
+			}
+		}
+		return "?"
+	}
+	text := s.Kind.String()
+	for _, list := range []struct {
+		sign string
+		ids  []ID
+	}{{" +", s.Promote}, {" ~", s.Demote}, {" -", s.Remove}} {
+		for _, id := range list.ids {
+			text += list.sign + name(id)
+		}
+	}
+	switch s.Kind {
+	case Prepare, AddLearner:
+		text += " " + v.Registered[s.Instance-101].Name
+	case Transfer:
+		text += " " + name(s.ID)
+	}
+	return text
+}
+
+func TestRules(t *testing.T) {
+	three, five := Settings{Voters: 3}, Settings{Voters: 5}
+	durable := Settings{Voters: 3, Durable: true}
+	abc := Settings{Voters: 3, Founders: []string{"a", "b", "c"}}
+	for _, c := range []struct {
+		rule     string
+		settings Settings
+		scene    string
+		want     string
+	}{
+		// Rule 8.
+		{"8: as it should be", three, "a* b c", "none"},
+		{"8: nobody votes for being there", three, "a* b c | | d e", "none"},
+		{"8: a voter whose session ended stays while raft hears it", three, "a* b/nosession c/gone | | d", "none"},
+		{"8: founders only (S3)", abc, "a* | | d e f", "none"},
+		{"8: a voter that is no founder any more goes", abc, "a* b d | c |", "change +c -d"},
+		{"8: no majority, no change", three, "a* b/dead c/dead | d |", "none"},
+		{"8: 41: the new majority must be able to commit", five, "a* b/silent c/silent d/leaving e/leaving", "change ~c -e"},
+		{"8: who leaves is not brought in", three, "a* | | b/leaving c/unreachable d/nosession", "none"},
+		{"8: zones: a third is chosen where nobody is", three, "a*/zone=x b/zone=y c/dead/zone=y | | d/zone=x e/zone=y f/zone=z", "prepare f"},
+		{"8: zones: spread when all is quiet", three, "a*/zone=x b/zone=x c/zone=y | | d/zone=z", "prepare d"},
+		{"8: zones: exchanged in one change", three, "a*/zone=x b/zone=x c/zone=y | d/zone=z |", "change +d -b"},
+		{"8: zones: the leader stays where it is", three, "a/zone=x b*/zone=x c/zone=y | d/zone=z |", "change +d -a"},
+		{"8: zones: nobody comes back for them (43)", three, "a*/zone=x b/zone=x c/zone=y | | d/zone=z/lost1", "none"},
+		{"8: zones: an unknown zone is no reason", three, "a*/zone=x b/gone c/gone | | d/zone=z", "none"},
+		{"8: zones: not while a voter is silent", three, "a*/zone=x b/zone=x c/zone=y/silent | d/zone=z |", "none"},
+		// Rule 9.
+		{"9: asked first", three, "a* b c/dead | | d", "prepare d"},
+		{"9: all are asked before one is added", three, "a* | | b/running c", "prepare c"},
+		{"9: then added", three, "a* b c/dead | | d/running", "add learner d"},
+		{"9: an answer is waited for", three, "a* b c/dead | | d/asked", "none"},
+		{"9: not for ever, the next is asked", three, "a* b c/dead | | d/asked/7s e", "prepare e"},
+		{"9: after a while asked anew", three, "a* b c/dead | | d/asked/12s", "prepare d"},
+		{"9: S4, B1: an ID that has ended is not added", three, "a* b c/dead | | d/ended/7s", "prepare d"},
+		{"9: who refused is left alone for a while", three, "a* b c/dead | | d/refused", "change ~b -c"},
+		{"9: 42: not promoted before it has caught up", three, "a* b c/dead | d/behind |", "none"},
+		{"9: nor without a session", three, "a* b c/dead | d/nosession |", "none"},
+		{"9: promoted, and whom it replaces removed, at once", three, "a* b c/dead | d |", "change +d -c"},
+		// Rule 10.
+		{"10: 1 to 3 in one change", three, "a* | b c |", "change +b +c"},
+		{"10: no even counts on the way", three, "a* | b | c", "prepare c"},
+		{"10: 2 instances: one votes, one learns", three, "a* | | b", "prepare b"},
+		{"10: 2 instances: at rest", three, "a* | b |", "none"},
+		{"10: 3 to 1: who lives on is a learner (L10)", three, "a* b c/dead", "change ~b -c"},
+		{"10: 3 to 1: the leader is the one that votes", three, "a b c*/leaving", "transfer a"},
+		{"10: 3 to 5", five, "a* b c | d e |", "change +d +e"},
+		{"10: 5 to 3, one learns", five, "a* b c d e/dead", "change ~d -e"},
+		{"10: 5 to 3 by settings, the silent go first", three, "a* b/silent c d e", "change -b -e"},
+		{"10: two that nobody needs become one", three, "a* b", "change ~b"},
+		// Rule 11.
+		{"11: 43: silence is not death at once", three, "a* b c/silent | d |", "none"},
+		{"11: 5 s of silence are", three, "a* b c/dead | d |", "change +d -c"},
+		{"11: A10: a life that is over at once", three, "a* b c/over | d |", "change +d -c"},
+		{"11: durable: a minute", durable, "a* b c/dead | d |", "none"},
+		{"11: durable: it comes back from a refusing address", durable, "a* b c/over | d |", "none"},
+		{"11: durable: and no longer", durable, "a* b c/minute | d |", "change +d -c"},
+		{"11: left in while its place is being filled", three, "a* b c/dead | d/behind |", "none"},
+		{"11: two dead of five, one candidate ready", five, "a* b c d/dead e/dead | f | g", "change +f -e"},
+		{"11: dead learners go", three, "a* b c | d/dead |", "change -d"},
+		{"11: and those that leave", three, "a* b c | d/leaving |", "change -d"},
+		{"11: a spare is kept while a voter is silent", three, "a* b c/silent | d |", "none"},
+		{"11: and while one was lost lately (43)", three, "a* b c/lost1 | d |", "none"},
+		{"11: else it goes", three, "a* b c | d |", "change -d"},
+		{"11: who was lost three times stays out", three, "a* | b | c/lost3", "none"},
+		// Rule 12.
+		{"12: the lead first", three, "a*/leaving b c", "transfer b"},
+		{"12: to one who has everything", three, "a*/leaving b/notfull c", "transfer c"},
+		{"12: or it waits", three, "a*/leaving b/notfull c/silent", "none"},
+		{"12: not to one that goes itself", three, "a*/leaving b/leaving c", "transfer c"},
+		{"12: last voter: a successor is brought in", three, "a*/leaving | | b", "prepare b"},
+		{"12: promoted beside it", three, "a*/leaving | b |", "change +b"},
+		{"12: then the lead", three, "a*/leaving b", "transfer b"},
+		{"12: then the new leader removes it", three, "a/leaving b*", "change -a"},
+		{"12: two successors keep the count odd", three, "a*/leaving | b c |", "change +b +c"},
+		{"12: all voters leave, one comes", three, "a*/leaving b/leaving c/leaving | d |", "change +d -c"},
+		{"12: a restless successor is better than none", three, "a*/leaving | | b/lost3", "prepare b"},
+		{"12: nobody is left", three, "a*/leaving b/leaving", "none"},
+		// Rule 13.
+		{"13: several leave in one change", three, "a* b/leaving c/leaving | d e |", "change +d +e -b -c"},
+		{"13: and none comes", five, "a* b c d/leaving e/leaving", "change -d -e"},
+		{"13: 3 to 1 (L12)", three, "a* b/leaving c/leaving", "change -b -c"},
+	} {
+		v := scene(t, c.scene, c.settings)
+		if got := said(v, Reconcile(v)); got != c.want {
+			t.Errorf("%s: %q: %s, want %s (%s)", c.rule, c.scene, got, c.want, Reconcile(v).Why)
+		}
+	}
+}
+
+func TestOneChangeAtATime(t *testing.T) {
+	v := scene(t, "a* b c/dead | d |", Settings{Voters: 3})
+	pending, joint := v, v
+	pending.Pending = true
+	joint.Config.Outgoing = []ID{1, 2, 4}
+	for _, v := range []View{pending, joint} {
+		if s := Reconcile(v); s.Kind != None || !Explain(v).Due {
+			t.Errorf("hazard 40: %+v is proposed while a change is in flight", s)
+		}
+	}
+	v.Self = 4
+	if s := Reconcile(v); s.Kind != None {
+		t.Errorf("a replica without a vote proposes %+v", s)
+	}
+	if s := Reconcile(View{}); s.Kind != None || s.Why == "" {
+		t.Errorf("an empty view leads to %+v", s)
+	}
+}
+
+// One process, or one founder's name, has one vote: the second would make a majority out of too few.
+func TestOneVoteEach(t *testing.T) {
+	v := scene(t, "a* b c | d e/unreachable |", Settings{Voters: 5})
+	v.Replicas[4].Instance = v.Replicas[1].Instance
+	if got := said(v, Reconcile(v)); got != "change -e" {
+		t.Errorf("a process that votes has a second replica: %s", got)
+	}
+	v = scene(t, "a* | b c |", Settings{Voters: 3, Founders: []string{"a", "b", "c"}})
+	v.Registered[2].Name = "b"
+	if got := said(v, Reconcile(v)); strings.Contains(got, "+") {
+		t.Errorf("two processes that go by one founder's name: %s", got)
+	}
+	v = scene(t, "a* b c/over | d |", Settings{Voters: 3, Founders: []string{"a", "b", "c"}})
+	v.Registered[3].Name = "c"
+	if got := said(v, Reconcile(v)); got != "change +c -c" {
+		t.Errorf("L9, A10: a founder that came back takes its own place: %s", got)
+	}
+}
+
+// Next names the moment at which something changes by the passing of time alone.
+func TestNext(t *testing.T) {
+	for scene_, want := range map[string]time.Duration{
+		"a* b c/silent | d |":       time.Second,
+		"a* b c":                    0,
+		"a* b c/dead | | d/asked":   5 * time.Second,
+		"a* b c/dead | d/behind |":  100 * time.Millisecond,
+		"a*/leaving b/notfull":      100 * time.Millisecond,
+		"a* b c/dead | | d/running": time.Second,
+	} {
+		v := scene(t, scene_, Settings{Voters: 3})
+		if s := Reconcile(v); s.Next != want {
+			t.Errorf("%q: look again after %v, want %v (%v)", scene_, s.Next, want, s)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for line, want := range map[string]string{
+		"a* b c/dead | d |":            `"c" is removed (it is silent), "d" gets a vote`,
+		"a* b c/leaving":               `"b" goes on as a learner, "c" is removed (it leaves)`,
+		"a* b/dead c/dead":             "only 1 of 3 voters are heard of: no change can be committed",
+		"a* b c/silent":                `nothing is heard of "c"`,
+		"a* b c/dead | | d":            `"d" is asked to start a replica since there are 2 of 3`,
+		"a* | b | c/lost3":             `1 of 2 eligible instances vote, as they should; "c" was lost 3 times in two minutes and is not brought in until it is steady`,
+		"a* b c/gone/dead | d/behind|": `replica 3 cannot be replaced yet: waiting for somebody to take the place`,
+	} {
+		if got := Reconcile(scene(t, line, Settings{Voters: 3})).Why; got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+	if got := fmt.Sprint(None, Prepare, AddLearner, Change, Transfer, Kind(9)); got != "none prepare add learner change transfer unknown" {
+		t.Error(got)
+	}
+}

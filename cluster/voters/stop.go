@@ -1,0 +1,43 @@
+package voters
+
+import "slices"
+
+// MayStop is what a leader answers to a leaver that asks whether it may stop (rule 13): a configuration without it is applied here, this is
+// another replica, and every voter that is heard of knows that this configuration is committed. A joint configuration still counts the leaver's
+// vote, also where it is over and nobody has said so yet; see the package comment. leaver is its raft ID, 0 if it has none.
+func MayStop(v View, leaver ID) bool {
+	if leaver == 0 {
+		return true
+	}
+	if bug("leaver-stops-early") {
+		return !slices.Contains(v.Config.Voters, leaver)
+	}
+	if leaver == v.Self || slices.Contains(slices.Concat(v.Config.Voters, v.Config.Outgoing, v.Config.Learners), leaver) {
+		return false
+	}
+	for _, m := range look(v).voters {
+		if !m.self && m.Active && !m.Settled && !bug("commit-not-told") {
+			return false
+		}
+	}
+	return true
+}
+
+// AllLeaving reports whether every instance in reach has said that it leaves (rule 13): there is no successor to wait for, and each closes its
+// session and stops at once. A voter that raft hears of and whose session has ended has not said so.
+func AllLeaving(v View) bool {
+	s := look(v)
+	for _, m := range slices.Concat(s.voters, s.learners) {
+		if m.Active && !m.who.Leaving {
+			return false
+		}
+	}
+	some := false
+	for _, r := range s.records() {
+		if r.Session && r.Reachable && !r.Leaving {
+			return false
+		}
+		some = some || r.Leaving
+	}
+	return some
+}

@@ -1,0 +1,160 @@
+package voters
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// member is one replica of the configuration, with all that is known of it.
+type member struct {
+	Replica
+	who     Registered
+	known   bool // who is filled in
+	voter   bool
+	self    bool
+	dead    bool // rule 11
+	foreign bool // no founder, where only founders vote
+	double  bool // a learner beside a staying replica of the same process, or the same founder
+}
+
+// fit reports whether the member may stay. Being silent for a moment and having no session are no reasons to go.
+func (m *member) fit() bool {
+	return !m.dead && !m.who.Leaving && !m.foreign && !m.double && (m.who.Session || !bug("session-end-drops-voter"))
+}
+
+// promotable reports whether the member is a learner that can vote now.
+func (m *member) promotable() bool {
+	return !m.voter && m.fit() && m.Active && m.who.Session && (m.CaughtUp || bug("behind-promoted"))
+}
+
+// label names the member for people.
+func (m *member) label() string {
+	if m.who.Name == "" {
+		return fmt.Sprintf("replica %x", m.ID)
+	}
+	return strconv.Quote(m.who.Name)
+}
+
+// survey is a View put in order: sorted, joined by instance, and judged by rules 8 and 11.
+type survey struct {
+	v          View
+	voters     []*member // by ID
+	learners   []*member // by ID
+	candidates []candidate
+	self       *member // nil: this replica has no vote
+	// eligible is how many instances could vote (rule 8); wanted is how many replicas there should be, target how many of them vote.
+	eligible, wanted, target int
+	resting                  []string // who refused or did not answer, and is asked again later, for people
+	barred                   string   // who is left out for now although it is here, for people
+}
+
+// The limits of rule 11.
+const (
+	silenceInMemory = 5 * time.Second
+	silenceDurable  = time.Minute
+)
+
+// silence is how long a replica may be silent before it counts as dead.
+func (s *survey) silence() time.Duration {
+	if s.v.Settings.Durable {
+		return silenceDurable
+	}
+	return silenceInMemory
+}
+
+// look makes a survey of a view.
+func look(v View) *survey {
+	s := &survey{v: v}
+	records := s.records()
+	for _, id := range sorted(v.Config.Voters) {
+		s.voters = append(s.voters, s.member(id, true, records))
+	}
+	for _, id := range sorted(v.Config.Learners) {
+		if !slices.Contains(v.Config.Voters, id) {
+			s.learners = append(s.learners, s.member(id, false, records))
+		}
+	}
+	for i, l := range s.learners {
+		rival := func(m *member) bool { return m.fit() && s.rivals(l.who, m.who, l.Instance, m.Instance) }
+		l.double = !bug("votes-twice") && (slices.ContainsFunc(s.voters, rival) || slices.ContainsFunc(s.learners[:i], rival))
+	}
+	for _, m := range s.voters {
+		if m.self {
+			s.self = m
+		}
+	}
+	s.count(records)
+	return s
+}
+
+// records joins the registrations by instance, sorted.
+func (s *survey) records() []Registered {
+	var all []Registered
+	list := slices.Clone(s.v.Registered)
+	slices.SortFunc(list, func(a, b Registered) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Zone, b.Zone))
+	})
+	for _, r := range list {
+		if n := len(all); n > 0 && all[n-1].Instance == r.Instance {
+			last := &all[n-1]
+			last.Leaving, last.Reachable, last.Session = last.Leaving || r.Leaving, last.Reachable || r.Reachable, last.Session || r.Session
+			last.Lost = max(last.Lost, r.Lost)
+			continue
+		}
+		if r.Instance != 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// member judges one ID of the configuration.
+func (s *survey) member(id ID, voter bool, records []Registered) *member {
+	m := &member{Replica: Replica{ID: id}, voter: voter, self: voter && id == s.v.Self}
+	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
+		m.Replica = s.v.Replicas[i]
+	}
+	if i, ok := slices.BinarySearchFunc(records, m.Instance, func(r Registered, who Instance) int { return cmp.Compare(r.Instance, who) }); ok {
+		m.who, m.known = records[i], true
+	}
+	m.foreign = m.known && !s.founder(m.who.Name)
+	if m.self {
+		m.Active, m.CaughtUp, m.Full = true, true, true
+		return m
+	}
+	m.Active = m.Active && !m.LifeOver
+	over := m.LifeOver && !s.v.Settings.Durable && !bug("life-over-ignored")
+	m.dead = !m.Active && (over || m.SilentFor >= s.silence() || bug("silence-at-once"))
+	return m
+}
+
+// founder reports whether a name may vote.
+func (s *survey) founder(name string) bool {
+	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name) || bug("non-founder-votes")
+}
+
+// rivals reports whether two replicas must not both vote: they are the same process, or go by the same founder's name.
+func (s *survey) rivals(a, b Registered, x, y Instance) bool {
+	return x != 0 && x == y || len(s.v.Settings.Founders) > 0 && a.Name != "" && a.Name == b.Name
+}
+
+// sorted returns the IDs in order, each once.
+func sorted(ids []ID) []ID {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// where returns the members for which a condition holds.
+func where(list []*member, holds func(*member) bool) []*member {
+	var some []*member
+	for _, m := range list {
+		if holds(m) {
+			some = append(some, m)
+		}
+	}
+	return some
+}

@@ -1,0 +1,301 @@
+package voters
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// twin is the rules once more, slowly: it judges each replica by the words of the rules, enumerates every set of voters that one change can
+// reach, drops those that are forbidden, and says what the best of them is worth. It shares nothing with the package but its types.
+type twin struct {
+	v                        View
+	eligible, wanted, target int
+	open                     []Registered // who could get a replica
+	judged                   map[ID]facts // the answers about each replica, since every set asks again
+}
+
+// facts are the answers about one replica.
+type facts struct {
+	sound, active, ready, known bool
+	zone                        string
+	who                         Instance
+}
+
+func (t *twin) record(who Instance) (r Registered, known bool) {
+	for _, x := range t.v.Registered {
+		if x.Instance == who && who != 0 {
+			if !known {
+				r = x
+			}
+			known = true
+		}
+	}
+	return r, known
+}
+
+func (t *twin) replica(id ID) Replica {
+	for _, r := range t.v.Replicas {
+		if r.ID == id {
+			if id == t.v.Self {
+				r.Active, r.CaughtUp, r.Full, r.LifeOver = true, true, true, false
+			}
+			return r
+		}
+	}
+	return Replica{ID: id, Active: id == t.v.Self, CaughtUp: id == t.v.Self}
+}
+
+func (t *twin) isVoter(id ID) bool { return slices.Contains(t.v.Config.Voters, id) }
+
+func (t *twin) active(id ID) bool { r := t.replica(id); return r.Active && !r.LifeOver }
+
+func (t *twin) dead(id ID) bool {
+	r := t.replica(id)
+	if t.v.Settings.Durable {
+		return !t.active(id) && r.SilentFor >= time.Minute
+	}
+	return r.LifeOver || !r.Active && r.SilentFor >= 5*time.Second
+}
+
+func (t *twin) mayVote(r Registered) bool {
+	return len(t.v.Settings.Founders) == 0 || slices.Contains(t.v.Settings.Founders, r.Name)
+}
+
+// rivals: the same process, or the same founder twice.
+func (t *twin) rivals(a, b Instance) bool {
+	x, k1 := t.record(a)
+	y, k2 := t.record(b)
+	return a != 0 && a == b || len(t.v.Settings.Founders) > 0 && k1 && k2 && x.Name == y.Name && x.Name != ""
+}
+
+// soundAlone: rule 8 for one who is in the configuration.
+func (t *twin) soundAlone(id ID) bool {
+	r, known := t.record(t.replica(id).Instance)
+	return !t.dead(id) && !(known && (r.Leaving || !t.mayVote(r)))
+}
+
+func (t *twin) sound(id ID) bool { return t.judged[id].sound }
+
+func (t *twin) isSound(id ID) bool {
+	if !t.soundAlone(id) {
+		return false
+	}
+	if t.isVoter(id) {
+		return true
+	}
+	for _, v := range t.v.Config.Voters {
+		if t.soundAlone(v) && t.rivals(t.replica(id).Instance, t.replica(v).Instance) {
+			return false
+		}
+	}
+	for _, l := range sorted(t.v.Config.Learners) {
+		if l < id && t.isSound(l) && t.rivals(t.replica(id).Instance, t.replica(l).Instance) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *twin) ready(id ID) bool { return t.judged[id].ready }
+
+func (t *twin) isReady(id ID) bool {
+	r, _ := t.record(t.replica(id).Instance)
+	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp
+}
+
+// newest is what became of the last Prepare of an instance.
+func (t *twin) newest(who Instance) (p Prepared, asked bool) {
+	for _, x := range t.v.Prepared {
+		if x.Instance == who && (!asked || x.Since > p.Since || x.Since == p.Since && x.ID > p.ID) {
+			p, asked = x, true
+		}
+	}
+	return p, asked
+}
+
+// survey works out who is eligible.
+func (t *twin) survey() {
+	staying := 0
+	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
+	t.judged = map[ID]facts{}
+	for _, id := range all {
+		r, known := t.record(t.replica(id).Instance)
+		t.judged[id] = facts{sound: t.isSound(id), active: t.active(id), ready: t.isReady(id), known: known, zone: r.Zone, who: t.replica(id).Instance}
+	}
+	for _, id := range all {
+		if t.sound(id) {
+			staying++
+		}
+	}
+	var calm, wild []Registered
+	for _, r := range t.v.Registered {
+		p, prepared := t.newest(r.Instance)
+		age := t.v.Now - p.Since
+		resting := prepared && (p.State == Asked && age >= 5*time.Second && age < 10*time.Second || p.State != Asked && age < 5*time.Second)
+		if prepared && p.State == Running && !slices.Contains(all, p.ID) {
+			resting = false
+		}
+		has := slices.ContainsFunc(all, func(id ID) bool { return t.sound(id) && t.rivals(r.Instance, t.replica(id).Instance) })
+		if !r.Session || !r.Reachable || r.Leaving || !t.mayVote(r) || has || resting {
+			continue
+		}
+		if r.Lost >= 3 {
+			wild = append(wild, r)
+		} else {
+			calm = append(calm, r)
+		}
+	}
+	if t.open = calm; staying+len(calm) == 0 {
+		t.open = wild
+	}
+	names := 0
+	for i, r := range t.open {
+		if !slices.ContainsFunc(t.open[:i], func(o Registered) bool { return t.rivals(r.Instance, o.Instance) }) {
+			names++
+		}
+	}
+	t.eligible = staying + names
+	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
+	t.wanted = min(most, t.eligible)
+	for t.target = t.wanted; t.target > 0 && t.target%2 == 0; t.target-- {
+	}
+}
+
+func (t *twin) majority(set []ID) bool {
+	n := 0
+	for _, id := range set {
+		if t.judged[id].active {
+			n++
+		}
+	}
+	return 2*n > len(set)
+}
+
+func (t *twin) pairs(set []ID) int {
+	n := 0
+	for i, a := range set {
+		for _, b := range set[:i] {
+			if x, y := t.judged[a], t.judged[b]; x.known && y.known && x.zone == y.zone {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// worth is what a set of voters is worth, lower is better: the first three make a change due.
+func (t *twin) worth(set []ID) (w [6]int) {
+	w[0] = 1 - len(set)%2
+	w[1] = max(len(set)-t.target, t.target-len(set))
+	for _, id := range set {
+		if !t.sound(id) {
+			w[2]++
+		}
+		if !t.judged[id].active {
+			w[3]++
+		}
+		if !t.isVoter(id) {
+			w[4]++
+		}
+	}
+	w[5] = t.pairs(set)
+	return w
+}
+
+// forbidden says why a set of voters must not follow the one that is there, or nothing.
+func (t *twin) forbidden(set []ID) string {
+	if !slices.Contains(set, t.v.Self) {
+		return "the leader takes its own vote"
+	}
+	if !t.majority(set) || !t.majority(t.v.Config.Voters) {
+		return "a majority of the old and of the new could not commit it"
+	}
+	for _, id := range set {
+		if !t.isVoter(id) && !t.ready(id) {
+			return fmt.Sprintf("%d gets a vote and may not", id)
+		}
+		for _, other := range set {
+			if other != id && !(t.isVoter(id) && t.isVoter(other)) && t.rivals(t.judged[id].who, t.judged[other].who) {
+				return fmt.Sprintf("%d and %d are one process or one founder", id, other)
+			}
+		}
+	}
+	if !t.sound(t.v.Self) && !t.heir(set) {
+		return "the leader goes, and nobody there could follow it"
+	}
+	return ""
+}
+
+func (t *twin) heir(set []ID) bool {
+	return slices.ContainsFunc(set, func(id ID) bool { return id != t.v.Self && t.sound(id) && t.active(id) })
+}
+
+// reachable calls f with every set of voters that one change can reach.
+func (t *twin) reachable(f func(set []ID)) {
+	all := slices.Concat(t.v.Config.Voters, t.v.Config.Learners)
+	self := slices.Index(all, t.v.Self)
+	set := make([]ID, 0, len(all))
+	for bits := 1; bits < 1<<len(all); bits++ {
+		if set = set[:0]; bits&(1<<self) == 0 {
+			continue // forbidden, and half of all
+		}
+		for i, id := range all {
+			if bits&(1<<i) != 0 {
+				set = append(set, id)
+			}
+		}
+		if t.forbidden(set) == "" {
+			f(set)
+		}
+	}
+}
+
+// best is the worth of the best set in reach.
+func (t *twin) best() (best [6]int, some bool) {
+	t.reachable(func(set []ID) {
+		if w := t.worth(set); !some || slices.Compare(w[:], best[:]) < 0 {
+			best, some = w, true
+		}
+	})
+	return best, some
+}
+
+// quiet reports whether all voters are as they should be, so that zones may be looked at.
+func (t *twin) quiet() bool {
+	for _, id := range t.v.Config.Voters {
+		if r, _ := t.record(t.replica(id).Instance); !t.sound(id) || !t.active(id) || r.Lost > 0 {
+			return false
+		}
+	}
+	return len(t.v.Config.Voters) == t.target
+}
+
+// spread returns the fewest pairs of voters in one zone after one exchange for the sake of the zones. Those who come are ready learners.
+func (t *twin) spread() (best int, some bool) {
+	best = t.pairs(t.v.Config.Voters)
+	if !t.quiet() {
+		return best, false
+	}
+	t.reachable(func(set []ID) {
+		if w := t.worth(set); len(set) == len(t.v.Config.Voters) && w[4] == 1 && w[5] < best && t.mayMove(set) {
+			best, some = w[5], true
+		}
+	})
+	return best, some
+}
+
+// mayMove: who comes for the zones was not lost lately, and who goes is known.
+func (t *twin) mayMove(set []ID) bool {
+	for _, id := range set {
+		if r, _ := t.record(t.replica(id).Instance); !t.isVoter(id) && r.Lost > 0 {
+			return false
+		}
+	}
+	for _, id := range t.v.Config.Voters {
+		if _, known := t.record(t.replica(id).Instance); !slices.Contains(set, id) && !known {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,189 @@
+package voters
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// world is a fleet and its group without raft: a change is committed as soon as the majorities that it needs are up, and who is up, silent or gone
+// is known to the leader late and in part. One seed is one run.
+type world struct {
+	rng       *rand.Rand
+	now       time.Duration
+	settings  Settings
+	procs     []*proc
+	replicas  map[ID]*replica
+	config    Config
+	flight    *flight
+	leader    ID
+	since     time.Duration // the leader's
+	gone      time.Duration // when the last leader went
+	prepared  []Prepared
+	lastID    ID
+	lastInst  Instance
+	used      map[ID]bool // was ever in a configuration
+	returns   map[string][]time.Duration
+	lookAt    time.Duration
+	applied   time.Duration // when the last change was
+	struck    time.Duration // when something happened last
+	seen      string
+	changes   int
+	fault     string
+	trace     []string
+	quiet     bool // no changes of leader, nothing lost
+	careful   bool // so little is down that no majority is lost, and leavers wait as long as it takes
+	uncounted bool // nobody counts losses
+	fickle    bool // another leader after every change
+}
+
+// proc is one process; a restart in memory mode is a new one.
+type proc struct {
+	who          Instance
+	name, zone   string
+	alive        bool
+	cutSince     time.Duration
+	cut          bool
+	leaving      time.Duration // 0: no
+	diedAt       time.Duration
+	sessionUntil time.Duration
+	announced    bool // its end is known to others (LifeOver)
+}
+
+// replica is one raft ID.
+type replica struct {
+	of       *proc
+	runs     bool // its data live
+	caughtAt time.Duration
+	heard    time.Duration
+}
+
+// flight is a change on its way.
+type flight struct {
+	step  Step
+	joint bool
+}
+
+const tick = 100 * time.Millisecond
+
+func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{}, used: map[ID]bool{}, returns: map[string][]time.Duration{}, lastID: 1}
+	for i := range n {
+		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
+	}
+	for _, p := range w.procs { // birth: the largest odd number of those who may
+		if (len(settings.Founders) == 0 || slices.Contains(settings.Founders, p.name)) && len(w.config.Voters) < odd(min(settings.Voters, n)) {
+			id := w.newReplica(p)
+			w.config.Voters = append(w.config.Voters, id)
+			w.used[id] = true
+		}
+	}
+	w.config.Voters = w.config.Voters[:odd(len(w.config.Voters))]
+	w.elect()
+	return w
+}
+
+func (w *world) start(name, zone string) *proc {
+	w.lastInst++
+	p := &proc{who: w.lastInst, name: name, zone: zone, alive: true}
+	for _, old := range w.procs {
+		if old.name == name {
+			old.announced = true
+		}
+	}
+	w.procs = append(w.procs, p)
+	return p
+}
+
+func (w *world) newReplica(p *proc) ID {
+	w.lastID++
+	w.replicas[w.lastID] = &replica{of: p, runs: true, caughtAt: w.now, heard: w.now}
+	return w.lastID
+}
+
+func (w *world) chance(p float64) bool { return w.rng.Float64() < p }
+
+// up reports whether a replica answers.
+func (w *world) up(id ID) bool {
+	r := w.replicas[id]
+	return r.runs && r.of.alive && !r.of.cut
+}
+
+func (w *world) majority(ids []ID) bool {
+	n := 0
+	for _, id := range ids {
+		if w.up(id) {
+			n++
+		}
+	}
+	return len(ids) == 0 || n > len(ids)/2
+}
+
+// crash is kill -9. In memory mode the data are gone.
+func (w *world) crash(p *proc) {
+	p.alive, p.diedAt = false, w.now
+	for _, r := range w.replicas {
+		if r.of == p && !w.settings.Durable {
+			r.runs = false
+		}
+	}
+}
+
+// lost takes down that somebody comes back after a loss.
+func (w *world) lost(name string, away time.Duration) {
+	if away >= (&survey{v: View{Settings: w.settings}}).silence() || away < 0 {
+		w.returns[name] = append(w.returns[name], w.now)
+	}
+}
+
+func (w *world) losses(name string) int {
+	if w.uncounted {
+		return 0
+	}
+	n := 0
+	for _, at := range w.returns[name] {
+		if w.now-at < 2*time.Minute {
+			n++
+		}
+	}
+	return n
+}
+
+// elect makes somebody leader who can be: in the configuration, with the majorities up, and with the log.
+func (w *world) elect() {
+	w.leader, w.prepared = 0, nil
+	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
+		return
+	}
+	able := slices.DeleteFunc(slices.Clone(w.config.Voters), func(id ID) bool { return !w.up(id) || w.replicas[id].caughtAt > w.now })
+	if len(able) == 0 {
+		return
+	}
+	if w.flight != nil && !w.flight.joint && w.chance(0.5) {
+		w.flight = nil // it was not in the new leader's log
+	}
+	w.lead(able[w.rng.IntN(len(able))])
+}
+
+func (w *world) lead(id ID) {
+	w.leader, w.since, w.prepared, w.seen = id, w.now, nil, ""
+}
+
+// view is what the leader sees.
+func (w *world) view() View {
+	v := View{Now: w.now, Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil, Prepared: slices.Clone(w.prepared), Fresh: w.lastID + 1}
+	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
+		r := w.replicas[id]
+		silent := w.now - max(r.heard, w.since)
+		v.Replicas = append(v.Replicas, Replica{ID: id, Instance: r.of.who, Settled: w.now > w.applied+300*time.Millisecond, CaughtUp: r.caughtAt <= w.now, Full: r.caughtAt <= w.now && r.heard == w.now,
+			Active: silent < 500*time.Millisecond && (r.heard > w.since || id == w.leader), SilentFor: silent, LifeOver: !r.runs && r.of.announced || !r.of.alive && r.of.announced})
+	}
+	for _, p := range w.procs {
+		if p.alive || p.sessionUntil > w.now {
+			v.Registered = append(v.Registered, Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut,
+				Session: p.sessionUntil > w.now, Lost: w.losses(p.name)})
+		}
+	}
+	return v
+}

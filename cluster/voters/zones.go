@@ -1,0 +1,131 @@
+package voters
+
+import "slices"
+
+// A set of voters is spread the better, the fewer pairs of them share a zone. A replica whose registration is not known shares none: what is
+// not known is no reason for a change.
+
+// load is how many of the members are in a zone.
+func load(list []*member, zone string) int {
+	n := 0
+	for _, m := range list {
+		if m.known && m.who.Zone == zone {
+			n++
+		}
+	}
+	return n
+}
+
+// pairs is how many pairs of the members share a zone.
+func pairs(list []*member) int {
+	n := 0
+	for i, m := range list {
+		if m.known {
+			n += load(list[:i], m.who.Zone)
+		}
+	}
+	return n
+}
+
+// settled reports whether the voters are right except, perhaps, for their zones.
+func (s *survey) settled() bool {
+	return len(s.voters) == s.target && len(where(s.voters, func(m *member) bool { return m.fit() && m.Active && m.who.Lost == 0 })) == len(s.voters)
+}
+
+// displaced returns the voter that an instance should take the place of for the sake of the zones, or nil. The leader stays, so that zones never
+// move the lead; and somebody who was lost lately does not come back for them, since whoever replaced it would go and come by turns.
+func (s *survey) displaced(r Registered, who Instance) *member {
+	if !s.settled() || r.Lost > 0 && !bug("zones-swap-back") {
+		return nil
+	}
+	var out *member
+	best := 0
+	for i, v := range s.voters {
+		if v.self || !v.known {
+			continue
+		}
+		others := make([]*member, 0, len(s.voters))
+		others = append(append(others, s.voters[:i]...), s.voters[i+1:]...)
+		if gain := load(others, v.who.Zone) - load(others, r.Zone); gain > best && !s.clash(others, r, who) {
+			out, best = v, gain
+		}
+	}
+	return out
+}
+
+// clash reports whether a rival of the instance is among the members.
+func (s *survey) clash(list []*member, r Registered, who Instance) bool {
+	for _, m := range list {
+		if s.rivals(r, m.who, who, m.Instance) {
+			return true
+		}
+	}
+	return false
+}
+
+// swap returns the voters with one exchanged for a learner, so that they are spread better, or nil.
+func (s *survey) swap() []*member {
+	var in, out *member
+	best := pairs(s.voters)
+	for _, l := range s.learners {
+		if !l.promotable() {
+			continue
+		}
+		if v := s.displaced(l.who, l.Instance); v != nil {
+			if n := pairs(exchange(s.voters, v, l)); n < best {
+				in, out, best = l, v, n
+			}
+		}
+	}
+	if in == nil {
+		return nil
+	}
+	return exchange(s.voters, out, in)
+}
+
+// exchange returns the list with one member in the place of another.
+func exchange(list []*member, out, in *member) []*member {
+	changed := make([]*member, 0, len(list))
+	for _, m := range list {
+		if m == out {
+			m = in
+		}
+		changed = append(changed, m)
+	}
+	return changed
+}
+
+// even exchanges members for others of the same kind, one or two at a time, as long as that spreads them better. Taking each from the emptiest
+// zone is not enough where some must be active and others need not: the choice of one kind spoils that of the other.
+func (s *survey) even(chosen []*member) []*member {
+	for pairs(chosen) > 0 {
+		better := s.better(chosen, pairs(chosen), 2)
+		if better == nil {
+			break
+		}
+		chosen = better
+	}
+	return chosen
+}
+
+// better returns the members with at most so many exchanged that fewer than n pairs share a zone, or nil.
+func (s *survey) better(list []*member, n, exchanges int) []*member {
+	for _, out := range list {
+		for _, in := range slices.Concat(s.voters, s.learners) {
+			alike := !out.self && in.voter == out.voter && in.fit() == out.fit() && in.Active == out.Active && (in.voter || in.promotable())
+			if !alike || slices.Contains(list, in) {
+				continue
+			}
+			next := exchange(list, out, in)
+			if pairs(next) < n && len(s.take(nil, len(next), next)) == len(next) {
+				return next
+			}
+			if exchanges > 1 {
+				if next = s.better(next, n, exchanges-1); next != nil {
+					return next
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package planted
+
+// voting are the bugs of who votes.
+func voting() []Bug {
+	return []Bug{
+		{Name: "unsafe-change", Room: "cluster/voters", Hazard: "41, A5", Some: true, Breaks: "a change is proposed that a majority of the old and of the new voters could not commit"},
+		{Name: "change-while-pending", Room: "cluster/voters", Hazard: "40", Some: true, Breaks: "a change is proposed while another is in flight or the configuration is joint"},
+		{Name: "even-voters", Room: "cluster/voters", Hazard: "41, B3", Some: true, Breaks: "two or four vote, and the loss of half of them stops the group"},
+		{Name: "behind-promoted", Room: "cluster/voters", Hazard: "42", Some: true, Breaks: "a learner votes that lacks most of the log, and one more loss stalls the group"},
+		{Name: "non-founder-votes", Room: "cluster/voters", Hazard: "S3", Some: true, Breaks: "others than founders vote, and the founders, all newborn, found a second group"},
+		{Name: "votes-twice", Room: "cluster/voters", Hazard: "45, L9", Breaks: "one process, or two by one founder's name, has two votes"},
+		{Name: "session-end-drops-voter", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a voter is replaced because its session ended, though raft hears it"},
+		{Name: "silence-at-once", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "every voter that is silent for a moment is replaced"},
+		{Name: "life-over-ignored", Room: "cluster/voters", Hazard: "A10, L6", Some: true, Breaks: "a voter known to be gone is waited for, and the next restart takes the majority"},
+		{Name: "zones-swap-back", Room: "cluster/voters", Hazard: "43", Breaks: "a member that comes and goes takes its voter's place back each time"},
+		{Name: "restless-brought-in", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a member that comes and goes is a change of voters each time"},
+		{Name: "ended-id-added", Room: "cluster/voters", Hazard: "30, S4, B1", Some: true, Breaks: "a raft ID gets a second stay in the configuration, without its data"},
+		{Name: "leader-removes-itself", Room: "cluster/voters", Hazard: "A5, 41", Some: true, Breaks: "a leader that leaves takes its own vote and strands the others"},
+		{Name: "leaver-stops-early", Room: "cluster/voters", Hazard: "A5", Breaks: "a leaver stops while a joint configuration counts its vote, or on its own word"},
+		{Name: "commit-not-told", Room: "cluster/voters", Hazard: "A5", Breaks: "a leaver stops when only the leader knows that it is out, and with the leader's death its vote is needed"},
+		{Name: "live-one-removed", Room: "cluster/voters", Hazard: "L10", Some: true, Breaks: "three become one and the other healthy copy is thrown away"},
+		{Name: "dead-learners-kept", Room: "cluster/voters", Hazard: "43, B2", Breaks: "learners that are gone stay in the configuration for ever"},
+	}
+}
