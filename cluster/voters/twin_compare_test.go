@@ -156,14 +156,14 @@ func budget(few int) int {
 		return n
 	}
 	if testing.Short() {
-		return few / 10
+		return few / 10 / slowly
 	}
-	return few
+	return few / slowly
 }
 
 func TestTwin(t *testing.T) {
 	kinds := map[string]int{}
-	n := budget(200_000)
+	n := budget(100_000)
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 5))
 		v := randomView(rng)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package voters
+
+const slowly = 1
