@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -47,21 +48,15 @@ func (n *Node) acquireRecorded(ctx context.Context, r Request) (*Lock, error) {
 	n.spawn(func() {
 		<-hold.Done()
 		if !errors.Is(hold.Err(), ErrUnlocked) {
-			n.recordLoss(op)
+			n.recordLoss(op, hold.Until())
 		}
 	})
 	return &Lock{node: n, hold: hold, tape: &tape{op: op}}, nil
 }
 
-// recordLoss says when a lock was lost: at its deadline, if that is why, though the process may have been stopped then and notice it
-// only now.
-func (n *Node) recordLoss(op uint64) {
-	at := n.history.Now()
-	now, deadline := n.env.clock.Now(), n.client.Status().Deadline
-	if deadline != 0 && deadline.Before(now) {
-		at -= int64(now.Sub(deadline))
-	}
-	n.history.Lost(op, at)
+// recordLoss says when a lock was lost, though the process may have been stopped then and notice it only now.
+func (n *Node) recordLoss(op uint64, until clock.Time) {
+	n.history.Lost(op, n.history.Now()-int64(n.env.clock.Now().Sub(until)))
 }
 
 // unlockRecorded is Unlock with a record of it.

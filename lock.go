@@ -52,9 +52,14 @@ func (l *Lock) Err() error { return l.hold.Err() }
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
 // Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
-// (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed.
+// (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. Each call costs a
+// goroutine until parent or the lock ends: call it once for a lock.
 func (l *Lock) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
+	if err := l.over(); err != nil { // also where nobody has noticed it yet: what follows must not begin
+		cancel(err)
+		return ctx
+	}
 	watched := l.node.spawn(func() {
 		select {
 		case <-l.hold.Done():
@@ -71,9 +76,19 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	return ctx
 }
 
+// over returns why no work may begin under the lock, or nil.
+func (l *Lock) over() error {
+	select {
+	case <-l.node.leaving:
+		return ErrLeaving
+	default:
+		return l.hold.Err()
+	}
+}
+
 // Unlock releases the lock. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
-// lost before; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
+// lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.tape != nil {

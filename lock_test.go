@@ -63,6 +63,23 @@ func TestContextOfALockEndsWithIt(t *testing.T) {
 	})
 }
 
+// The pattern lock.Context(ctx), then the effect, must not begin the effect under a lock that is over.
+func TestContextOfALockThatIsOverHasEnded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		l := f.lock(0, "k")
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx := l.Context(t.Context())
+		if ctx.Err() == nil {
+			t.Fatal("it lives")
+		}
+		wantIs(t, context.Cause(ctx), ErrUnlocked)
+		f.nothingLeft()
+	})
+}
+
 func TestDoUnlocksWhenItPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)

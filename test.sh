@@ -17,4 +17,10 @@ go test -count=1 -run 'AnHour|ClocksDrift' . # a whole hour, which the race dete
 ./sim.sh -t 4m # as many seeds as that allows, and at least 150
 ./sim.sh -b
 ./planted.sh -some # the tests above must notice bugs
+if command -v spin >/dev/null; then
+  model/run.sh -quick
+else
+  printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
+fi
 (cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
+(cd deploy/check && go vet ./... && go test -count=1 ./...) # likewise: the types of Kubernetes

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -25,9 +26,14 @@ type Options struct {
 	HTML string
 }
 
-// Judge runs both judges and returns what they found, joined; nil if the history is right.
+// Judge runs both judges and returns what they found, joined; nil if the history is right. A history with holes is not shown to the
+// second, to which what is missing would look wrong.
 func Judge(events []history.Event, o Options) error {
-	return errors.Join(Witness(events, o), Porcupine(events, o))
+	first := Witness(events, o)
+	if errors.Is(first, ErrUnknown) {
+		return first
+	}
+	return errors.Join(first, Porcupine(events, o))
 }
 
 // Witness is the first judge.
@@ -74,15 +80,27 @@ func Porcupine(events []history.Event, o Options) error {
 
 // Files reads the histories in files, each of one instance or of several.
 func Files(paths ...string) (events []history.Event, err error) {
+	var given []os.FileInfo
 	for _, path := range paths {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		events, err = history.Read(events, f)
+		info, err := f.Stat()
+		before := len(events)
+		if err == nil {
+			events, err = history.Read(events, f)
+		}
 		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		if slices.ContainsFunc(given, func(o os.FileInfo) bool { return os.SameFile(o, info) }) {
+			return nil, fmt.Errorf("%s: it is given twice", path)
+		}
+		if len(events) == before {
+			return nil, fmt.Errorf("%w: %s is empty", ErrUnknown, path)
+		}
+		given = append(given, info)
 	}
 	return events, nil
 }

@@ -103,6 +103,36 @@ func TestFilesAndPicture(t *testing.T) {
 	}
 }
 
+// TestMissingFiles: what the callers of one node have seen is not there, so nobody can say that the history is right; and a file that is
+// given twice would look wrong.
+func TestMissingFiles(t *testing.T) {
+	all, err := judge.Files("testdata/storm.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []string{"node-0", "node-1", "node-2"} {
+		var others []history.Event
+		for _, e := range all {
+			if e.Node != node {
+				others = append(others, e)
+			}
+		}
+		if err := judge.Judge(others, judge.Options{}); !errors.Is(err, judge.ErrUnknown) {
+			t.Errorf("without %s: %v", node, err)
+		}
+	}
+	if _, err := judge.Files("testdata/storm.jsonl", "testdata/storm.jsonl"); err == nil {
+		t.Error("a file may be given twice")
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := judge.Files(empty); !errors.Is(err, judge.ErrUnknown) {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
 // TestTwoGroups: what the first group still held when it died must not look held to the second judge, and two at once must.
 func TestTwoGroups(t *testing.T) {
 	first := historytest.Make(historytest.Options{Seed: 7, Calls: 300, Callers: 5, Keys: 3, Crash: 0.1})

@@ -322,7 +322,11 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 func (c *Client) finish(out ClientOutput) {
 	for i := range out.Outcomes {
 		if o := &out.Outcomes[i]; o.Kind == OutcomeLost {
-			o.Request.Caller.(*Hold).end(o.Err)
+			until := c.config.Clock.Now()
+			if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
+				until = min(until, had)
+			}
+			o.Request.Caller.(*Hold).end(o.Err, until)
 		}
 	}
 	c.deadline.Store(int64(out.Deadline))

@@ -14,7 +14,7 @@ var (
 	// ErrReleased says that a hold was released by its caller.
 	ErrReleased = errors.New("mortise: the lock was released")
 	// ErrClosed says that the client is closed, or that its session was closed by CloseSession.
-	ErrClosed = errors.New("mortise: the client is closed")
+	ErrClosed = errors.New("mortise: the node is closed")
 	// ErrOverloaded says that this instance has too many unfinished requests, by its own limit (then nothing was sent) or the group's.
 	// Try again when some have finished.
 	ErrOverloaded = errors.New("mortise: too many unfinished requests on this instance")

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -28,6 +29,7 @@ type Hold struct {
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
 	ended    error       // why it is no longer held
+	until    clock.Time  // when asking would first have said so; set with ended
 	done     chan struct{}
 	released bool // Release was called
 	settled  chan struct{}
@@ -46,7 +48,8 @@ func (h *Hold) Key() string { return h.key }
 func (h *Hold) Err() error {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
-	expired := int64(now) >= h.client.deadline.Load() && !bug("timer-decides")
+	deadline := clock.Time(h.client.deadline.Load())
+	expired := !now.Before(deadline) && !bug("timer-decides")
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -57,17 +60,25 @@ func (h *Hold) Err() error {
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
-	err := h.end(ErrLost)
+	err := h.end(ErrLost, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
 	return err
 }
 
-// end marks the hold as ended and returns why, which is an earlier reason if there is one.
-func (h *Hold) end(reason error) error {
+// Until returns when the hold ended, on the client's clock, and zero while it is held: for a lock that was lost to its deadline that
+// deadline, though nobody may have looked at the clock then.
+func (h *Hold) Until() clock.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.until
+}
+
+// end marks the hold as ended by that time and returns why, which is an earlier reason if there is one.
+func (h *Hold) end(reason error, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended == nil {
-		h.ended = reason
+		h.ended, h.until = reason, until
 		h.over.Store(true)
 		if h.done != nil {
 			close(h.done)
@@ -121,7 +132,7 @@ func (h *Hold) startRelease() <-chan struct{} {
 	h.mu.Unlock()
 	if err := h.Err(); err != nil {
 		h.settle(err)
-	} else if err := h.end(ErrReleased); err != ErrReleased {
+	} else if err := h.end(ErrReleased, h.client.config.Clock.Now()); err != ErrReleased {
 		h.settle(err) // lost between the two lines
 	} else if !h.client.post(clientInput{kind: inputRelease, hold: h}) {
 		h.settle(ErrClosed)

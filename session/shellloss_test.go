@@ -78,9 +78,13 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 		}
 		goOn := w.holdUp()
 		defer goOn()
+		deadline := w.clients[100].Status().Deadline
 		leaping.leap.Advance(worldTTL)
 		if err := h.Err(); !errors.Is(err, ErrLost) {
 			t.Fatalf("first call after the pause: %v", err)
+		}
+		if h.Until() != deadline {
+			t.Errorf("it was held until %v, its deadline was %v", h.Until(), deadline)
 		}
 		select {
 		case <-h.Done():
@@ -125,6 +129,9 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		synctest.Wait()
 		if !h.over.Load() {
 			t.Fatal("the goroutine has not found that the deadline has passed")
+		}
+		if late := w.clients[100].config.Clock.Now().Sub(h.Until()); late < worldTTL/3 {
+			t.Errorf("it was noticed only %v after the deadline, though the process was stopped past it", late)
 		}
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("err %v", h.Err())

@@ -1,6 +1,10 @@
 package history
 
-import "math"
+import (
+	"math"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
 
 // after looks for what is missing when all was replayed.
 func (j *judge) after() error {
@@ -23,7 +27,26 @@ func (j *judge) after() error {
 			return err
 		}
 	}
+	j.strangers()
 	return j.holes
+}
+
+// strangers finds sessions that released locks and of whose calls none is in the history. A crash may take the last lines of a file with
+// it, not all that its node did: a file is missing.
+func (j *judge) strangers() {
+	known := map[lockfsm.SessionID]bool{}
+	for i := range j.grants {
+		if j.grants[i].owner != nil {
+			known[j.events[j.grants[i].event].Session] = true
+		}
+	}
+	for i := range j.grants {
+		g := &j.grants[i]
+		if e := &j.events[g.event]; g.end >= 0 && j.events[g.end].How == ByRelease && !known[e.Session] {
+			j.unsure("session %d has released token %d, and no file has its calls: one is missing", e.Session, e.Token)
+			return
+		}
+	}
 }
 
 // checkCarried judges what voters began with, from a snapshot, against what the others did up to there.

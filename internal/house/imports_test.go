@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"examples/quickstart": {""},
+	"examples/service":    {""},
 	"internal/process":    {""},
 	"internal/planted":    {},
 	"internal/sim": {

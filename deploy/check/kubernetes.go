@@ -1,0 +1,102 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is one file: what stands around the workload, and the workload itself, one of the two.
+type manifest struct {
+	service    corev1.Service
+	budget     policyv1.PodDisruptionBudget
+	set        *appsv1.StatefulSet
+	deployment *appsv1.Deployment
+}
+
+// decode takes every document strictly into its type. Names of fields are compared as the API server does it, by case.
+func decode(file string) (m manifest, err error) {
+	var kinds []string
+	for _, document := range strings.Split(file, "\n---\n") {
+		raw, err := yaml.YAMLToJSONStrict([]byte(document))
+		if err != nil {
+			return m, err
+		}
+		var kind metav1.TypeMeta
+		if err := json.UnmarshalCaseSensitivePreserveInts(raw, &kind); err != nil {
+			return m, err
+		}
+		var into any
+		name := kind.APIVersion + " " + kind.Kind
+		switch name {
+		case "v1 Service":
+			into = &m.service
+		case "policy/v1 PodDisruptionBudget":
+			into = &m.budget
+		case "apps/v1 StatefulSet":
+			m.set = &appsv1.StatefulSet{}
+			into = m.set
+		case "apps/v1 Deployment":
+			m.deployment = &appsv1.Deployment{}
+			into = m.deployment
+		default:
+			return m, fmt.Errorf("a document is a %q, which this check does not know", name)
+		}
+		strict, err := json.UnmarshalStrict(raw, into)
+		if err = errors.Join(append(strict, err)...); err != nil {
+			return m, fmt.Errorf("%s: %w", name, err)
+		}
+		kinds = append(kinds, kind.Kind)
+	}
+	if len(kinds) != 3 || kinds[0] == kinds[1] || kinds[1] == kinds[2] || kinds[0] == kinds[2] {
+		return m, fmt.Errorf("want a Service, a PodDisruptionBudget and a workload, got %v", kinds)
+	}
+	return m, nil
+}
+
+// faults collects the rules that a file breaks, with their reasons.
+type faults []error
+
+// must notes a fault unless the rule is kept.
+func (f *faults) must(kept bool, format string, args ...any) {
+	if !kept {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
+// around checks the Service and the PodDisruptionBudget of a workload with these pods.
+func (f *faults) around(m manifest, p Program, labels map[string]string, selector *metav1.LabelSelector) {
+	s := m.service.Spec
+	f.must(s.ClusterIP == corev1.ClusterIPNone, "the Service is not headless: a virtual address leads to one pod, and every pod has to be found")
+	f.must(s.PublishNotReadyAddresses, "the Service lists ready pods only: nobody is ready before the group is founded, so nobody would find anybody")
+	f.must(len(s.Ports) == 1 && int(s.Ports[0].Port) == p.LockPort, "the Service's port is not %d, that of the locks", p.LockPort)
+	f.must(same(s.Selector, labels), "the Service selects %v, the pods are %v", s.Selector, labels)
+	f.must(selects(selector, labels), "the workload does not select its own pods")
+	f.must(selects(m.budget.Spec.Selector, labels), "the PodDisruptionBudget does not select the pods")
+	b := m.budget.Spec
+	f.must(b.MinAvailable == nil && b.MaxUnavailable != nil && b.MaxUnavailable.String() == "1",
+		"the PodDisruptionBudget does not say maxUnavailable: 1, which leaves a majority however many vote")
+}
+
+func same(a, b map[string]string) bool {
+	if len(a) != len(b) || len(a) == 0 {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func selects(s *metav1.LabelSelector, labels map[string]string) bool {
+	return s != nil && len(s.MatchExpressions) == 0 && same(s.MatchLabels, labels)
+}

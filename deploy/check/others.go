@@ -1,0 +1,125 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// compose is what compose.yaml may say: the keys of the Compose Specification that it uses, so that any other key is a fault.
+type compose struct {
+	Template service             `json:"x-orders"`
+	Services map[string]service  `json:"services"`
+	Volumes  map[string]struct{} `json:"volumes"`
+}
+
+type service struct {
+	Image string `json:"image"`
+	Build struct {
+		Context    string `json:"context"`
+		Dockerfile string `json:"dockerfile_inline"`
+	} `json:"build"`
+	Environment map[string]string `json:"environment"`
+	Hostname    string            `json:"hostname"`
+	Ports       []string          `json:"ports"`
+	Restart     string            `json:"restart"`
+	Grace       string            `json:"stop_grace_period"`
+	Volumes     []string          `json:"volumes"`
+}
+
+// Compose says what is wrong with a compose file.
+func Compose(file string, p Program) []error {
+	var f faults
+	var c compose
+	if err := yaml.UnmarshalStrict([]byte(file), &c); err != nil {
+		return []error{err}
+	}
+	var names, addresses []string
+	for name := range c.Services {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	mounted := map[string]bool{}
+	for _, name := range names {
+		s := c.Services[name]
+		addresses = append(addresses, fmt.Sprintf("%s:%d", name, p.LockPort))
+		f.must(s.Hostname == name, "%s: the hostname is %q, by which it is no founder", name, s.Hostname)
+		f.one(name, s, p)
+		for _, v := range s.Volumes {
+			volume, path, _ := strings.Cut(v, ":")
+			_, declared := c.Volumes[volume]
+			f.must(declared, "%s: the volume %s is not declared", name, volume)
+			f.must(!mounted[volume], "%s: the volume %s is another's", name, volume)
+			mounted[volume] = strings.HasPrefix(s.Environment[prefix+"DIR"], path+"/")
+			f.must(mounted[volume], "%s: the directory is not on the volume", name)
+		}
+		f.must(len(s.Volumes) == 1, "%s: want one volume", name)
+	}
+	f.must(len(names) == 3, "%d services, want three", len(names))
+	for _, name := range names {
+		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"FOUNDERS"]), names), "%s: the founders are not %v", name, names)
+		f.must(slices.Equal(split(c.Services[name].Environment[prefix+"JOIN"]), addresses), "%s: the addresses to join are not %v", name, addresses)
+	}
+	return f
+}
+
+// one checks what is the same in all services.
+func (f *faults) one(name string, s service, p Program) {
+	for variable := range s.Environment {
+		f.must(p.Variables[variable], "%s: the program does not read the variable %s", name, variable)
+	}
+	f.must(strings.HasPrefix(s.Environment[prefix+"SECRET"], "${"+prefix+"SECRET:?"), "%s: the secret is not taken from outside, with an error where it is missing", name)
+	grace, err := time.ParseDuration(s.Grace)
+	f.must(err == nil && grace > p.End, "%s: stop_grace_period %q is not longer than %v", name, s.Grace, p.End)
+	f.must(slices.Equal(s.Ports, []string{strconv.Itoa(p.HTTPPort)}), "%s: ports %v, want the probes' alone", name, s.Ports)
+	f.must(s.Restart == "unless-stopped", "%s: who crashes is not started again", name)
+	f.must(s.Build.Context == ".." && strings.Contains(s.Build.Dockerfile, " ./examples/service "), "%s: the program that is built is not the example", name)
+}
+
+// unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5) that the unit uses.
+var unitKeys = [...]string{
+	"Unit Description", "Unit Wants", "Unit After", "Unit StartLimitIntervalSec",
+	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service Environment", "Service DynamicUser", "Service StateDirectory",
+	"Service StateDirectoryMode", "Service Restart", "Service RestartSec", "Service KillSignal", "Service TimeoutStopSec", "Service OOMScoreAdjust",
+	"Service NoNewPrivileges", "Service PrivateDevices", "Service CapabilityBoundingSet", "Install WantedBy",
+}
+
+// Unit says what is wrong with a systemd unit.
+func Unit(file string, p Program) []error {
+	var f faults
+	section, values := "", map[string]string{}
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		key, value, assigned := strings.Cut(line, "=")
+		switch name := section + " " + key; {
+		case line == "":
+		case strings.HasPrefix(line, "#"):
+			if variable, _, ok := strings.Cut(strings.TrimLeft(line, "# "), "="); ok && strings.HasPrefix(variable, prefix) {
+				f.must(p.Variables[variable], "the program does not read the variable %s", variable)
+			}
+		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
+			section = strings.Trim(line, "[]")
+		case !assigned || !slices.Contains(unitKeys[:], name):
+			f.must(false, "%q is no line that a section %q of a unit may have", line, section)
+		default:
+			_, twice := values[name]
+			f.must(!twice, "%s is set twice", name)
+			values[name] = value
+		}
+	}
+	stop, err := strconv.Atoi(values["Service TimeoutStopSec"])
+	f.must(err == nil && time.Duration(stop)*time.Second > p.End, "TimeoutStopSec is %q, not longer than the %v that the program's end may take", values["Service TimeoutStopSec"], p.End)
+	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
+	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0", "who crashes is not started again for ever")
+	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the secret does not come from a file")
+	variable, dir, _ := strings.Cut(values["Service Environment"], "=")
+	f.must(variable == prefix+"DIR" && strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
+	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
+	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target", "it starts before there is a route by which it finds its address")
+	f.must(values["Install WantedBy"] != "", "nothing starts it")
+	return f
+}

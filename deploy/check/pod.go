@@ -1,0 +1,80 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// pod checks what both workloads have in common, and returns the values of the variables of its container.
+func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]string, container corev1.Container) {
+	grace := time.Duration(0)
+	if spec.TerminationGracePeriodSeconds != nil {
+		grace = time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second
+	}
+	f.must(grace > p.End, "the grace period of %v is not longer than the %v that the program's end may take: it would be killed with locks in hand", grace, p.End)
+	f.must(spec.EnableServiceLinks != nil && !*spec.EnableServiceLinks, "enableServiceLinks is not false: a Service's name can put variables among those of the program")
+	f.must(len(spec.Containers) == 1, "there are %d containers, want one", len(spec.Containers))
+	if len(spec.Containers) == 0 {
+		return nil, container
+	}
+	container = spec.Containers[0]
+	f.probe("startup", container.StartupProbe, p, "/healthz")
+	f.probe("readiness", container.ReadinessProbe, p, "/readyz")
+	f.probe("liveness", container.LivenessProbe, p, "/healthz")
+	if s := container.StartupProbe; s != nil {
+		f.must(s.PeriodSeconds*s.FailureThreshold >= 30, "the startup probe gives up within 30 s: a directory may take that to read")
+	}
+	if r := container.ReadinessProbe; r != nil {
+		f.must(time.Duration(r.TimeoutSeconds)*time.Second > p.Ready, "the readiness probe does not wait for the program's answer, which takes up to %v", p.Ready)
+	}
+	_, limited := container.Resources.Limits[corev1.ResourceCPU]
+	f.must(!limited, "there is a limit of cpu: a throttled process renews its lease late")
+	return f.variables(container, p), container
+}
+
+func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string) {
+	if probe == nil || probe.HTTPGet == nil {
+		f.must(false, "there is no %s probe by HTTP", kind)
+		return
+	}
+	f.must(p.Paths[path], "the program does not serve %s", path)
+	f.must(probe.HTTPGet.Path == path, "the %s probe asks %s, want %s: readiness depends on the group, life must not", kind, probe.HTTPGet.Path, path)
+	f.must(probe.HTTPGet.Port.IntValue() == p.HTTPPort, "the %s probe asks port %s, the program listens on %d", kind, probe.HTTPGet.Port.String(), p.HTTPPort)
+}
+
+// variables checks names, the secret and the advertised address.
+func (f *faults) variables(container corev1.Container, p Program) map[string]string {
+	values := map[string]string{}
+	for _, v := range container.Env {
+		_, twice := values[v.Name]
+		f.must(!twice, "the variable %s is set twice", v.Name)
+		values[v.Name] = v.Value
+		if v.Name == "POD_IP" {
+			f.must(v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "status.podIP", "POD_IP is not the pod's address")
+			continue
+		}
+		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
+		if v.Name == prefix+"SECRET" {
+			f.must(v.Value == "" && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil && (v.ValueFrom.SecretKeyRef.Optional == nil || !*v.ValueFrom.SecretKeyRef.Optional),
+				"the secret does not come from a Secret that has to be there")
+		}
+		if v.Name == prefix+"ADVERTISE" {
+			_, known := values["POD_IP"]
+			f.must(known, "POD_IP is not defined before it is used, so it would not be filled in")
+		}
+	}
+	_, secret := values[prefix+"SECRET"]
+	f.must(secret, "there is no secret: the program refuses to start")
+	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
+	return values
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

@@ -1,0 +1,121 @@
+package check
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Program is what the files of deploy have to know of the program that they run.
+type Program struct {
+	Paths     map[string]bool // that it serves
+	Variables map[string]bool // that it reads
+	Ready     time.Duration   // within which its readiness answers
+	End       time.Duration   // the longest that it may take to end after SIGTERM
+	LockPort  int             // by default
+	HTTPPort  int             // by default
+}
+
+// closeTime is what Node.Close may wait for a disk that hangs, as its comment says.
+const closeTime = 20 * time.Second
+
+// prefix begins the names of the variables that configure mortise.
+const prefix = "ORDERS_LOCK_"
+
+// ReadProgram reads the program's source, and the default port from the library's.
+func ReadProgram(root string) (Program, error) {
+	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
+	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)
+	if err != nil {
+		return p, err
+	}
+	library, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "config.go"), nil, 0)
+	if err != nil {
+		return p, err
+	}
+	times := map[string]time.Duration{}
+	ast.Inspect(service, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.ValueSpec:
+			if d, ok := duration(x.Values); ok {
+				times[x.Names[0].Name] = d
+			}
+		case *ast.CallExpr:
+			p.take(x)
+		}
+		return true
+	})
+	ast.Inspect(library, func(n ast.Node) bool {
+		if x, ok := n.(*ast.ValueSpec); ok && x.Names[0].Name == "defaultPort" {
+			p.LockPort, _ = strconv.Atoi(text(x.Values[0]))
+		}
+		return true
+	})
+	p.Ready = times["readyWithin"]
+	p.End = times["drainWithin"] + times["leaveWithin"] + closeTime
+	if len(times) < 3 || len(p.Paths) == 0 || len(p.Variables) == 0 || p.LockPort == 0 || p.HTTPPort == 0 {
+		return p, fmt.Errorf("the program is not written as this check knows it: found %+v and the times %v", p, times)
+	}
+	return p, nil
+}
+
+// take notes what a call says: a path that is served, a variable that is read, a default.
+func (p *Program) take(call *ast.CallExpr) {
+	if len(call.Args) == 0 {
+		return
+	}
+	first := text(call.Args[0])
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		switch f.Name {
+		case "get":
+			p.Variables[prefix+first] = true
+		case "env":
+			if first != "" {
+				p.Variables[first] = true
+			}
+		}
+	case *ast.SelectorExpr:
+		switch f.Sel.Name {
+		case "HandleFunc":
+			_, path, _ := strings.Cut(first, " ")
+			p.Paths[path] = true
+		case "Or":
+			if _, port, ok := strings.Cut(text(call.Args[1]), ":"); ok {
+				p.HTTPPort, _ = strconv.Atoi(port)
+			}
+		}
+	}
+}
+
+// text is the value of a string literal, or "".
+func text(e ast.Expr) string {
+	if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+		s, _ := strconv.Unquote(literal.Value)
+		return s
+	}
+	return ""
+}
+
+// duration understands n * time.Second and time.Second.
+func duration(values []ast.Expr) (time.Duration, bool) {
+	if len(values) != 1 {
+		return 0, false
+	}
+	unit, n := values[0], 1
+	if product, ok := unit.(*ast.BinaryExpr); ok && product.Op == token.MUL {
+		literal, ok := product.X.(*ast.BasicLit)
+		if !ok {
+			return 0, false
+		}
+		n, _ = strconv.Atoi(literal.Value)
+		unit = product.Y
+	}
+	s, ok := unit.(*ast.SelectorExpr)
+	return time.Duration(n) * time.Second, ok && s.Sel.Name == "Second"
+}

@@ -1,0 +1,120 @@
+// Service is the smallest program that is worth deploying: what deploy/ runs, and a pattern for yours. It has one loop that takes a lock
+// once a second, two probes, and an end in good order.
+//
+//	ORDERS_LOCK_DIR=/tmp/orders go run ./examples/service
+//
+// GET /healthz says whether a restart would help: it looks at this process only, and never at the group, or a cut network would have
+// every instance restarted. GET /readyz says whether this instance can be granted locks now. On SIGTERM (or SIGINT) it finishes its
+// requests, gives its locks back and leaves the group; a second signal ends it at once.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// How long the parts of an end may take. The grace period of whatever runs this program has to be longer than their sum and the 20 s that
+// Close may wait for a disk that hangs: deploy/check holds the files in deploy to that.
+const (
+	drainWithin = 5 * time.Second
+	leaveWithin = 10 * time.Second
+	readyWithin = time.Second // of a question to /readyz; shorter than a probe's timeout, so that the answer can say why
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	context.AfterFunc(ctx, stop) // from now on a second signal kills
+	if err := run(ctx, os.Getenv); err != nil {
+		fmt.Fprintln(os.Stderr, "service:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends, and returns what went wrong.
+func run(ctx context.Context, env func(string) string) error {
+	config, err := configured(env)
+	if err != nil {
+		return err
+	}
+	node, err := mortise.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	working := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(working)
+		work(ctx, node)
+	}()
+	server := &http.Server{Addr: cmp.Or(env("ORDERS_HTTP"), ":8080"), Handler: probes(node), ReadHeaderTimeout: 5 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ListenAndServe() }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	cancel()
+	err = errors.Join(err, within(drainWithin, server.Shutdown), within(leaveWithin, node.Leave)) // requests first: they may hold locks
+	<-working
+	return err
+}
+
+func within(limit time.Duration, call func(context.Context) error) error {
+	ctx, done := context.WithTimeout(context.Background(), limit)
+	defer done()
+	return call(ctx)
+}
+
+// work takes the lock, does what must not be done twice at once, and gives it back, until ctx ends.
+func work(ctx context.Context, node *mortise.Node) {
+	for ctx.Err() == nil {
+		err := node.Do(ctx, "orders/turn", func(ctx context.Context, token mortise.Token) error {
+			slog.Info("my turn", "token", uint64(token))
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("no turn", "why", err)
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func probes(node *mortise.Node) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, node.Err()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, within(readyWithin, node.Ready)) })
+	return mux
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+// configured reads the configuration from variables; those that are not set keep their defaults.
+func configured(env func(string) string) (c mortise.Config, err error) {
+	get := func(name string) string { return env("ORDERS_LOCK_" + name) }
+	comma := func(r rune) bool { return r == ',' }
+	c.Name, c.Bind, c.Advertise, c.Dir, c.Zone, c.Secret = get("NAME"), get("BIND"), get("ADVERTISE"), get("DIR"), get("ZONE"), get("SECRET")
+	c.Join, c.Founders = strings.FieldsFunc(get("JOIN"), comma), strings.FieldsFunc(get("FOUNDERS"), comma)
+	if c.Replicas, err = strconv.Atoi(cmp.Or(get("REPLICAS"), "0")); err != nil {
+		err = fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
+	}
+	return c, err
+}
