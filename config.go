@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/cluster"
 )
 
 // Config says how one instance takes part. It is passed by value and copied: neither side changes it afterwards. The zero value is a
@@ -27,16 +30,32 @@ type Config struct {
 	Cluster string
 
 	// Bind is the address to listen on, host:port. One TCP port carries everything. Default: "127.0.0.1:0" without Join, ":7947"
-	// with it. Anything but a loopback address needs Insecure.
+	// with it. Anything but a loopback address needs Secret, TLS, TLSFiles or Insecure.
 	Bind string
 
 	// Advertise is the address, host:port, at which the other instances reach this one. Default: Bind if it names a host, else
-	// the address from which the first host of Join is reached, with the port that is listened on.
+	// an address of this machine with the port that is listened on: the one from which the hosts of Join are reached, or the one that
+	// the host name stands for, or the only one. Start fails, and says so, rather than guess between several.
 	Advertise string
 
-	// Join lists addresses, host:port, at which other instances may be found. The own address may be among them, and names are
-	// looked up again and again. With Join, exactly one of Replicas and Founders is required. Default: none, a node on its own.
+	// Join lists where other instances may be found. An entry is one of
+	//
+	//	host:port, dns:///host:port   all addresses of the host
+	//	srv:///name                   the hosts and ports of its SRV records, and all addresses of those hosts
+	//	file:///path                  a file with one host:port a line; # begins a comment. It is read again when it has changed;
+	//	                              replace it by renaming a new one, or a half-written list may count for a moment
+	//
+	// All are looked up for ever, every second while there is no leader and every ten with one, each time a little later at random. The own address
+	// may be among them. What has no addresses yet blocks nothing; what cannot be looked up blocks the founding of a group. On Kubernetes,
+	// set publishNotReadyAddresses on the headless Service: nobody is ready before the group is founded. With Join (or JoinFunc), exactly
+	// one of Replicas and Founders is required. Default: none, a node on its own.
 	Join []string
+
+	// JoinFunc returns further places, host:port each, for those who find their instances by an API of their own; it may stand beside
+	// Join or in its place. It is called every two seconds while there is no leader and every ten with one, on a goroutine of its own,
+	// never twice at a time. Its context ends after two seconds, and when the node closes; it has to return then. An error, or a panic,
+	// blocks the founding of a group, and the places that were returned before stay worth asking. Default: none.
+	JoinFunc func(ctx context.Context) ([]string, error)
 
 	// Replicas is how many instances you run, all of them. A group is founded only by that many instances that reach each other.
 	// Right for a fleet of fixed size. 1 to 1024.
@@ -59,8 +78,8 @@ type Config struct {
 	// on a disk of its own machine. Default: "", memory; then a voter that restarts comes back as a plain member.
 	Dir string
 
-	// SessionTTL is how long the locks of an instance outlive its last sign of life. 1 s to 10 min. Default: 10 s. A value above
-	// the group's own is shortened to it, with a warning.
+	// SessionTTL is how long the locks of an instance outlive its last sign of life. 1 s to 10 min. Default: 10 s. It has to be
+	// equal on all instances that found the group; one that joins later with a higher value gets the group's, with a warning.
 	SessionTTL time.Duration
 
 	// Grace is how long a newly founded group only queues requests, so that no holder of an earlier group can still believe in
@@ -122,7 +141,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Bind == "" {
 		c.Bind = "127.0.0.1:0"
-		if len(c.Join) > 0 {
+		if !c.alone() {
 			c.Bind = ":" + defaultPort
 		}
 	}
@@ -142,6 +161,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// alone reports whether this is a node on its own.
+func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
+
 // complaints collects what is wrong with a Config, one error a mistake.
 type complaints []error
 
@@ -152,37 +174,49 @@ func (cs *complaints) add(field, format string, args ...any) {
 // validate reports every mistake of a Config with defaults, by field name, or nil.
 func (c Config) validate() error {
 	var wrong complaints
-	wrong.checkText("Name", c.Name, 1, 128)
-	wrong.checkText("Cluster", c.Cluster, 1, 128)
-	wrong.checkText("Zone", c.Zone, 0, 64)
-	wrong.checkText("Dir", c.Dir, 0, 4096)
+	wrong.checkEach(c)
 	wrong.checkBind(c)
 	wrong.checkSecurity(c)
-	if c.Advertise != "" {
-		wrong.checkAdvertise(c.Advertise)
-	}
-	for i, address := range c.Join {
-		if err := checkAddress(address, true); err != nil {
-			wrong.add(fmt.Sprintf("Join[%d]", i), "%v", err)
-		}
-	}
 	wrong.checkFounding(c)
-	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
-		wrong.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
-	}
-	if c.SessionTTL < time.Second || c.SessionTTL > 10*time.Minute {
-		wrong.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
-	}
 	if c.Grace >= 0 && c.Grace < c.SessionTTL {
 		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still believe in its lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
-	}
-	if c.Grace > time.Hour {
-		wrong.add("Grace", "%v is longer than 1h", c.Grace)
 	}
 	if len(wrong) == 0 {
 		return nil
 	}
 	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
+}
+
+// checkEach looks at each field for itself, so that it can be told also of a Config that is not complete yet.
+func (cs *complaints) checkEach(c Config) {
+	cs.checkText("Name", c.Name, 1, 128)
+	cs.checkText("Cluster", c.Cluster, 1, 128)
+	cs.checkText("Zone", c.Zone, 0, 64)
+	cs.checkText("Dir", c.Dir, 0, 4096)
+	if err := checkAddress(c.Bind, false); err != nil {
+		cs.add("Bind", "%v", err)
+	}
+	if c.Advertise != "" {
+		cs.checkAdvertise(c.Advertise)
+	}
+	for i, entry := range c.Join {
+		if err := cluster.CheckJoin(entry); err != nil {
+			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
+		}
+	}
+	if c.Replicas < 0 || c.Replicas > 1024 {
+		cs.add("Replicas", "%d is not between 1 and 1024", c.Replicas)
+	}
+	cs.checkFounders(c.Founders)
+	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
+		cs.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
+	}
+	if c.SessionTTL < time.Second || c.SessionTTL > 10*time.Minute {
+		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
+	}
+	if c.Grace > time.Hour {
+		cs.add("Grace", "%v is longer than 1h", c.Grace)
+	}
 }
 
 func (cs *complaints) checkText(field, text string, least, most int) {
@@ -201,9 +235,8 @@ func printable(text string) bool {
 }
 
 func (cs *complaints) checkBind(c Config) {
-	if err := checkAddress(c.Bind, false); err != nil {
-		cs.add("Bind", "%v", err)
-		return
+	if checkAddress(c.Bind, false) != nil {
+		return // checkEach has said it
 	}
 	open := c.Secret == "" && c.TLS == nil && c.TLSFiles == TLSFiles{} && !c.Insecure
 	if host, _, _ := net.SplitHostPort(c.Bind); open && !isLoopback(host) {
@@ -245,22 +278,22 @@ func (cs *complaints) checkAdvertise(address string) {
 
 func (cs *complaints) checkFounding(c Config) {
 	switch {
-	case len(c.Join) == 0 && (c.Replicas != 0 || len(c.Founders) != 0):
+	case c.alone() && (c.Replicas != 0 || len(c.Founders) != 0):
 		cs.add("Join", "is empty, but Replicas or Founders is set: list where the other instances are, or drop both for a node on its own")
-	case len(c.Join) > 0 && c.Replicas == 0 && len(c.Founders) == 0:
+	case !c.alone() && c.Replicas == 0 && len(c.Founders) == 0:
 		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the names of those that vote)")
 	case c.Replicas != 0 && len(c.Founders) != 0:
 		cs.add("Replicas", "set either Replicas or Founders, not both")
 	}
-	if c.Replicas < 0 || c.Replicas > 1024 {
-		cs.add("Replicas", "%d is not between 1 and 1024", c.Replicas)
+}
+
+func (cs *complaints) checkFounders(founders []string) {
+	if len(founders) > 64 {
+		cs.add("Founders", "has %d names, more than 64", len(founders))
 	}
-	if len(c.Founders) > 64 {
-		cs.add("Founders", "has %d names, more than 64", len(c.Founders))
-	}
-	for i, name := range c.Founders {
+	for i, name := range founders {
 		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, 128)
-		if slices.Index(c.Founders, name) < i {
+		if slices.Index(founders, name) < i {
 			cs.add("Founders", "%q is listed twice", name)
 		}
 	}

@@ -8,6 +8,9 @@
 //	defer lock.Unlock(ctx)
 //	charge(lock.Context(ctx), lock.Token()) // the context ends if the lock is lost; the token fences the resource
 //
+// [ConfigFromEnv] makes the Config of environment variables. Config.Join takes addresses, names in DNS, services (SRV records) and files; what
+// is behind them may change at any time.
+//
 // # Guarantees
 //
 //   - At most one unexpired grant per key in the replicated state; the history of lock operations is linearizable.

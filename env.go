@@ -18,6 +18,8 @@ type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 	resolve func(ctx context.Context, host string) ([]string, error)
+	srv     func(ctx context.Context, name string) ([]string, error) // host:port of each record; nil: the system's resolver
+	around  surroundings
 	clock   clock.Clock
 	wall    func() time.Time
 	random  func([]byte)
@@ -34,6 +36,7 @@ func realEnv() env {
 			return dialer.DialContext(ctx, "tcp", address)
 		},
 		resolve: net.DefaultResolver.LookupHost,
+		around:  realSurroundings(),
 		clock:   clock.Boot(),
 		wall:    time.Now,
 		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes

@@ -81,6 +81,28 @@ func ExampleNode_TryLock() {
 	// Output: held by orders-0, 0 waiting
 }
 
+// A service that is configured by its environment, here by a Deployment of Kubernetes, needs no code of its own for that. Every mistake in
+// the variables is in the error, by name.
+func ExampleConfigFromEnv() {
+	os.Setenv("ORDERS_LOCK_JOIN", "dns:///orders-lock:7947") // a headless Service
+	os.Setenv("ORDERS_LOCK_REPLICAS", "3")
+	os.Setenv("ORDERS_LOCK_SECRET_FILE", "testdata/example.secret")
+
+	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(config.Join[0], config.Replicas, len(config.Secret) >= 16)
+
+	os.Setenv("ORDERS_LOCK_REPLICSA", "5")
+	_, err = mortise.ConfigFromEnv("ORDERS_LOCK")
+	fmt.Println(err)
+	// Output:
+	// dns:///orders-lock:7947 3 true
+	// mortise: the environment has 1 mistake(s):
+	// ORDERS_LOCK_REPLICSA: there is no such setting: is ORDERS_LOCK_REPLICAS meant?
+}
+
 // Several replicas get the same configuration.
 func ExampleConfig() {
 	config := mortise.Config{

@@ -82,7 +82,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
 	}
 	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{})}
-	if err := n.prepare(listener.Addr()); err != nil {
+	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
 	n.client = session.NewClient(session.ClientConfig{
@@ -108,8 +108,8 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 }
 
 // prepare finds out who this instance is: its address, its directory, and the ID that it has to have because of what is in there.
-func (n *Node) prepare(listening net.Addr) (err error) {
-	if n.address, err = advertised(n.config, listening); err != nil {
+func (n *Node) prepare(ctx context.Context, listening net.Addr) (err error) {
+	if n.address, err = advertised(ctx, n.config, listening, n.env); err != nil {
 		return err
 	}
 	if n.dir, err = openDir(n.config, n.env.files); err != nil {
@@ -141,7 +141,7 @@ func (n *Node) closeDir() error {
 func (n *Node) startCluster() error {
 	defer close(n.started)
 	grace := max(n.config.Grace, 0)
-	solo := len(n.config.Join) == 0
+	solo := n.config.alone()
 	if solo {
 		grace = 0 // a closed group: nobody else can have been granted anything
 	}
@@ -152,6 +152,7 @@ func (n *Node) startCluster() error {
 		},
 		Rules: lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
+		Services: n.env.srv, JoinFunc: n.config.JoinFunc,
 	}
 	if n.records != nil {
 		config.Records = n.records

@@ -21,10 +21,12 @@ type Cluster struct {
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
 	gossip *gossip        // nil if solo; safe for concurrent use
-	shut   sync.Once
-	quiet  sync.Once // ends gossip
-	hung   error     // what Close has found; set in shut
 	left   atomic.Bool
+
+	closing atomic.Bool   // Close was called
+	closed  chan struct{} // closed when the first Close is about to return
+	hung    error         // what it has found
+	quiet   atomic.Bool   // gossip was ended
 
 	own owner // touched by the owner goroutine only
 }
@@ -36,7 +38,7 @@ func Start(cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, in: newInbox(), done: make(chan struct{})}
+	c := &Cluster{cfg: cfg, in: newInbox(), done: make(chan struct{}), closed: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if err := c.begin(); err != nil {
 		c.cancel()
@@ -112,7 +114,7 @@ func (c *Cluster) Leave(ctx context.Context) {
 const closeWaitMax = 5 * time.Second
 
 // ErrHung is returned by Close if a call to Host or Records has not returned: a disk that does not answer.
-var ErrHung = errors.New("cluster: the directory does not answer")
+var ErrHung = errors.New("cluster: something does not answer, the disk of the directory or the Logger")
 
 // Close stops everything and returns when all goroutines have ended. It waits for a call to Host or Records that is under way, and up to
 // two seconds for a goodbye. It tells nobody. It may be called more than once, and must not be called by Host.
@@ -121,25 +123,28 @@ var ErrHung = errors.New("cluster: the directory does not answer")
 // else, says so with ErrHung and returns; the one goroutine that is left ends when the call does, without saying, storing or deciding
 // anything more.
 func (c *Cluster) Close() error {
-	c.shut.Do(func() {
-		c.in.close()
-		c.cancel()
-		limit := time.NewTimer(closeWaitMax)
-		defer limit.Stop()
-		select {
-		case <-c.done:
-		case <-limit.C:
-			c.hush()
-			c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung, closeWaitMax)
-		}
-	})
+	if !c.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
+		<-c.closed
+		return c.hung
+	}
+	defer close(c.closed)
+	c.in.close()
+	c.cancel()
+	limit := time.NewTimer(closeWaitMax)
+	defer limit.Stop()
+	select {
+	case <-c.done:
+	case <-limit.C:
+		c.hush()
+		c.hung = fmt.Errorf("%w: a call has not returned for %v; what waits for it ends when it does", ErrHung, closeWaitMax)
+	}
 	return c.hung
 }
 
 // hush ends gossip: at the owner's end, or in its place if the owner hangs.
 func (c *Cluster) hush() {
-	if c.gossip != nil {
-		c.quiet.Do(c.gossip.close)
+	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
+		c.gossip.close()
 	}
 }
 

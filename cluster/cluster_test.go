@@ -243,7 +243,11 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 		f.net.heal()
 		f.net.cut("x", "y")
 		f.nodes[0].in.post(func() { f.nodes[0].own.find.met(addrOf(2), f.nodes[0].now()) })
-		f.raft(5 * time.Second)
+		f.raft(rivalAfter / 2)
+		if f.logged("two groups") != 0 {
+			t.Error("it is said at once: the last words of a group that is gone would be taken for one")
+		}
+		f.raft(rivalAfter)
 		if f.logged("two groups") == 0 {
 			t.Error("nobody said that there are two groups")
 		}

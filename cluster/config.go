@@ -21,7 +21,7 @@ type Config struct {
 	Zone      string   // at most 128 bytes; may be empty
 	Advertise string   // host:port at which the others reach this instance
 	Instance  uint64   // ID of the first life: not zero; what StoredInstance returns of Records, else random
-	Join      []string // host:port each, this instance's own among them or not; empty exactly if Settings.Solo
+	Join      []string // see CheckJoin; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
 	Settings  birth.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
@@ -31,8 +31,13 @@ type Config struct {
 	Clock   clock.Clock
 	Wall    func() time.Time                                         // the wall clock; nil: time.Now
 	Resolve func(ctx context.Context, host string) ([]string, error) // all addresses behind a name, without port; a name that does not exist has none. nil: the system's resolver
-	Random  func([]byte)                                             // fills with unpredictable bytes; nil: crypto/rand
-	Logger  *slog.Logger                                             // nil: slog.Default()
+	// Services returns the host:port of every SRV record under a name; a name that does not exist has none. nil: the system's resolver.
+	Services func(ctx context.Context, name string) ([]string, error)
+	// JoinFunc returns further addresses, host:port each, as an entry of Join would lead to. It is called now and then, on a goroutine of
+	// its own, never twice at a time; ctx ends after two seconds and with Close, and it has to return then. nil: there is none.
+	JoinFunc func(ctx context.Context) ([]string, error)
+	Random   func([]byte) // fills with unpredictable bytes; nil: crypto/rand
+	Logger   *slog.Logger // nil: slog.Default()
 }
 
 // withDefaults returns a copy in which every nil that has a meaning is replaced by it.
@@ -42,6 +47,9 @@ func (cfg Config) withDefaults() Config {
 	}
 	if cfg.Resolve == nil {
 		cfg.Resolve = net.DefaultResolver.LookupHost
+	}
+	if cfg.Services == nil {
+		cfg.Services = systemServices
 	}
 	if cfg.Random == nil {
 		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends if the system has no randomness
@@ -74,13 +82,13 @@ func (cfg *Config) check() error {
 		wrong("Instance is zero, want a random ID")
 	}
 	for _, j := range cfg.Join {
-		if err := checkAddr(j); err != nil {
+		if err := CheckJoin(j); err != nil {
 			wrong("Join: %v", err)
 		}
 	}
 	s := cfg.Settings
-	if s.Solo != (len(cfg.Join) == 0) {
-		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join", s.Solo, len(cfg.Join))
+	if s.Solo != (len(cfg.Join) == 0 && cfg.JoinFunc == nil) {
+		wrong("Settings.Solo is %v with %d entries in Join: it must be true exactly without Join and JoinFunc", s.Solo, len(cfg.Join))
 	}
 	if !s.Solo && (s.Replicas > 0) == (len(s.Founders) > 0) {
 		wrong("Settings need exactly one of Replicas and Founders")

@@ -5,6 +5,12 @@
 // instance belongs to a group that has a leader; what they decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone)
 // spreads who is here, in which zone, at which address and in which group. And whoever was lost is looked for, for ever.
 //
+// Where to look comes from Join, whose entries are of four forms ([CheckJoin]): a host, a service (SRV records), a file with a list, and
+// beside them a function. All are looked up for ever, and all end as IP addresses and ports before birth sees them. What is found has
+// the meaning that rule 3 gives it: no address is an answer, and blocks nothing; a lookup that failed, a file that is not there or cannot be
+// read whole, and a function that panics or does not return, are silence, and block birth, by name. Addresses that were known stay worth
+// asking meanwhile. Entries that lead to nobody, or to this instance alone, are added to Waiting with the way out.
+//
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
 //	                                                                                │
 //	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter)
@@ -19,7 +25,10 @@
 //
 // A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
 //
-// One address that is silent, foreign or slow to resolve holds up nobody but itself.
+// One address that is silent, foreign or slow to resolve, and one entry whose lookup never returns, hold up nobody but themselves.
+//
+// An instance that comes back at another address is found behind its name within twelve and a half seconds, or one and a quarter while
+// there is no leader, even if it finds nobody itself.
 //
 // With Config.Records every step is durable before anybody can know of it: the owner stores what birth has decided before it lets an
 // answer out, calls the Host or puts a question. Before gossip or the first answer it counts up the life number, by which all others
@@ -32,6 +41,8 @@
 //
 //	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
 //	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close
+//	lookups     by helpers          one per entry of Join under way: its context ends after two seconds and with Close. If it takes no
+//	                                notice (Config.JoinFunc, a file on a dead disk), Close goes on without it a second later
 //	pumps       by startGossip      two, from Net to memberlist; ended by Close
 //	memberlist  by startGossip      its own; ended by Close, see gossipWire
 //
@@ -57,6 +68,10 @@
 //
 // Three records: "identity" (label, name, life number), "birth" (birth.State) and "book" (the address book), each with a version byte and a
 // CRC32C of its own, at most 2 MiB.
+//
+// An entry of Join leads to at most 1,024 addresses, a file has at most 64 KiB; more is a failure, since to leave somebody out could be
+// to leave out a group. A changed file counts once it has stayed the same for 200 ms; who writes it in place and pauses longer
+// than that between two lines is read too soon.
 //
 // 64 questions at a time, one second each. Meta data of 512 bytes, which is why a name and a zone have at most 128 and an address 200
 // bytes. The addresses of 256 former members are remembered. memberlist knows IP addresses only; names stand for addresses in the

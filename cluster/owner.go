@@ -13,13 +13,14 @@ import (
 type owner struct {
 	core    *birth.Core
 	book    birth.Book
-	leader  bool              // as last told to the others
-	raft    uint64            // of this life
-	peers   map[string]member // by memberlist name; whom gossip sees, this instance among them
-	join    []resolving       // one per Join entry
-	moved   bool              // places must be told to the core anew
-	busy    int               // questions under way
-	backlog []birth.Question  // waiting for one to end
+	leader  bool                     // as last told to the others
+	raft    uint64                   // of this life
+	peers   map[string]member        // by memberlist name; whom gossip sees, this instance among them
+	rivals  map[string]time.Duration // who of them says that another group leads, and since when
+	join    []resolving              // one per Join entry, and one for JoinFunc
+	moved   bool                     // places must be told to the core anew
+	busy    int                      // questions under way
+	backlog []birth.Question         // waiting for one to end
 	find    finder
 	said    report
 	told    meta // what gossip says about this instance
@@ -33,14 +34,12 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
 		core:  birth.New(resume),
-		peers: make(map[string]member), moved: true, find: newFinder(cfg.Advertise),
+		peers: make(map[string]member), rivals: make(map[string]time.Duration), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
 		o.book.Configure(resume.Stored.Voters)
 	}
-	for _, name := range cfg.Join {
-		o.join = append(o.join, newResolving(name))
-	}
+	o.join = resolvings(cfg)
 	return o
 }
 

@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/mortise-lock/mortise/cluster/birth"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
 
 // member is somebody whom gossip sees.
 type member struct{ meta meta }
@@ -35,6 +39,7 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	o.moved = true
 	if !here {
 		delete(o.peers, name)
+		delete(o.rivals, name)
 		return // his address stays in the book, and worth trying
 	}
 	o.peers[name] = member{meta: m}
@@ -50,16 +55,31 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	}
 }
 
-// rival returns a member of another group that has a leader, while ours has one too. There is no way to merge the two.
-func (c *Cluster) rival() (meta, bool) {
+// rivalAfter is how long somebody must go on saying that another group has a leader until it is believed: longer than gossip takes to
+// find out that he is dead. A group that was founded anew meets the last words of the one before.
+const rivalAfter = 45 * time.Second
+
+// rival returns a member of another group that has a leader, while ours has one too, and when to look again: zero if nobody says so.
+// There is no way to merge the two.
+func (c *Cluster) rival() (who meta, two bool, again time.Duration) {
 	o := &c.own
-	if o.core.Phase() != birth.Member || !o.core.HasLeader() {
-		return meta{}, false
-	}
+	alone := o.core.Phase() != birth.Member || !o.core.HasLeader()
 	for _, name := range sortedNames(o.peers) {
-		if m := o.peers[name].meta; m.Leader && m.Group != o.core.Group() {
-			return m, true
+		m := o.peers[name].meta
+		if alone || !m.Leader || m.Group == o.core.Group() {
+			delete(o.rivals, name)
+			continue
+		}
+		if _, known := o.rivals[name]; !known {
+			o.rivals[name] = c.now()
+		}
+		due := o.rivals[name] + rivalAfter
+		if c.now() >= due {
+			return m, true, due
+		}
+		if again == 0 || due < again {
+			again = due
 		}
 	}
-	return meta{}, false
+	return meta{}, false, again
 }

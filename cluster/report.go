@@ -30,22 +30,27 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	if waiting != said.waiting {
 		said.waiting, said.since = waiting, now
 	}
-	if _, two := c.rival(); two {
+	_, two, again := c.rival()
+	if two {
 		return now + loudEvery
 	}
+	idle := now + time.Hour
+	if again != 0 {
+		idle = again
+	}
 	if waiting == "" || waiting == said.line {
-		return now + time.Hour
+		return idle
 	}
 	due := said.since + waitingAfter
 	if said.lineAt != 0 {
 		due = max(due, said.lineAt+waitingEvery)
 	}
 	if now < due {
-		return due
+		return min(due, idle)
 	}
 	said.line, said.lineAt = waiting, now
 	c.cfg.Logger.Info(waiting)
-	return now + time.Hour
+	return idle
 }
 
 // belongs says which group this instance belongs to now.
@@ -63,9 +68,10 @@ func (c *Cluster) belongs(e birth.Event) {
 
 // waiting is what this instance waits for, or that there are two groups, which nothing but people can end.
 func (c *Cluster) waiting() string {
-	m, two := c.rival()
+	m, two, _ := c.rival()
 	if !two {
-		return c.own.core.Waiting()
+		waiting := c.own.core.Waiting()
+		return waiting + c.nobody(waiting)
 	}
 	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {

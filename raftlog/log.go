@@ -3,6 +3,7 @@ package raftlog
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -27,10 +28,11 @@ type Log struct {
 	status Status
 	ended  error // not nil: nothing is taken in any more
 
-	owner     chan struct{} // closed when the owner has returned
-	appender  chan struct{} // closed when the appender has returned
-	closeOnce sync.Once
-	closeErr  error
+	owner    chan struct{} // closed when the owner has returned
+	appender chan struct{} // closed when the appender has returned
+	closing  atomic.Bool   // Close was called
+	closed   chan struct{} // closed when the first Close is about to return
+	closeErr error         // what it has found
 }
 
 // Start starts the replica that the store holds. Before any other call the Applier gets the stored snapshot by Restore.
@@ -57,7 +59,7 @@ func Start(cfg Config) (*Log, error) {
 	}
 	l := &Log{
 		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), status: core.Status(),
+		owner: make(chan struct{}), appender: make(chan struct{}), closed: make(chan struct{}), status: core.Status(),
 	}
 	go l.own()
 	if cfg.Store.Volatile() {

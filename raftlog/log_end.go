@@ -81,30 +81,38 @@ func (l *Log) cause(p any) error {
 // Close within 5 s, Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way: what hangs in a system
 // call cannot be ended, and the goroutine that waits for it ends when the call does.
 func (l *Log) Close() error {
-	l.closeOnce.Do(func() {
-		l.mu.Lock()
-		if l.ended == nil {
-			l.ended = ErrClosed
-		}
-		l.mu.Unlock()
-		l.kick()
-		limit := time.NewTimer(closeWaitMax)
-		defer limit.Stop()
-		for _, done := range []chan struct{}{l.owner, l.appender} {
-			select {
-			case <-done:
-			case <-limit.C:
-				l.closeErr = fmt.Errorf("%w: it has not returned for %v", ErrHung, closeWaitMax)
-				return
-			}
-		}
-		stored := make(chan error, 1)
-		go func() { stored <- l.cfg.Store.Close() }()
-		select {
-		case l.closeErr = <-stored:
-		case <-limit.C:
-			l.closeErr = fmt.Errorf("%w: it has not closed for %v", ErrHung, closeWaitMax)
-		}
-	})
+	if !l.closing.CompareAndSwap(false, true) { // no sync.Once, which would hold a lock across the wait
+		<-l.closed
+		return l.closeErr
+	}
+	defer close(l.closed)
+	l.mu.Lock()
+	if l.ended == nil {
+		l.ended = ErrClosed
+	}
+	l.mu.Unlock()
+	l.kick()
+	l.closeErr = l.finish()
 	return l.closeErr
+}
+
+// finish waits for both goroutines, then closes the store; for all of it at most so long.
+func (l *Log) finish() error {
+	limit := time.NewTimer(closeWaitMax)
+	defer limit.Stop()
+	for _, done := range []chan struct{}{l.owner, l.appender} {
+		select {
+		case <-done:
+		case <-limit.C:
+			return fmt.Errorf("%w: it has not returned for %v", ErrHung, closeWaitMax)
+		}
+	}
+	stored := make(chan error, 1)
+	go func() { stored <- l.cfg.Store.Close() }()
+	select {
+	case err := <-stored:
+		return err
+	case <-limit.C:
+		return fmt.Errorf("%w: it has not closed for %v", ErrHung, closeWaitMax)
+	}
 }

@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// nobodyMax is how many entries of Join are complained about at a time.
+const nobodyMax = 3
+
+// headless is the way out of the commonest of these troubles.
+const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is before the group is born: set publishNotReadyAddresses: true on it"
+
+// nobody completes what birth waits for by what Join has to do with it: entries that lead to nobody, or to nobody but this instance.
+// They block nothing, so birth does not speak of them, but they may be why others are missing.
+func (c *Cluster) nobody(waiting string) string {
+	if waiting == "" || c.own.core.Phase() == birth.Bound || len(c.own.join) == 0 {
+		return ""
+	}
+	var texts []string
+	alone, names, empty := true, false, false
+	for i := range c.own.join {
+		r := &c.own.join[i]
+		text := r.trouble(waiting)
+		if text != "" {
+			texts = append(texts, text)
+		}
+		if text != "" || r.entry.Failed != "" || r.entry.Resolved == -always || r.others(c.cfg.Advertise) {
+			alone = false
+		}
+		names, empty = names || r.named(), empty || r.emptyName()
+	}
+	if alone {
+		texts = append(texts, "Join leads to nobody but this instance")
+	}
+	if more := len(texts) - nobodyMax; more > 0 {
+		texts = append(texts[:nobodyMax], "and "+strconv.Itoa(more)+" more entries of Join")
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	way := ""
+	if empty || alone && names {
+		way = headless
+	}
+	return "; " + strings.Join(texts, "; ") + way
+}
+
+// trouble says that an entry leads to nobody, or could not be resolved if that is not said already.
+func (r *resolving) trouble(said string) string {
+	switch {
+	case r.entry.Failed != "":
+		if strings.Contains(said, r.entry.Name) {
+			return ""
+		}
+		return r.entry.Name + " cannot be resolved: " + r.entry.Failed
+	case r.entry.Resolved == -always:
+		return ""
+	case len(r.none) > 0:
+		return r.entry.Name + " lists " + r.none[0] + ", which has no address yet"
+	case len(r.entry.Addrs) == 0 && r.kind == formFile:
+		return r.entry.Name + " lists nobody"
+	case len(r.entry.Addrs) == 0 && r.kind == formFunc:
+		return r.entry.Name + " returns nobody"
+	case len(r.entry.Addrs) == 0:
+		return r.entry.Name + " has no addresses yet"
+	}
+	return ""
+}
+
+// named reports whether an entry rests on a name in DNS.
+func (r *resolving) named() bool {
+	return r.kind == formService || r.kind == formHost && r.next != always
+}
+
+// others reports whether an entry leads to anybody but this instance.
+func (r *resolving) others(self string) bool {
+	for _, addr := range r.entry.Addrs {
+		if addr != self {
+			return true
+		}
+	}
+	return false
+}
+
+// emptyName reports whether an entry rests on a name in DNS that has no address.
+func (r *resolving) emptyName() bool {
+	return r.entry.Failed == "" && r.entry.Resolved != -always && (len(r.none) > 0 || r.named() && len(r.entry.Addrs) == 0)
+}
