@@ -1,6 +1,8 @@
 package session
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -74,8 +76,8 @@ func (n *simNode) mustStayLost() {
 	if n.deadline == 0 || n.clock().Before(n.deadline) {
 		return
 	}
-	for key, calls := range n.s.believers {
-		for _, c := range calls {
+	for _, key := range slices.Sorted(maps.Keys(n.s.believers)) { // so that a seed fails in one way
+		for _, c := range n.s.believers[key] {
 			if c.node == n && !c.ended && !c.settled {
 				n.s.fail("%s: node %d keeps token %d, which it has lost at %v", key, n.id, c.token, n.global(n.deadline))
 			}

@@ -92,7 +92,8 @@ func (a *Acks) judge(who string, applied uint64, key string, is lockfsm.Token) {
 	case over && is == k.token:
 		_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who, applied, key, is, k.how, k.ended)
 	case !over && is == 0:
-		_ = a.broken("acks: %s at index %d has nobody hold %q, which was granted with token %d at index %d and has not been ended", who, applied, key, k.token, k.index)
+		_ = a.broken("acks: %s at index %d has nobody hold %q, which was granted with token %d at index %d and has not been ended",
+			who, applied, key, k.token, k.index)
 	case !over && is < k.token || over && is != 0:
 		_ = a.broken("acks: %s at index %d has %q held with token %d, although token %d was granted at index %d", who, applied, key, is, k.token, k.index)
 	}

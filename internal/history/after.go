@@ -106,7 +106,8 @@ func (j *judge) orphan(g *grant, failed int32) error {
 	if !j.late(g, at) {
 		return nil
 	}
-	return j.broken(Kept, []int32{g.event, failed}, "%q was granted with token %d to a call that was told that it holds nothing, and the state keeps it", j.names[g.key], j.events[g.event].Token)
+	return j.broken(Kept, []int32{g.event, failed}, "%q was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
+		j.names[g.key], j.events[g.event].Token)
 }
 
 // unended judges a grant whose owner was told, and that never ended.

@@ -18,7 +18,10 @@ type call struct {
 }
 
 func newCall() call {
-	return call{key: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1, begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64}
+	return call{
+		key: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,
+		begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64,
+	}
 }
 
 // believed returns when the belief in the lock ended, and the event that says so; -1 if nobody says.

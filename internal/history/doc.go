@@ -24,7 +24,8 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}                 this voter's account has come that far
 //	{"k":"dropped","at":…,"count":17}                                       the recorder could not write 17 lines
 //
-// A grant without seq belongs to a begin: it was there before the account. An end is of a lock that was granted, and how is release, cancel, expire, close or attach: what ended it.
+// A grant without seq belongs to a begin: it was there before the account. An end is of a lock that was granted, and how is what ended it:
+// release, cancel, expire, close or attach.
 //
 // # Guarantees
 //

@@ -29,7 +29,7 @@ type RecorderConfig struct {
 }
 
 // Recorder writes the history of one node. It is safe for concurrent use. No call waits for the writer: a goroutine of the recorder's
-// own writes, and Close ends it. A nil Recorder is one that is off: it does nothing, but for giving numbers to nothing.
+// own writes, and Close ends it. A nil Recorder is one that is off: what records does nothing, Call returns 0, and Close nil.
 type Recorder struct {
 	config RecorderConfig
 	wake   chan struct{} // one slot

@@ -7,7 +7,7 @@ import (
 )
 
 // actor stands for a goroutine that owns a core: whatever is posted waits in its inbox until it has a turn, soon, or, if the process is
-// paused, when it goes on.
+// paused, when it goes on. Whoever posts rouses it, so an inbox is never left without a turn to come.
 type actor struct {
 	p      *proc
 	inbox  []func(now clock.Time)
@@ -90,7 +90,4 @@ func (a *actor) run() {
 			a.rouse()
 		}
 	})
-	if len(a.inbox) > 0 {
-		a.rouse()
-	}
 }

@@ -67,7 +67,7 @@ func (c *Campaign) one(seed uint64) (*Report, error) {
 	again := c.run(seed, true)
 	last := again.Transcript[max(0, len(again.Transcript)-lastEvents):]
 	text := strings.Join(last, "\n") + "\n" + again.Fault
-	if again.Hash != r.Hash {
+	if again.Hash != r.Hash || again.Fault != r.Fault {
 		text += fmt.Sprintf("\nthe seed is not repeatable: hash %x, then %x, where the first run found: %s", r.Hash, again.Hash, r.Fault)
 	}
 	return again, fmt.Errorf("%v\n%s\nrepeat it: %s", again.Config.String(), text, c.command(seed))

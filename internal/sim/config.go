@@ -52,16 +52,18 @@ type Trouble struct {
 	Wipes    int // how many disks may be lost
 }
 
-// Draw makes the run of a seed: the same one for ever, until this function changes.
+// Draw makes the run of a seed: the same one until this function changes.
 func Draw(seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 0x64726177))
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
 	share := func(p ...float64) float64 { return p[r.IntN(len(p))] }
 	c := Config{
 		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(4), Voters: 3, Durable: r.IntN(2) == 0,
-		TTL: pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009), Latency: pick(50*time.Microsecond, 500*time.Microsecond, 5*time.Millisecond),
+		TTL: pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009),
+		Latency:       pick(50*time.Microsecond, 500*time.Microsecond, 5*time.Millisecond),
 		SnapshotBytes: []int{2 << 10, 16 << 10, 1 << 20}[r.IntN(3)], KeepEntries: []int{0, 50, 1000}[r.IntN(3)],
-		Callers: 1 + r.IntN(3), Keys: 1 + r.IntN(4), Think: pick(500*time.Millisecond, 2*time.Second, 5*time.Second), Hold: pick(5*time.Millisecond, 100*time.Millisecond),
+		Callers: 1 + r.IntN(3), Keys: 1 + r.IntN(4),
+		Think: pick(500*time.Millisecond, 2*time.Second, 5*time.Second), Hold: pick(5*time.Millisecond, 100*time.Millisecond),
 		Long: share(0.02, 0.1, 0.4), Try: share(0, 0.2), Cancel: share(0, 0.1, 0.3),
 	}
 	c.Limits = lockfsm.DefaultLimits()

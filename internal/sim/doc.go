@@ -1,7 +1,53 @@
 // Package sim runs whole clusters of mortise on one goroutine, from one seed. It puts the real cores together as the root package does,
 // birth and the address book of cluster, raftlog with etcd's raft, both cores of session, lockfsm, and gives them everything else: clocks
-// that drift, a network that delays, drops, repeats, reorders and cuts, disks that lose what was not synced, processes that crash, pause,
+// that drift, a network that delays, drops, repeats and cuts, disks that lose what was not synced, processes that crash, pause,
 // move and come back, and callers that lock, try, cancel, hold too long and leave.
+//
+// [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawBirth] and [RunBirth] do so for runs that are about
+// founding alone. A [Campaign] does it for many seeds, and says which command repeats one that fails.
+//
+// # The picture
+//
+//	world: the one true time, what is due, the one source of chance              watch: the judges of internal/check, the history
+//	   | lets things happen, in order                                              ^ is told what is asked, granted, lost, applied
+//	   v                                                                           |
+//	machine n0                                            machine n1, n2, ...      |
+//	+--------------------------------------------------+                           |
+//	| boot-time clock, wall clock, address, disk       |     the nemesis crashes, pauses, moves and cuts them off
+//	|                                                  |
+//	| proc, perhaps: what runs there now               |
+//	| +----------------------------------------------+ |
+//	| | call ----> client <---+                      | |
+//	| |              ^        | frames               | |     network
+//	| |              |        +-------------------------------- stream ---- proc on n1
+//	| |              |        |                      | |
+//	| |            keeper <---+                      | |
+//	| | replica:     ^        |                      | |
+//	| |              v        |                      | |
+//	| |             log <-----+                      | |
+//	| |                                              | |
+//	| | cluster: birth and its questions - - - - - - - - - - - address ---- proc on n2
+//	| +----------------------------------------------+ |
+//	+--------------------------------------------------+
+//
+// Client, keeper, log and cluster are actors: each stands for a goroutine that owns a core. Whatever reaches one is a function in its
+// inbox, and its next turn, a moment later or when the process goes on, runs them all. That is the only way in, so what the actors do
+// is ordered by the world's schedule and by nothing else.
+//
+// # What stands for what
+//
+//	machine   a name, an address, a boot-time clock and a wall clock, perhaps a disk; what a process is started on
+//	proc      a process: what a mortise.Node holds, from Start until it ends
+//	actor     the goroutine that owns a core: an inbox, a turn, one timer
+//	client    the shell of the session's client; caller.go has those who call it
+//	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other
+//	replica   a voter: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper
+//	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
+//	nemesis   whoever does bad things
+//	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs
+//
+// The glue between the cores is written again here, since that of the root package is made of goroutines. Where the two differ a bug of
+// that glue can hide; the tests of whole nodes in the root package are for those.
 //
 // # Guarantees
 //
@@ -9,27 +55,20 @@
 // timeouts, was seeded too (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no core can see:
 // they never ask a core whether it believes that all is well.
 //
-// # What stands for what
+// # Concurrency
 //
-//	machine   a name, an address, a boot-time clock and a wall clock, perhaps a disk; what a process is started on
-//	proc      a process: what a mortise.Node holds, from Start until it ends
-//	actor     the goroutine that owns a core: an inbox, a turn, one timer
-//	replica   a voter: the log's core, its state machine, its keeper; as replica.go in the root package
-//	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself
-//	watch     the checkers and the recorded history
+// A run is not safe for concurrent use, and since raft's random source is one per process, runs in one process must follow each other.
 //
-// The glue between the cores is written again here, since that of the root package is made of goroutines. Where the two differ a bug of
-// that glue can hide; the tests of whole nodes in the root package are for those.
+// # Failure
 //
-// # Concurrency and failure
-//
-// A run is not safe for concurrent use, and since raft's random source is one per process, runs in one process must follow each
-// other. A broken rule ends the run with Report.Fault and the last events in Report.Transcript.
+// A broken rule ends the run with Report.Fault, and with the last events in Report.Transcript if Config.Verbose asks for them; a Campaign
+// runs a seed that fails once more for that. A panic on a turn of an actor is a broken rule.
 //
 // # Limits
 //
-// Gossip, gRPC, files and TLS are stand-ins here, as are people. A voter is not replaced yet, so a group in memory mode that
-// has lost its majority is founded anew.
+// Gossip, gRPC, files and TLS are stand-ins here, as are people. Gossip always tells the present truth about whom it can hear; a queue to
+// a peer is full by chance, and not because the peer is cut off; a disk is slow, but does not hang or fail; wall clocks differ by no
+// more than birth bears, and do not jump. A voter is not replaced yet, so a group in memory mode that has lost its majority is founded anew.
 //
 // # Refused alternative
 //

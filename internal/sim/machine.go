@@ -22,9 +22,8 @@ type machine struct {
 	skew        time.Duration // of its wall clock
 	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
 
-	disk     *disk // nil: memory mode
-	proc     *proc // nil: down
-	starts   uint64
+	disk     *disk  // nil: memory mode
+	proc     *proc  // nil: down
 	instance uint64 // of the last life
 }
 

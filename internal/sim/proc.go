@@ -45,7 +45,6 @@ type proc struct {
 // start starts a process on the machine.
 func (m *machine) start() *proc {
 	w := m.w
-	m.starts++
 	p := &proc{
 		w: w, m: m, instance: w.id(), stream: w.streams + 1, links: map[uint64][]*end{}, dialing: map[uint64][]frame{}, backOff: map[uint64]time.Duration{},
 	}
@@ -72,7 +71,7 @@ func (m *machine) start() *proc {
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
 	p.client = session.NewClientCore(m.clock(), w.cfg.TTL)
-	if !p.persist(nil) {
+	if !p.persist() {
 		return p
 	}
 	p.gossip()
@@ -93,7 +92,7 @@ func (m *machine) crash(power bool) {
 	p.dead = true
 	m.proc = nil
 	if r := p.replica; r != nil {
-		r.stop(power)
+		r.stop()
 	}
 	if !power {
 		p.hangUp()
@@ -107,7 +106,7 @@ func (p *proc) alive(instance uint64) bool { return !p.dead && p.instance == ins
 
 func (p *proc) String() string { return fmt.Sprintf("%s/%04x", p.m.name, p.instance&0xffff) }
 
-// now is the machine's clock as birth counts.
+// birthNow is the machine's clock as birth counts it: from the beginning of the world.
 func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() birth.Random {

@@ -76,9 +76,9 @@ func newReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
 	return r, fresh
 }
 
-// stop ends the replica. What was being written when the power failed is there as a whole or not at all; crash images of the real store
-// show elsewhere that there is nothing in between.
-func (r *replica) stop(bool) {
+// stop ends the replica. What was being written then is there as a whole or not at all, whether the process or the power went; crash
+// images of the real store show elsewhere that there is nothing in between.
+func (r *replica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
 		r.p.w.watch.saved(r, r.saving)
@@ -253,7 +253,7 @@ func (r *replica) retire(err error) {
 	role := session.Role{Term: r.role.Term + 1}
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 	r.keeping.run()
-	r.stop(false)
+	r.stop()
 	if r.p.replica == r {
 		r.p.replica, r.p.raft = nil, 0
 	}

@@ -129,5 +129,7 @@ func (o *watch) compare(r *replica, index uint64) {
 	o.w.must(r.machine.Check())
 	o.w.must(o.hashes.Applied(r.group, index, check.Sum(r.machine.Snapshot(nil)), r.who))
 	o.w.must(o.groups[r.group].acks.Replica(r.who, index, check.Holders(r.machine.Entries())))
-	o.w.must(o.rising.Observed(r.who, check.Progress{Term: r.role.Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.machine.Revision())}))
+	o.w.must(o.rising.Observed(r.who, check.Progress{
+		Term: r.role.Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.machine.Revision()),
+	}))
 }

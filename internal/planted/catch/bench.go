@@ -54,8 +54,8 @@ func build(ctx context.Context, layers []planted.Layer, workers int) (*bench, er
 				return
 			}
 		}
-		make := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "planted", "-o", b.binary(packages[i]), "./"+packages[i])
-		if out, err := make.CombinedOutput(); err != nil {
+		building := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "planted", "-o", b.binary(packages[i]), "./"+packages[i])
+		if out, err := building.CombinedOutput(); err != nil {
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, fmt.Errorf("building the tests of %s: %w\n%s", packages[i], err, out))
