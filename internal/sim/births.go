@@ -30,9 +30,11 @@ func DrawBirth(number uint64) Config {
 	return c
 }
 
-// RunBirth runs a birth. The cuts and restarts are digits of the number, those of the first round lowest, so that as it counts up all of
-// them are met: in the first round every cut with every set of restarts from 288 numbers on with 2 machines, 1,152 with 3 and 18,432 with
-// 5. Only above that does the second round do anything; with 5 machines nobody restarts below number 576.
+// scatter has no divisor in common with any number of combinations, which are products of 2 and 3, so that it maps them one to one.
+const scatter = 0x9e3779b9*6 + 1
+
+// RunBirth runs a birth. The cuts and restarts of both rounds are the digits of a number that the given one is scattered to, one to one:
+// so few numbers are spread over all combinations, and many meet them all.
 func RunBirth(number uint64, cfg Config) *Report {
 	w := newWorld(cfg)
 	w.note("birth %d: %v", number, cfg.String())
@@ -48,7 +50,8 @@ func RunBirth(number uint64, cfg Config) *Report {
 		return d
 	}
 	machines := uint64(1) << cfg.Machines
-	number /= 6 // the number of machines and the kind of settings
+	rounds := machines * 3 * machines
+	number = number / 6 * scatter % (rounds * rounds) // a sixth: the number of machines and the kind of settings
 	for range birthRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
 		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })

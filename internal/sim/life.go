@@ -30,6 +30,7 @@ func (p *proc) clusterTurn(clock.Time) clock.Time {
 func (p *proc) persist() bool {
 	d := p.m.disk
 	if d == nil || p.saved == p.birth.Revision() {
+		p.w.watch.binds(p)
 		return true
 	}
 	if p.w.chance(p.w.nemesis.brittle) {
@@ -38,6 +39,7 @@ func (p *proc) persist() bool {
 	}
 	state := p.birth.State()
 	d.state, p.saved = &state, p.birth.Revision()
+	p.w.watch.binds(p)
 	if p.w.chance(p.w.nemesis.brittle) {
 		p.m.crashAndReturn()
 		return false

@@ -9,7 +9,7 @@ import (
 // TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	c.FromEnvironment(4)
+	c.FromEnvironment(max(1, 4/slowly))
 	total, err := c.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestSeeds(t *testing.T) {
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
 func TestBirths(t *testing.T) {
 	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	c.FromEnvironment(100)
+	c.FromEnvironment(100 / slowly)
 	total, err := c.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestBirths(t *testing.T) {
 
 // TestOneSeedIsOneRun is what everything here rests on.
 func TestOneSeedIsOneRun(t *testing.T) {
-	for seed := uint64(1); seed <= 2; seed++ {
+	for seed := uint64(1); seed <= max(1, 2/slowly); seed++ {
 		var hashes [2]uint64
 		for i := range hashes {
 			cfg := Draw(seed)

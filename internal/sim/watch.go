@@ -27,6 +27,7 @@ type watch struct {
 	served    check.Served
 	groups    map[uint64]*group
 	believers map[string][]*call // who believes, per key, until his belief is seen to end
+	bound     map[uint64]uint64  // the group to whose charter a life of an instance was bound
 }
 
 // group is what is known from outside about a group.
@@ -65,7 +66,7 @@ func (s *Stats) Add(o Stats) {
 }
 
 func newWatch(w *world) *watch {
-	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}}
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[uint64]uint64{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL
 	return o
 }
@@ -73,6 +74,10 @@ func newWatch(w *world) *watch {
 // servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock that nobody holds: a group whose
 // majority is gone has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
+
+// settleWithin is how long after the end of a call the state may still have what it had: its client may be cut off, and there may be no
+// leader. Sessions end meanwhile, and what they had with them.
+const settleWithin = 2 * time.Minute
 
 // record writes a line of the history.
 func (o *watch) record(p *proc, e history.Event) {
@@ -84,7 +89,7 @@ func (o *watch) record(p *proc, e history.Event) {
 func (o *watch) judge(settled bool) {
 	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
 	if o.w.fault == "" {
-		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: time.Hour}))
+		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: settleWithin}))
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -23,6 +24,18 @@ func (o *watch) founded(c *birth.Charter) {
 	}
 }
 
+// binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it is on it.
+func (o *watch) binds(p *proc) {
+	if p.birth.Phase() != birth.Bound {
+		return
+	}
+	instance, group := p.birth.Instance(), p.birth.Group()
+	if was := o.bound[instance]; was != 0 && was != group {
+		o.w.broken("%v is bound to group %x, and was bound to group %x in the same life", p, group, was)
+	}
+	o.bound[instance] = group
+}
+
 // born sees Born applied for the first time.
 func (o *watch) born(r *replica) {
 	g := o.groups[r.group]
@@ -31,6 +44,11 @@ func (o *watch) born(r *replica) {
 	}
 	g.born = true
 	o.stats.Groups++
+	for _, l := range g.charter.List {
+		if o.bound[l.Instance] != r.group {
+			o.w.broken("group %x is born, and %s, which is on its list, was never bound to it", r.group, l.Name)
+		}
+	}
 	o.w.note("group %x is born", r.group)
 	var voters []uint64
 	for _, v := range g.charter.Voters {
@@ -111,10 +129,43 @@ func (o *watch) applies(r *replica, e *raftlog.Event) {
 }
 
 func (o *watch) result(r *replica, result *lockfsm.Result) {
-	if r.first && result.Kind == lockfsm.Expire && result.Code == lockfsm.Done {
-		o.stats.Expired++
+	if r.first && result.Code == lockfsm.Done {
+		switch result.Kind {
+		case lockfsm.Expire:
+			o.stats.Expired++
+			o.outlived(r, result.Session)
+		case lockfsm.EndGrace:
+			o.graceEnds(r)
+		}
 	}
 	r.trail.Result(*result, r.machine)
+}
+
+// outlived: promise 3 where it is made. From the moment at which a session's end is applied anywhere its locks can be another's, so its
+// client's lease must be over, whether or not it holds anything.
+func (o *watch) outlived(r *replica, session lockfsm.SessionID) {
+	for _, m := range o.w.machines {
+		if p := m.proc; p != nil && p.group == r.group && p.leaseLeft() > 0 && p.client.Status(m.clock()).Session == session {
+			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, p, p.leaseLeft())
+		}
+	}
+}
+
+// graceEnds: the same for the leases of earlier groups, which the grace is for.
+func (o *watch) graceEnds(r *replica) {
+	for _, m := range o.w.machines {
+		if p := m.proc; p != nil && p.group != r.group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
+			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.group, p, p.group, p.leaseLeft())
+		}
+	}
+}
+
+// leaseLeft is how long the client's lease goes on, by its own clock.
+func (p *proc) leaseLeft() time.Duration {
+	if p.deadline == 0 {
+		return 0
+	}
+	return p.deadline.Sub(p.m.clock())
 }
 
 // applied sees an entry, after it was applied.
