@@ -4,7 +4,7 @@
 #
 #   ./sim.sh [-b] [-s FIRST] [-n COUNT] [-t TIME] [-d DIR]
 #
-#   -b        births instead: 2, 3 or 5 instances found one group under cuts and restarts; with -n 18432 under all
+#   -b        births instead: 2, 3 or 5 instances found one group under cuts and restarts; with -n 20000 under all
 #   -s FIRST  the first seed (1)
 #   -n COUNT  how many seeds; with -t at least so many (150, or 2000 births)
 #   -t TIME   go on until so much time has passed (4m, 30s)
