@@ -18,7 +18,9 @@ func simulate(t *testing.T, births bool, runs uint64) {
 		Judge:  func(events []history.Event) error { return judge.Porcupine(events, judge.Options{}) },
 		Say:    t.Logf, Package: "judge",
 	}
-	c.FromEnvironment(runs)
+	if err := c.FromEnvironment(runs); err != nil {
+		t.Fatal(err)
+	}
 	total, err := c.Run()
 	if err != nil {
 		t.Fatal(err)

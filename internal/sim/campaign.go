@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -35,7 +37,11 @@ type Total struct {
 // Run runs the campaign. An error tells the seed, the command that repeats it, the last events and the broken rule.
 func (c *Campaign) Run() (Total, error) {
 	var total Total
-	seed, begun, step := c.resume(), time.Now(), max(c.Step, 1)
+	begun, step := time.Now(), max(c.Step, 1)
+	seed, err := c.resume()
+	if err != nil {
+		return total, err
+	}
 	for (seed-c.First)/step < c.Least || time.Since(begun) < c.Time {
 		r, err := c.one(seed)
 		total.Runs++
@@ -102,15 +108,22 @@ func (c *Campaign) command(seed uint64) string {
 }
 
 // resume returns the seed to begin with.
-func (c *Campaign) resume() uint64 {
-	if c.State != "" {
-		if b, err := os.ReadFile(c.State); err == nil {
-			if next, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); err == nil {
-				return next
-			}
-		}
+func (c *Campaign) resume() (uint64, error) {
+	if c.State == "" {
+		return c.First, nil
 	}
-	return c.First
+	b, err := os.ReadFile(c.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.First, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	next, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s does not say which seed is next: %w; remove it to begin anew", c.State, err)
+	}
+	return next, nil
 }
 
 func (c *Campaign) note(next uint64) error {
@@ -121,13 +134,19 @@ func (c *Campaign) note(next uint64) error {
 }
 
 // FromEnvironment fills in what MORTISE_SEED (the first), MORTISE_SEEDS, MORTISE_BIRTHS or MORTISE_LEAST (how many), MORTISE_STEP,
-// MORTISE_TIME and MORTISE_STATE say, with the given number of runs where nothing is said.
-func (c *Campaign) FromEnvironment(runs uint64) {
+// MORTISE_TIME and MORTISE_STATE say, with the given number of runs where nothing is said. What cannot be read is an error: a campaign
+// that is not the one asked for would look like one.
+func (c *Campaign) FromEnvironment(runs uint64) (err error) {
 	number := func(name string, or uint64) uint64 {
-		if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
-			return n
+		text := os.Getenv(name)
+		if text == "" {
+			return or
 		}
-		return or
+		n, wrong := strconv.ParseUint(text, 10, 64)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s is %q, not a number", name, text))
+		}
+		return n
 	}
 	c.First, c.Step, c.State = number("MORTISE_SEED", 1), number("MORTISE_STEP", 1), os.Getenv("MORTISE_STATE")
 	if c.Births {
@@ -135,7 +154,11 @@ func (c *Campaign) FromEnvironment(runs uint64) {
 	} else {
 		c.Least = number("MORTISE_SEEDS", number("MORTISE_LEAST", runs))
 	}
-	if d, err := time.ParseDuration(os.Getenv("MORTISE_TIME")); err == nil {
-		c.Time = d
+	if text := os.Getenv("MORTISE_TIME"); text != "" {
+		var wrong error
+		if c.Time, wrong = time.ParseDuration(text); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("MORTISE_TIME is %q, not a time such as 4m", text))
+		}
 	}
+	return err
 }

@@ -9,7 +9,9 @@ import (
 // TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	c.FromEnvironment(max(1, 4/slowly))
+	if err := c.FromEnvironment(max(1, 4/slowly)); err != nil {
+		t.Fatal(err)
+	}
 	total, err := c.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +22,9 @@ func TestSeeds(t *testing.T) {
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.
 func TestBirths(t *testing.T) {
 	c := Campaign{Births: true, Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	c.FromEnvironment(100 / slowly)
+	if err := c.FromEnvironment(100 / slowly); err != nil {
+		t.Fatal(err)
+	}
 	total, err := c.Run()
 	if err != nil {
 		t.Fatal(err)
