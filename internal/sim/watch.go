@@ -75,8 +75,8 @@ func newWatch(w *world) *watch {
 // majority is gone has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
 
-// settleWithin is how long after the end of a call the state may still have what it had: its client may be cut off, and there may be no
-// leader. Sessions end meanwhile, and what they had with them.
+// settleWithin is how long a lock may be over in the state before its caller must have been told, in a run that heals. Without healing there
+// is no bound, nor for the other way round: while leaders change more often than once in a TTL no session expires (promise 4).
 const settleWithin = 2 * time.Minute
 
 // record writes a line of the history.
@@ -88,8 +88,12 @@ func (o *watch) record(p *proc, e history.Event) {
 // judge judges the history of the whole run.
 func (o *watch) judge(settled bool) {
 	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
+	settle := settleWithin
+	if !settled {
+		settle = time.Hour
+	}
 	if o.w.fault == "" {
-		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: settleWithin}))
+		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: settle}))
 	}
 }
 
