@@ -36,6 +36,7 @@ func (k *KeeperCore) hears(s *keptSession, seq uint64) bool {
 	if sent, ok := s.told.acknowledged(seq); ok {
 		s.heard = max(s.heard, sent)
 	}
+	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off both.
 	return k.elapsed().Sub(s.heard) < s.ttl || bug("deaf-session-kept") || bug("ack-while-expiring")
 }
 
