@@ -75,7 +75,7 @@ type Config struct {
 
 	// Dir is a directory in which this instance keeps its part of the replicated state, for services that want to survive the loss of
 	// a majority of the voters without a pause: every voter writes each change there before it counts. One directory per instance,
-	// on a disk of its own machine. Default: "", memory; then a voter that restarts comes back as a plain member.
+	// on a disk of its own machine. Default: "", memory; then a voter that restarts is somebody new, and gets a vote again in place of what it was.
 	Dir string
 
 	// SessionTTL is how long the locks of an instance outlive its last sign of life. 1 s to 10 min. Default: 10 s. It has to be

@@ -6,16 +6,31 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/session"
 )
 
-// leaveTime bounds Leave where its context does not.
-const leaveTime = 10 * time.Second
+const (
+	// leaveTime bounds Leave where its context does not.
+	leaveTime = 10 * time.Second
+	// leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than any election of a group that has a
+	// majority.
+	leaderless = 3 * time.Second
+	// lastWords bounds what nobody may be left to answer: the end of a session when all leave.
+	lastWords = time.Second
+	// departPoll is the time between two questions whether this instance may stop.
+	departPoll = 20 * time.Millisecond
+)
 
 // Leave takes the node out of the cluster in good order: it refuses new requests, ends the contexts of its locks so that their holders
-// can finish, waits for their Unlock, hands over the lead if it has it, closes the session if nothing is held any more, says goodbye and
-// closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose code may still run is left to expire.
-// It returns nil if nothing was held at the end. A voter that leaves counts as crashed: the group goes on with those that remain.
+// can finish, waits for their Unlock, hands its vote and its lead to others if it has them, closes the session if nothing is held any
+// more, says goodbye and closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose code may still run
+// is left to expire, and a vote that was not handed over counts as lost. When everybody leaves nobody waits for a successor. It returns nil
+// if nothing was held at the end.
+//
+// One line in main is enough to run it when the process is asked to end:
+//
+//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 func (n *Node) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already
@@ -28,13 +43,14 @@ func (n *Node) Leave(ctx context.Context) error {
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	n.client.Leaving()
 	held := n.client.WaitReleased(ctx)
-	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
-		if err := r.log.Transfer(ctx, 0); err != nil {
-			n.logger.Info("nobody took over the lead before this node left", "why", err)
-		}
+	last := ctx
+	if alone := n.depart(ctx); alone {
+		var cancel context.CancelFunc
+		last, cancel = context.WithTimeout(ctx, lastWords)
+		defer cancel()
 	}
 	if held == nil {
-		switch err := n.client.CloseSession(ctx); {
+		switch err := n.client.CloseSession(last); {
 		case errors.Is(err, session.ErrStillHeld):
 			held = err
 		case err != nil:
@@ -48,6 +64,66 @@ func (n *Node) Leave(ctx context.Context) error {
 		c.Leave(ctx)
 	}
 	return errors.Join(held, n.Close())
+}
+
+// depart waits until the group can do without this instance (rules 12 and 13): its replica votes, appends and acknowledges until a leader
+// other than itself says that a configuration without it is applied. It reports whether there is nobody left to wait for: everybody
+// leaves, or there is no leader and has been none for longer than an election takes.
+func (n *Node) depart(ctx context.Context) (alone bool) {
+	c := n.cluster()
+	if c == nil || c.Status().Phase != cluster.PhaseMember || bug("leaver-does-not-wait") {
+		return true
+	}
+	for r := n.replica.Load(); r != nil && ctx.Err() == nil; r = n.replica.Load() {
+		asking, cancel := context.WithTimeout(ctx, leaderless)
+		counsel, err := c.ConsultFor(asking, r.id)
+		cancel()
+		switch {
+		case err != nil:
+			n.logger.Info("this instance leaves without handing its vote over", "why", err)
+			return true
+		case counsel.AllLeaving:
+			n.seeOff(ctx)
+			return true
+		case counsel.MayStop:
+			return false
+		}
+		pause(ctx, departPoll)
+	}
+	return false
+}
+
+// seeOff lets a leader whom everybody leaves go last, so that the others need not elect another one to be told that they may go.
+func (n *Node) seeOff(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	for ctx.Err() == nil {
+		r := n.replica.Load()
+		if r == nil || !r.role.Load().Leading || !n.company(r) {
+			return
+		}
+		pause(ctx, departPoll)
+	}
+}
+
+// company reports whether another replica of the configuration is connected.
+func (n *Node) company(r *replica) bool {
+	for _, v := range placed(r.config.Load()) {
+		if v.Instance != n.instance.Load() && n.linked(v.Instance) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // Close stops the node at once and waits until everything that it started has ended. It does not close the session: locks that are

@@ -27,10 +27,11 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 		n.bind(nil, c.Group)
 		return
 	}
-	r, err := newReplica(n, c, raft)
+	r, err := foundReplica(n, c, raft)
 	if err != nil && n.dir != nil {
-		n.logger.Error("the log of this voter cannot be used: this instance does not vote; it goes on as a member", "dir", n.config.Dir, "why", err)
+		n.logger.Error("the log of this voter cannot be used: this instance goes on as a member, and may get a vote under another raft ID", "dir", n.config.Dir, "why", err)
 		n.bind(nil, c.Group)
+		n.unusable(raft, err)
 		return
 	}
 	if err != nil {
@@ -123,10 +124,14 @@ func (n *Node) retire(r *replica, err error) {
 		n.identify(nil, r.group)
 	}
 	n.binding.Unlock()
+	n.leaderKnown() // what it said last was true of itself
 	switch {
 	case errors.Is(err, raftlog.ErrBroken) && !bug("broken-state-goes-on"):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
 	case mine:
+		if n.dir == nil {
+			n.cluster().Retired(r.id)
+		}
 		n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
 		if bug("retired-after-restart") {
 			n.identify(nil, r.group)

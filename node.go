@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -43,7 +42,12 @@ type Node struct {
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
 	replica atomic.Pointer[replica]         // nil unless this instance votes
 
+	settled  atomic.Bool               // Ready has seen the voters settled, or has given up on that
+	settleBy atomic.Pointer[time.Time] // when it gives up; nil: it has not been called
+
 	instance atomic.Uint64 // ID of the present life
+	attached atomic.Bool   // its session is attached to a leader
+	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
 	failed   atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be
@@ -140,17 +144,10 @@ func (n *Node) closeDir() error {
 
 func (n *Node) startCluster() error {
 	defer close(n.started)
-	grace := max(n.config.Grace, 0)
-	solo := n.config.alone()
-	if solo {
-		grace = 0 // a closed group: nobody else can have been granted anything
-	}
 	config := cluster.Config{
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Instance: n.instance.Load(), Join: n.config.Join,
-		Settings: birth.Settings{
-			Replicas: n.config.Replicas, Founders: n.config.Founders, Voters: n.config.Voters, SessionTTL: n.config.SessionTTL, Grace: grace, Solo: solo,
-		},
-		Rules: lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
+		Settings: n.config.group().birth(n.config.alone()),
+		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Services: n.env.srv, JoinFunc: n.config.JoinFunc,
 	}
@@ -194,15 +191,6 @@ func (n *Node) spawn(f func()) bool {
 func (n *Node) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err
-	}
-	return nil
-}
-
-// Ready waits until this node can be granted locks: its session is attached to a leader and the group is past its grace. It returns
-// nil then; an error that wraps the context's and says what is missing if ctx ends before; or the node's own error.
-func (n *Node) Ready(ctx context.Context) error {
-	if err := n.client.WaitReady(ctx); err != nil {
-		return n.explain("wait until ready", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package mortise
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -19,21 +20,20 @@ type record struct {
 	Settings settings `json:"settings"`
 }
 
+// settings are what an instance was told about its group, in a form that is small and can be compared: two that are equal name the same.
 type settings struct {
-	Replicas   int           `json:"replicas,omitempty"`
-	Founders   int           `json:"founders,omitempty"` // how many: the names could exceed what a record may hold
-	Voters     int           `json:"voters"`
-	SessionTTL time.Duration `json:"session_ttl_ns"`
-	Grace      time.Duration `json:"grace_ns"`
+	Replicas     int           `json:"replicas,omitempty"`
+	Founders     string        `json:"founders,omitempty"` // fingerprint of the names, which could exceed what a record may hold
+	FounderCount int           `json:"founder_count,omitempty"`
+	Voters       int           `json:"voters"`
+	SessionTTL   time.Duration `json:"session_ttl_ns"`
+	Grace        time.Duration `json:"grace_ns"` // 0: none
 }
 
 func (n *Node) record() []byte {
 	b, err := json.Marshal(record{
 		Instance: instanceText(n.instance.Load()), Name: n.config.Name, Addr: n.address, Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
-		Settings: settings{
-			Replicas: n.config.Replicas, Founders: len(n.config.Founders), Voters: n.config.Voters,
-			SessionTTL: n.config.SessionTTL, Grace: n.config.Grace,
-		},
+		Settings: n.config.group().named(),
 	})
 	if err != nil { // strings and numbers always marshal
 		return nil
@@ -41,13 +41,31 @@ func (n *Node) record() []byte {
 	return b
 }
 
+// decodeRecord returns the zero record for one that cannot be read, of another build or another library. It supports no rules and agrees
+// to no settings.
+func decodeRecord(b []byte) record {
+	var r record
+	if json.Unmarshal(b, &r) != nil {
+		return record{}
+	}
+	return r
+}
+
+// id returns the instance's ID, 0 if the record has none.
+func (r record) id() uint64 {
+	id, err := strconv.ParseUint(r.Instance, 16, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
 // holderName tells people who holds a lock, by what that instance said of itself.
 func holderName(b []byte, session lockfsm.SessionID) string {
-	var r record
-	if json.Unmarshal(b, &r) != nil || r.Name == "" {
-		return fmt.Sprintf("session %d", session)
+	if r := decodeRecord(b); r.Name != "" {
+		return r.Name
 	}
-	return r.Name
+	return fmt.Sprintf("session %d", session)
 }
 
 func instanceText(instance uint64) string { return fmt.Sprintf("%016x", instance) }

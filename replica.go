@@ -19,9 +19,9 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// replica is what makes an instance a voter: one replica of the log, the state machine that it feeds, and the keeper of the sessions,
-// who is at work while this replica leads. It lives from the acceptance of a charter until the restart in place, the retirement of
-// the voter, or the end of the node.
+// replica is what makes an instance a voter, or a learner, which may become one: one replica of the log, the state machine that it feeds,
+// and the keeper of the sessions, who is at work while this replica leads. It lives from the acceptance of a charter, or from the
+// leader's Prepare, until the restart in place, its removal, its retirement, or the end of the node.
 //
 // Its methods that implement raftlog.Applier run on the log's owner goroutine, which owns the fields marked so.
 type replica struct {
@@ -38,7 +38,7 @@ type replica struct {
 	stopping atomic.Bool
 	stopped  chan struct{} // closed when stop has ended
 
-	machine *lockfsm.Machine // owned by the log's owner goroutine
+	machine *lockfsm.Machine // owned by the log's owner goroutine; nil until a replica that joins has its first snapshot
 	trail   *history.Trail   // owned by it; nil: nothing is recorded
 	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
 
@@ -48,20 +48,28 @@ type replica struct {
 	allBound atomic.Bool // everybody on the charter's list is bound
 	born     atomic.Bool
 	counts   atomic.Pointer[lockfsm.Counts]
+	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
+	revision atomic.Uint64                         // of the state, at the end of the last turn
+
+	registry registry                      // who has a session, while this replica leads
+	accord   accord                        // owned by the cluster's owner goroutine
+	settings atomic.Pointer[groupSettings] // the group's; nil: not known
+	rules    atomic.Uint32                 // version of the lock rules in force
+	remarks  atomic.Pointer[[]string]      // settings that differ, while this replica leads
 }
 
-// newReplica founds this instance's replica of the group of a charter.
-func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
+// foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
+func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: n.env.limits,
+		Limits: n.env.limits, Settings: settingsOf(c.Settings).encode(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	var voters []uint64
+	var voters []raftlog.Member
 	for _, v := range c.Voters {
-		voters = append(voters, v.Raft)
+		voters = append(voters, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
 	}
 	store, fresh, err := n.store(c.Group, id)
 	if err != nil {
@@ -76,19 +84,40 @@ func newReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	r := &replica{node: n, group: c.Group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
+	return startReplica(n, c.Group, id, store, machine)
+}
+
+// joinReplica starts a replica under an ID that the group's leader has given to this instance: an empty one, or, after a start with a
+// directory, what is there of it. A log that had begun and is gone is refused by the directory.
+func joinReplica(n *Node, group, id uint64) (*replica, error) {
+	store, fresh, err := n.store(group, id)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := raftlog.Join(store, group, id); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
+	return startReplica(n, group, id, store, nil)
+}
+
+// startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
+func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*replica, error) {
+	r := &replica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if n.history != nil {
-		r.trail = history.NewTrail(c.Group, n.history.Record)
+		r.trail = history.NewTrail(group, n.history.Record)
 	}
 	r.role.Store(&raftlog.Role{})
+	r.config.Store(&raftlog.Configuration{})
 	r.counts.Store(&lockfsm.Counts{})
 	r.keeper = session.NewKeeper(session.KeeperConfig{
 		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
 	log, err := raftlog.Start(raftlog.Config{
-		Group: c.Group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Logger: n.logger,
 	})
 	if err != nil {
@@ -137,7 +166,8 @@ func (r *replica) proposeBorn() {
 func (r *replica) Role(role raftlog.Role) {
 	r.role.Store(&role)
 	r.tellKeeper()
-	r.node.leaderKnown(role.Leader != 0)
+	r.node.leaderKnown()
+	r.node.cluster().Look()
 }
 
 // tellKeeper tells the keeper the present role. It is told again when the address book has changed, since the leader's instance or
@@ -159,7 +189,11 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 		if r.trail != nil { // before anybody is told
 			r.trail.Result(result, r.machine)
 		}
+		if result.Kind == lockfsm.Adopt || result.Kind == lockfsm.Raise {
+			r.noteCharter()
+		}
 		if leading {
+			r.registry.note(result)
 			r.keeper.Applied(result)
 		}
 	})
@@ -178,11 +212,20 @@ func (r *replica) noticeBirth() {
 
 // Leads implements raftlog.Applier.
 func (r *replica) Leads(term uint64) {
+	sessions := r.machine.Sessions()
+	r.registry.begin(sessions)
 	r.keeper.Leads(session.Leadership{
-		Term: term, Sessions: r.machine.Sessions(), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
+		Term: term, Sessions: sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
 		Grace: r.machine.Charter().Grace,
 	})
 	r.proposeBorn()
+	r.node.cluster().Look()
+}
+
+// Configured implements raftlog.Applier.
+func (r *replica) Configured(c raftlog.Configuration) {
+	r.config.Store(&c)
+	r.node.cluster().Configured(r.group, c.Index, placed(&c))
 }
 
 // Confirmed implements raftlog.Applier.
@@ -207,13 +250,22 @@ func (r *replica) Restore(index, _ uint64, state []byte) error {
 		r.trail.Start(index, machine)
 	}
 	r.noticeBirth()
+	r.noteCharter()
 	return machine.Failed()
 }
 
 // TurnEnd implements raftlog.Applier.
 func (r *replica) TurnEnd() {
+	if r.machine == nil {
+		return
+	}
 	counts := r.machine.Counts()
 	r.counts.Store(&counts)
+	r.revision.Store(uint64(r.machine.Revision()))
+	if r.registry.due() {
+		r.registry.publish(r.machine.Sessions())
+		r.node.cluster().Look()
+	}
 }
 
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told

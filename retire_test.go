@@ -18,10 +18,7 @@ import (
 func poison(f *fleet, i int) {
 	r := f.nodes[i].replica.Load()
 	status := r.log.Status()
-	other := status.Voters[0]
-	if other == status.ID {
-		other = status.Voters[1]
-	}
+	other := status.ID + 1 // raft asks only for the term
 	r.log.Step(&raftpb.Message{
 		Type: raftpb.MsgHeartbeat.Enum(), To: &status.ID, From: &other, Term: new(status.Term + 1), Commit: new(uint64(1 << 40)),
 	})
@@ -32,11 +29,16 @@ func TestPanicOfRaftCostsOnlyTheVote(t *testing.T) {
 		f := startFleet(t, 3)
 		victim := f.follower()
 		mine := f.lock(victim, "k")
-		poison(f, victim)
-		time.Sleep(10 * time.Second) // fake time
 		n := f.nodes[victim]
+		before := n.replica.Load()
+		poison(f, victim)
+		synctest.Wait()
 		if s := n.Status(); s.Votes || s.Err != nil {
 			t.Errorf("after a panic of raft the instance must go on without a vote:\n%v", s)
+		}
+		time.Sleep(10 * time.Second) // fake time
+		if s := n.Status(); !s.Votes || n.replica.Load().id == before.id {
+			t.Errorf("the instance has not been given a vote again, under another raft ID:\n%v", s)
 		}
 		if err := mine.Err(); err != nil {
 			t.Errorf("a panic of raft ended a lock: %v", err)
@@ -101,8 +103,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		f.ready()
 		old := f.nodes[0].Status().Group
 		poison(f, 0)
-		time.Sleep(2 * time.Second) // fake time
-		poison(f, 1)                // the majority is lost; the group heals by itself
+		poison(f, 1) // the majority is lost at once, so nobody can be replaced; the group heals by itself
 		for s := f.nodes[0].Status(); s.Group == old || s.Phase != "member"; s = f.nodes[0].Status() {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
@@ -154,4 +155,21 @@ func TestPlainMemberFindsTheNextLeader(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLoneVoterRetires: nobody else can found the next group for it, or keeps saying that there is a leader.
+func TestLoneVoterRetires(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		f.settle()
+		old := f.nodes[0].Status().Group
+		poison(f, f.leader())
+		time.Sleep(time.Minute) // fake time
+		f.ready()
+		if got := f.nodes[0].Status().Group; got == old {
+			t.Errorf("the group is still %s, whose only voter is gone", got)
+		}
+		unlock(t, f.lock(0, "k"))
+		unlock(t, f.lock(1, "k"))
+	})
 }

@@ -17,13 +17,14 @@ type Status struct {
 	Address  string // at which others reach it
 	Phase    string // "newborn", "bound" or "member"
 
-	Group   string // ID of the group, "" without one
-	Leader  string // Name of the instance that leads as far as known, "" if none is
-	Leading bool   // this instance leads
-	Term    uint64 // of the group, 0 on an instance that does not vote
-	Votes   bool   // this instance is a voter
-	Voters  []Member
+	Group   string   // ID of the group, "" without one
+	Leader  string   // Name of the instance that leads as far as known, "" if none is
+	Leading bool     // this instance leads
+	Term    uint64   // of the group, 0 on an instance that does not vote
+	Votes   bool     // this instance is a voter
+	Voters  []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
 	Members []Member // all instances that gossip sees, this one among them
+	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
 	Session  string        // "seeking", "opening", "attaching" or "attached"
 	Lease    string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
@@ -52,11 +53,15 @@ func (n *Node) Status() Status {
 	leader := uint64(client.Leader.Peer)
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
-		s.Votes, s.Term, s.Leading = true, role.Term, role.Leading
+		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
 		leader = uint64(n.target(role.Leader).Peer)
 	}
 	if c := n.cluster(); c != nil {
 		s.fill(c.Status(), leader)
+		if report, leads := c.Report(); leads {
+			h := n.health(report, n.instance.Load(), n.remarks())
+			s.Health = &h
+		}
 	}
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
@@ -76,7 +81,7 @@ func (s *Status) fill(c cluster.Status, leader uint64) {
 		s.Members = append(s.Members, Member{Name: m.Name, Instance: instanceText(m.Instance), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
 	}
 	for _, v := range c.Voters {
-		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: v.Addr, Votes: true})
+		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: v.Addr, Votes: !v.Learner})
 	}
 	if leader != 0 {
 		if s.Leader = names[leader]; s.Leader == "" {
@@ -113,6 +118,9 @@ func (s Status) votersText() string {
 		if v.Name != "" {
 			text = v.Name + " at " + v.Address
 		}
+		if !v.Votes {
+			text += " (a learner, without a vote)"
+		}
 		if !seen {
 			text += " (not seen)"
 		}
@@ -132,6 +140,9 @@ func (s Status) String() string {
 	if s.Waiting != "" {
 		fmt.Fprintf(&b, "\nwaiting: %s", s.Waiting)
 	}
+	if s.Health != nil {
+		fmt.Fprintf(&b, "\n%v", *s.Health)
+	}
 	if s.Err != nil {
 		fmt.Fprintf(&b, "\nfailed: %v", s.Err)
 	}
@@ -145,16 +156,19 @@ func orNone(name string) string {
 	return name
 }
 
-// phaseChanged tells the cluster room whether this instance knows a leader; the client calls it when its phase changes.
+// phaseChanged takes whether this instance's session is attached to a leader; the client calls it when its phase changes.
 func (n *Node) phaseChanged(phase session.Phase) {
-	if n.replica.Load() == nil {
-		n.leaderKnown(phase == session.Attached)
-	}
+	n.attached.Store(phase == session.Attached)
+	n.leaderKnown()
 }
 
-// leaderKnown passes on what gossip and birth go by: whether there is a leader.
-func (n *Node) leaderKnown(known bool) {
+// leaderKnown passes on what gossip and birth go by: whether there is a leader. Its own replica is one witness of that and its session
+// another: a replica that has just been prepared, or that was removed, hears of no leader while the group is well.
+func (n *Node) leaderKnown() {
+	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
+	defer n.knowing.Unlock()
+	r := n.replica.Load()
 	if c := n.cluster(); c != nil {
-		c.HasLeader(known)
+		c.HasLeader(n.attached.Load() || r != nil && r.role.Load().Leader != 0)
 	}
 }

@@ -190,15 +190,17 @@ func TestLaterInstanceUsesTheGroup(t *testing.T) {
 	})
 }
 
-func TestRestartedInstanceComesBackAsAPlainMember(t *testing.T) {
+func TestRestartedInstanceVotesUnderAnotherID(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		gone := f.follower()
+		before := f.nodes[gone].replica.Load().id
 		f.crash(gone)
 		f.start(gone, f.config(gone, 3))
 		f.ready()
-		if f.nodes[gone].Status().Votes {
-			t.Error("an instance without its old state votes again")
+		s := f.nodes[gone].Status()
+		if r := f.nodes[gone].replica.Load(); !s.Votes || r.id == before {
+			t.Errorf("an instance that has come back without its old state does not vote under another ID:\n%v", s)
 		}
 		unlock(t, f.lock(gone, "k"))
 	})

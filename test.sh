@@ -23,5 +23,6 @@ if command -v spin >/dev/null; then
 else
   printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
 fi
+./proctest.sh -part # real processes in network namespaces; skipped, loudly, where that is not possible
 (cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
 (cd deploy/check && go vet ./... && go test -count=1 ./...) # likewise: the types of Kubernetes

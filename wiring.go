@@ -30,10 +30,8 @@ type inbound struct{ n *Node }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if r := in.n.replica.Load(); r != nil {
-		if len(f.Raft) > 0 && in.n.voterIs(from) {
-			for _, m := range f.Raft {
-				r.log.Step(m)
-			}
+		if len(f.Raft) > 0 {
+			in.raft(r, from, f.Raft)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
@@ -46,6 +44,19 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	}
 }
 
+// raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
+func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.Message) {
+	if !in.n.voterIs(from) {
+		if c := in.n.cluster(); c != nil {
+			c.Stray(uint64(from.Instance), from.Addr)
+		}
+		return
+	}
+	for _, m := range messages {
+		r.log.Step(m)
+	}
+}
+
 func (in inbound) Down(peer transport.Identity, _ error) {
 	if r := in.n.replica.Load(); r != nil {
 		r.keeper.Down(session.Peer(peer.Instance))
@@ -54,6 +65,9 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 		}
 	}
 	in.n.client.Down(session.Peer(peer.Instance))
+	if c := in.n.cluster(); c != nil {
+		c.Look()
+	}
 }
 
 func (in inbound) Ask(_ context.Context, from string, question []byte) ([]byte, error) {
@@ -75,15 +89,20 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	return nil
 }
 
-// voterIs reports whether the address book says that the raft ID under which an instance speaks is its own. Raft believes every message
-// of a replica, and a hello says what its speaker likes: without this any member could stop the leader with one message.
+// voterIs reports whether the address book, or the configuration that is applied here, says that the raft ID under which an instance
+// speaks is its own. Raft believes every message of a replica, and a hello says what its speaker likes: without this any member could
+// stop the leader with one message. The book may know a newer configuration than a replica that lags; the replica may know a new one
+// a moment before the book.
 func (n *Node) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	if c == nil {
 		return false
 	}
-	v, ok := c.Voter(from.Raft)
-	return ok && (v.Instance == uint64(from.Instance) || bug("raft-from-anybody"))
+	if v, ok := c.Voter(from.Raft); ok {
+		return v.Instance == uint64(from.Instance) || bug("raft-from-anybody")
+	}
+	r := n.replica.Load()
+	return r != nil && r.names(from.Raft, uint64(from.Instance))
 }
 
 // submit is the client's way to a voter's keeper.
@@ -108,15 +127,31 @@ func (n *Node) reply(to session.Peer, replies []byte) error {
 	return n.port.Send(transport.Peer{Instance: transport.Instance(to)}, transport.Frame{Replies: replies})
 }
 
+// place finds where the instance behind a raft ID is: by the address book, or for a replica that was added a moment ago by what was
+// said of it then.
+func (n *Node) place(raft uint64) cluster.Voter {
+	if v, ok := n.cluster().Voter(raft); ok {
+		return v
+	}
+	if r := n.replica.Load(); r != nil {
+		for _, v := range placed(r.config.Load()) {
+			if v.Raft == raft {
+				return v
+			}
+		}
+	}
+	return cluster.Voter{}
+}
+
 // peer finds the instance behind a raft ID, or nobody.
 func (n *Node) peer(raft uint64) transport.Peer {
-	v, _ := n.cluster().Voter(raft)
+	v := n.place(raft)
 	return transport.Peer{Instance: transport.Instance(v.Instance), Addr: v.Addr}
 }
 
 // target is peer for the session room.
 func (n *Node) target(raft uint64) session.Target {
-	v, _ := n.cluster().Voter(raft)
+	v := n.place(raft)
 	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
 }
 

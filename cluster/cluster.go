@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
 )
 
 // Cluster is one instance's part in the cluster. All methods are safe for concurrent use.
@@ -22,6 +23,10 @@ type Cluster struct {
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
 	gossip *gossip        // nil if solo; safe for concurrent use
 	left   atomic.Bool
+
+	looking  atomic.Bool                   // the facts may have changed since the last look
+	standing atomic.Pointer[voters.Report] // of the last look; nil: this instance does not lead
+	strays   strays
 
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when the first Close is about to return
@@ -173,11 +178,18 @@ func (c *Cluster) random() birth.Random {
 		words = append(words, &r.Raft[i])
 	}
 	for _, w := range words {
-		for *w == 0 {
-			*w = c.word()
-		}
+		*w = c.id()
 	}
 	return r
+}
+
+// id returns a random number that is not zero.
+func (c *Cluster) id() uint64 {
+	for {
+		if w := c.word(); w != 0 {
+			return w
+		}
+	}
 }
 
 // word returns eight random bytes.

@@ -1,5 +1,5 @@
-// Package cluster says who is here, under which address, and who founds the group. It is the shell around its cores birth and voters,
-// and around gossip.
+// Package cluster says who is here, under which address, who founds the group, and who votes in it. It is the shell around its cores birth
+// and voters, and around gossip.
 //
 // Three things happen in it side by side. Questions go to every address that Join resolves to, and to whom gossip knows, until this
 // instance belongs to a group that has a leader; what they decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone)
@@ -12,16 +12,41 @@
 // asking meanwhile. Entries that lead to nobody, or to this instance alone, are added to Waiting with the way out.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
-//	                                                                                │
-//	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter)
+//	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
+//	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter, Report)
 //
 // The life of an instance, Newborn → Bound → Member and back by a restart in place, is drawn in package birth.
+//
+// # Who votes
+//
+// Once the group is born, whoever leads it looks after its voters. The decisions are those of package voters; here they meet the world:
+//
+//	Host.Facts ──▶ look ──▶ step: Prepare             ──▶ a question to that instance ──▶ its birth.Core ──▶ its Host.Prepared
+//	   ▲  Look()     │            AddLearner, Change,
+//	   │             │            Transfer            ──▶ Host.Carry ──▶ the log
+//	   │             └──▶ probes: is that life over?                      │ applied
+//	   └──────────────────────────────────────────────────────────────────┴──▶ Configured ──▶ address book, gossip, Host.Voters
+//
+// A look follows at once when the host says Look, then at most every 50 ms; also when the last step asks for one, and once a second.
+//
+// A configuration is known by its number, the index of the log entry that made it: of two the higher one is the newer, wherever it was
+// heard of. It spreads in four ways. The log applies it (Configured). Gossip says its number, and whoever knows a lower one asks one of
+// those who know it, and another one after two seconds. The leader tells those whom it leaves out (rule 14). And whoever meets a replica
+// that it does not name says Stray, and tells it.
+//
+// Whoever wants to know whether it may stop, or how the voters stand, asks the leader (Consult). Who does not lead says who does.
 //
 // # Guarantees
 //
 // Gossip is advice. It names places to ask and addresses to try; it never decides who votes, ends a session, or removes an address.
 // The address book leads from a raft ID to the instance and the address of its newest life, the highest life number wins, and an entry
-// goes only when the ID leaves the group's configuration.
+// goes only when the ID leaves the group's configuration. An older configuration never takes the place of a newer one.
+//
+// A step is carried out once. It is tried again only if the facts have changed, or after a second in which nothing came of it. What an
+// earlier lead has asked means nothing to a later one. Only an instance that leads answers a consultation, by a look at most 50 ms old.
+//
+// A life is over if nobody listens at its address, or somebody else answers there. Silence is never taken for that, and neither is gossip,
+// but for what an instance says there of itself: that its own replica has stopped for good.
 //
 // A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
 //
@@ -40,7 +65,8 @@
 // that is swapped whole, or reads the view that it publishes. These goroutines exist:
 //
 //	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
-//	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close
+//	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close.
+//	                                One that announces a configuration tries four times, a second apart
 //	lookups     by helpers          one per entry of Join under way: its context ends after two seconds and with Close. If it takes no
 //	                                notice (Config.JoinFunc, a file on a dead disk), Close goes on without it a second later
 //	pumps       by startGossip      two, from Net to memberlist; ended by Close
@@ -51,7 +77,8 @@
 // The owner blocks while Records saves, some milliseconds on a sound disk; questions then wait, and are silent after a second. It saves
 // a handful of times in a life, and when a voter has moved.
 //
-// Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped.
+// Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped. Consult asks on its caller's
+// goroutine, one question at a time.
 //
 // # Failure
 //
@@ -73,7 +100,8 @@
 // to leave out a group. A changed file counts once it has stayed the same for 200 ms; who writes it in place and pauses longer
 // than that between two lines is read too soon.
 //
-// 64 questions at a time, one second each. Meta data of 512 bytes, which is why a name and a zone have at most 128 and an address 200
+// 64 questions of birth at a time, one second each; beside them one for each Prepare, probe and announcement under way, whose number the
+// replicas of a configuration bound. A stray is told once a second, 64 of them in a second. Meta data of 512 bytes, which is why a name and a zone have at most 128 and an address 200
 // bytes. The addresses of 256 former members are remembered. memberlist knows IP addresses only; names stand for addresses in the
 // discard prefix inside it.
 //

@@ -141,6 +141,7 @@ func (c *Cluster) confess() {
 // refuse carries out that this instance is not the one that its directory says it is.
 func (c *Cluster) refuse(why string) {
 	c.own.raft, c.own.book, c.own.backlog = 0, birth.Book{}, nil
+	c.yield()
 	c.publish()
 	err := refusal(why)
 	c.cfg.Logger.Error(err.Error())

@@ -165,8 +165,8 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 		d := f.nodes[0].cfg.Records.(*disk)
 		f.raft(2 * time.Second)
 		st := d.state(t)
-		if st.Phase != Bound || st.Raft() == 0 {
-			t.Fatalf("after two seconds the directory holds %v of raft ID %x", st.Phase, st.Raft())
+		if st.Phase != Bound || st.Raft == 0 {
+			t.Fatalf("after two seconds the directory holds %v of raft ID %x", st.Phase, st.Raft)
 		}
 		f.nodes[1].stop()
 		f.raft(time.Minute)
@@ -187,7 +187,7 @@ func TestRule5DropsTheCharterDurably(t *testing.T) {
 		f.nodes[0].mute = false
 		f.raft(20 * time.Second)
 		f.oneGroup()
-		if again := d.state(t); again.Instance == st.Instance && again.Raft() == st.Raft() && again.Group != st.Group {
+		if again := d.state(t); again.Instance == st.Instance && again.Raft == st.Raft && again.Group != st.Group {
 			t.Errorf("the directory still holds the raft ID of the charter that was given up: %+v", again)
 		}
 	})

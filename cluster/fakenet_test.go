@@ -18,6 +18,35 @@ type fakeNet struct {
 	alien map[string]bool // addresses where a stranger listens
 	conns map[net.Conn][2]string
 	dials map[string]int // attempts to open a stream, by address
+	heard []heard        // questions, if they are recorded
+	taped bool           // they are
+}
+
+// heard is one question on the fakeNet, when it was put.
+type heard struct {
+	at       time.Time
+	from, to string
+	question []byte
+}
+
+// tape begins to record questions anew.
+func (n *fakeNet) tape() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.taped, n.heard = true, nil
+}
+
+// played returns the recorded questions of a kind (the second byte) from an address, "": any, to an address, "": any.
+func (n *fakeNet) played(kind byte, from, to string) []heard {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var some []heard
+	for _, h := range n.heard {
+		if len(h.question) > 1 && h.question[1] == kind && (from == "" || h.from == from) && (to == "" || h.to == to) {
+			some = append(some, h)
+		}
+	}
+	return some
 }
 
 var errCut = errors.New("i/o timeout")
@@ -121,6 +150,11 @@ func (p *fakePort) serve(instance uint64, answer func(string, []byte) []byte) {
 }
 
 func (p *fakePort) Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error) {
+	p.net.mu.Lock()
+	if p.net.taped {
+		p.net.heard = append(p.net.heard, heard{time.Now(), p.addr, addr, question})
+	}
+	p.net.mu.Unlock()
 	other, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ type node struct {
 	instance uint64
 	mute     bool  // the stand-in for raft leaves it alone
 	failed   error // what Refused or Unsaved was told last
+	script         // what the replica says of the voters
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -197,6 +198,7 @@ func (n *node) Voters(voters []Voter) {
 	defer n.mu.Unlock()
 	n.note("voters")
 	n.voters = voters
+	n.spread = append(n.spread, voters)
 }
 
 func (n *node) Restart(instance uint64, reason error) {
@@ -265,7 +267,9 @@ func (f *fleet) leads(n *node, group uint64) bool {
 	for _, o := range f.nodes {
 		o.mu.Lock()
 		if o.group == group && o.raft != 0 {
-			charter = o.charter
+			if len(o.charter.Voters) > 0 { // one that was prepared has none
+				charter = o.charter
+			}
 			if o == n || (!f.net.isCut(n.port.addr, o.port.addr) && n.finds(o)) {
 				near++
 			}

@@ -1,13 +1,16 @@
 package cluster
 
-import "github.com/mortise-lock/mortise/cluster/birth"
+import (
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
+)
 
-// Voter is one voter of the group, with the address under which its newest life was last known.
+// Voter is one replica of the group, a voter or a learner, with the address under which its newest life was last known.
 type Voter = birth.Voter
 
 // Host is told what has been decided and carries it out. Its methods are called on the cluster's owner goroutine, one at a time and in
 // the order of the decisions. While one runs, no question is answered, so each returns soon. They may call Voter, Members, Status,
-// HasLeader and BornApplied, but must not wait for Answer, Leave or Close.
+// HasLeader, BornApplied, Configured, Retired, Look and Stray, but must not wait for Answer, Consult, Recover, Leave or Close.
 type Host interface {
 	// Bound says that this instance is bound to the charter: start raft with the ID raft, or, if it is 0, nothing, since it is listed
 	// and has no vote. The charter's slices must not be modified.
@@ -21,8 +24,23 @@ type Host interface {
 	// Restart is the restart in place: it ends all locks and stops raft for good, and returns when nothing of the old life runs any
 	// more. instance is the ID of the new life, which is newborn.
 	Restart(instance uint64, reason error)
-	// Voters says that addresses of voters have changed. The slice belongs to the host.
+	// Voters says that the address book has changed: who has a replica, learners included, or where they are. The slice is the whole book and
+	// belongs to the host.
 	Voters(voters []Voter)
+	// Prepared says that the group's leader has asked this instance for a replica under that raft ID: start an empty one, or, after a start
+	// with a directory, go on with its log. An earlier replica ends before.
+	Prepared(group, raft uint64)
+	// Removed says that a configuration without this instance's replica is committed. The instance goes on as a plain member. Until a leader
+	// says that the replica may stop (ConsultFor), its vote may be needed by voters who do not know yet what is committed: then the host
+	// ends it and calls Retired. If the process ends before, the next start with the directory goes on with it, and says Removed again.
+	Removed(raft uint64)
+	// Facts returns what the replica here sees if it leads the group and its first own entry is applied, and its term.
+	Facts() (f voters.Facts, term uint64, leads bool)
+	// Carry hands a step to the log: AddLearner, where about says who that is, Change or Transfer. It counts only if the replica still leads in
+	// that term. It must not block, and nobody is told what became of it: the next Facts show it.
+	Carry(term uint64, step voters.Step, about Voter)
+	// Leader returns who leads the group as far as this instance knows, and where that is; instance 0: unknown.
+	Leader() (instance uint64, addr string)
 }
 
 // DurableHost is a Host with a directory: what Config.Host has to be if Config.Records is set.

@@ -8,7 +8,7 @@ import (
 // Bounds of what an instance says about itself by gossip. memberlist panics above 512 bytes and every byte is sent again and again, so
 // they are small enough for everything together to fit.
 const (
-	metaVersion  = 1
+	metaVersion  = 2
 	metaBytesMax = 512
 	nameBytesMax = 128
 	zoneBytesMax = 128
@@ -23,16 +23,20 @@ type meta struct {
 	Group    uint64 // 0: none
 	Raft     uint64 // 0: no voter
 	Life     uint64
-	Leader   bool // Group has a leader, as it sees it
+	At       uint64 // index of the newest configuration of Group that it knows
+	Leader   bool   // Group has a leader, as it sees it
 	Name     string
 	Zone     string
 	Addr     string
 }
 
-// append encodes m: a version byte, four uvarints, a flag byte, and three texts with their length before them.
+// append encodes m: a version byte, three random IDs of eight bytes, two uvarints, a flag byte, and three texts with their length before them.
 func (m meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
-	for _, v := range [...]uint64{m.Instance, m.Group, m.Raft, m.Life} {
+	for _, v := range [...]uint64{m.Instance, m.Group, m.Raft} {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	for _, v := range [...]uint64{m.Life, m.At} {
 		b = binary.AppendUvarint(b, v)
 	}
 	flag := byte(0)
@@ -54,7 +58,13 @@ func decodeMeta(b []byte) (meta, error) {
 		return meta{}, errMeta
 	}
 	b = b[1:]
-	for _, field := range [...]*uint64{&m.Instance, &m.Group, &m.Raft, &m.Life} {
+	for _, field := range [...]*uint64{&m.Instance, &m.Group, &m.Raft} {
+		if len(b) < 8 {
+			return meta{}, errMeta
+		}
+		*field, b = binary.BigEndian.Uint64(b), b[8:]
+	}
+	for _, field := range [...]*uint64{&m.Life, &m.At} {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			return meta{}, errMeta

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -22,6 +21,8 @@ type owner struct {
 	busy    int                      // questions under way
 	backlog []birth.Question         // waiting for one to end
 	find    finder
+	pull    pulling
+	steer   steward
 	said    report
 	told    meta // what gossip says about this instance
 	notes   notebook
@@ -37,7 +38,7 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 		peers: make(map[string]member), rivals: make(map[string]time.Duration), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
-		o.book.Configure(resume.Stored.Voters)
+		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
 	}
 	o.join = resolvings(cfg)
 	return o
@@ -60,7 +61,7 @@ func (c *Cluster) loop() {
 		}
 		runtime.Gosched() // let those who are about to post do so: one turn for many
 		for _, it := range c.in.take() {
-			if c.in.lives(it) {
+			if c.ctx.Err() == nil && c.in.lives(it) { // Close may have given up on the one before, and the host may be gone
 				it.do()
 			}
 		}
@@ -78,6 +79,7 @@ func (c *Cluster) turn() time.Duration {
 		next = min(c.resolve(now), c.rejoin(now))
 		c.places()
 	}
+	c.pull(now)
 	out := c.own.core.Tick(now, c.wall(), c.random())
 	c.persist(&out)
 	if c.ctx.Err() != nil {
@@ -90,12 +92,16 @@ func (c *Cluster) turn() time.Duration {
 		c.carryOut(e)
 	}
 	c.confess()
+	govern := c.govern(now)
+	if c.ctx.Err() != nil {
+		return 0
+	}
 	for _, q := range out.Questions {
 		c.put(q)
 	}
 	c.announce()
 	c.publish()
-	next = min(next, out.Next, c.report(now))
+	next = min(next, out.Next, govern, c.pullDue(now), c.report(now))
 	return max(next-c.now(), time.Millisecond)
 }
 
@@ -105,35 +111,46 @@ func (c *Cluster) carryOut(e birth.Event) {
 	switch e.Kind {
 	case birth.BoundTo:
 		o.raft = e.Raft
-		c.configure(e.Group, e.Charter.Voters)
+		c.configure(e.Group, founding, e.Charter.Voters)
 		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters", len(e.Charter.Voters))
 		c.cfg.Host.Bound(e.Charter, e.Raft)
 	case birth.AllBound:
 		c.cfg.Host.AllBound(e.Group)
 	case birth.Joined:
-		c.configure(e.Group, e.Voters)
+		c.configure(e.Group, e.At, e.Voters)
 		c.belongs(e)
 		c.cfg.Host.Member(e.Group, o.book.Voters())
 	case birth.Restarted:
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", idText(e.Instance))
-		o.raft, o.book, o.backlog = 0, birth.Book{}, nil
+		o.raft, o.book, o.backlog, o.pull, o.steer = 0, birth.Book{}, nil, pulling{}, steward{}
+		c.yield()
 		c.publish()
 		c.cfg.Host.Restart(e.Instance, errors.New(e.Text))
 		c.in.nextLife() // what the old life has still reported means nothing any more
 	case birth.Heard:
-		changed := false
-		for _, v := range e.Voters {
-			changed = o.book.Hear(v, false) || changed
+		c.configured(e.Group, e.At, e.Voters)
+	case birth.Prepared:
+		o.raft = e.Raft
+		c.publish()
+		c.cfg.Logger.Debug("the leader has asked for a replica", "group", idText(e.Group), "raft", idText(e.Raft))
+		c.cfg.Host.Prepared(e.Group, e.Raft)
+	case birth.Removed:
+		if o.raft == e.Raft {
+			o.raft = 0
 		}
-		c.readdressed(changed)
+		c.publish()
+		c.cfg.Host.Removed(e.Raft)
 	case birth.Barred:
 		c.refuse(e.Text)
 	}
 }
 
+// founding is the index of the configuration that a charter makes.
+const founding = 1
+
 // configure makes the address book that of the group's voters, with what gossip knows about them.
-func (c *Cluster) configure(group uint64, voters []Voter) {
-	c.own.book.Configure(voters)
+func (c *Cluster) configure(group, at uint64, voters []Voter) {
+	c.own.book.Configure(at, voters)
 	for _, name := range sortedNames(c.own.peers) {
 		m := c.own.peers[name].meta
 		if m.Group == group && m.Raft != 0 {
@@ -143,7 +160,7 @@ func (c *Cluster) configure(group uint64, voters []Voter) {
 	if o := &c.own; o.raft != 0 { // of all addresses its own is the one that it knows best
 		o.book.Hear(Voter{Raft: o.raft, Instance: o.core.Instance(), Addr: c.cfg.Advertise, Life: o.core.Life()}, true)
 	}
-	c.own.core.Voters(group, c.own.book.Voters())
+	c.own.core.Voters(c.now(), group, c.own.book.At(), c.own.book.Voters())
 	c.publish()
 }
 
@@ -152,16 +169,16 @@ func (c *Cluster) readdressed(changed bool) {
 	if !changed {
 		return
 	}
-	voters := c.own.book.Voters()
-	c.own.core.Voters(c.own.core.Group(), voters)
+	c.own.core.Voters(c.now(), c.own.core.Group(), c.own.book.At(), c.own.book.Voters())
 	c.publish()
-	if c.own.core.Phase() == birth.Member && !c.own.core.Settling() {
-		c.cfg.Host.Voters(slices.Clone(voters))
-	}
+	c.tellVoters()
 }
 
 // answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
 func (c *Cluster) answer(from string, question []byte) []byte {
+	if b, ours := c.advise(question); ours {
+		return b
+	}
 	b := c.own.core.Ask(c.now(), c.wall(), question)
 	if !bug("answered-before-stored") && !c.persist(&birth.Output{}) {
 		return nil

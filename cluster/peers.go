@@ -13,7 +13,7 @@ type member struct{ meta meta }
 func (c *Cluster) meta() meta {
 	o := &c.own
 	return meta{
-		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: o.core.Life(), Leader: o.core.HasLeader(),
+		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: o.core.Life(), At: o.book.At(), Leader: o.core.HasLeader(),
 		Name: c.cfg.Name, Zone: c.cfg.Zone, Addr: c.cfg.Advertise,
 	}
 }
@@ -42,6 +42,7 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 		delete(o.rivals, name)
 		return // his address stays in the book, and worth trying
 	}
+	c.retired(o.peers[name].meta, m)
 	o.peers[name] = member{meta: m}
 	o.find.remember(m.Addr)
 	if m.Instance == o.core.Instance() {
@@ -52,6 +53,16 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	}
 	if m.Group == o.core.Group() {
 		c.readdressed(m.Raft != 0 && o.book.Hear(m.voter(), true))
+	}
+}
+
+// retired lets the leader know that an instance says of itself that the replica that it had is over. before and m are what the same process has
+// said, one after the other. With a directory the next process may go on with it.
+func (c *Cluster) retired(before, m meta) {
+	s := &c.own.steer
+	if s.leads && !s.facts.Settings.Durable && before.Raft != 0 && before.Raft != m.Raft && before.Group == c.own.core.Group() {
+		s.core.Retired(before.Raft)
+		c.looking.Store(true)
 	}
 }
 

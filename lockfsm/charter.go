@@ -25,7 +25,8 @@ func DefaultLimits() Limits {
 	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072}
 }
 
-// Charter is what a group is founded with, and the same on every replica. A plain value.
+// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL and Settings can be changed by commands. A
+// plain value, except for Settings.
 type Charter struct {
 	// Group names the group. The rules do not read it.
 	Group uint64
@@ -33,12 +34,15 @@ type Charter struct {
 	FoundedUnixMS int64
 	// Rules is the version of the rules in force: at the founding, 1 to RulesVersion.
 	Rules uint32
-	// SessionTTL is the longest TTL that a session gets. Positive.
+	// SessionTTL is the longest TTL that a session gets when it is opened. Positive. Sessions that were opened under a longer one keep theirs.
 	SessionTTL time.Duration
 	// Grace is how long after birth nothing is granted; 0 is not at all. The machine has no clock: somebody else counts it and then
 	// commits EndGrace.
 	Grace  time.Duration
 	Limits Limits
+	// Settings are what the instances have agreed on beyond the rules. They are opaque here, at most MaxSettingsBytes long. New copies them; those
+	// of [Machine.Charter] are shared with the machine and must not be changed. They stay valid.
+	Settings []byte
 }
 
 const (
@@ -74,6 +78,9 @@ func (c Charter) validate(newest uint32) error {
 	}
 	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 || c.Limits.Sessions == 0 {
 		bad("Limits has a zero in %+v; start from DefaultLimits", c.Limits)
+	}
+	if len(c.Settings) > MaxSettingsBytes {
+		bad("Settings has %d bytes, more than %d", len(c.Settings), MaxSettingsBytes)
 	}
 	if len(errs) == 0 {
 		return nil

@@ -28,6 +28,7 @@ func TestCharterErrors(t *testing.T) {
 		"no waiters":             func(c *Charter) { c.Limits.WaitersPerLock = 0 },
 		"no entries":             func(c *Charter) { c.Limits.EntriesPerSession = 0 },
 		"no sessions":            func(c *Charter) { c.Limits.Sessions = 0 },
+		"settings too long":      func(c *Charter) { c.Settings = make([]byte, MaxSettingsBytes+1) },
 	} {
 		c := smallCharter()
 		spoil(&c)

@@ -11,7 +11,7 @@ import (
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the founding; the rules are known.
 //	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end before Born; without a grace it ends with it.
 //	 3  Sessions are listed in ascending order of ID and found by ID and by nonce, and nothing else is found.
-//	 4  A session has 0 < TTL <= the group's, next > 0, a nonce, and a record within bounds.
+//	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
 //	 5  A session's entries ascend in number and in revision, lie below next and above the session's ID, and are found by number, and
 //	    nothing else is found.
 //	 6  Every lock in the list has a valid key, is found by it, and has at least one entry; nothing else is found.
@@ -77,7 +77,7 @@ func (c *checker) sessions() {
 		c.used = append(c.used, uint64(s.id))
 		c.must(s.prev == before && (before == nil || before.id < s.id), 3, "session %d is out of order", s.id)
 		c.must(m.sessions[s.id] == s && m.nonces[s.nonce] == s, 3, "session %d is not found by its ID and its nonce", s.id)
-		c.must(0 < s.ttl && s.ttl <= m.charter.SessionTTL, 4, "session %d has a TTL of %v", s.id, s.ttl)
+		c.must(0 < s.ttl, 4, "session %d has a TTL of %v", s.id, s.ttl)
 		c.must(0 < s.next && s.next <= MaxNumber+1, 4, "session %d has next number %d", s.id, s.next)
 		c.must(s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes, 4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
 		c.must(s.entries <= m.charter.Limits.EntriesPerSession, 11, "session %d has %d entries", s.id, s.entries)

@@ -27,7 +27,8 @@ func TestCheckNotices(t *testing.T) {
 		{3, "session not found", func(m *Machine, a, _ *session) { delete(m.sessions, a.id) }},
 		{3, "nonce left behind", func(m *Machine, a, _ *session) { m.nonces[Nonce{77}] = a }},
 		{3, "list ends elsewhere", func(m *Machine, a, _ *session) { m.lastSession = a }},
-		{4, "TTL above the group's", func(m *Machine, a, _ *session) { a.ttl = time.Hour }},
+		{1, "settings too long", func(m *Machine, _, _ *session) { m.charter.Settings = make([]byte, MaxSettingsBytes+1) }},
+		{4, "TTL negative", func(m *Machine, a, _ *session) { a.ttl = -time.Hour }},
 		{4, "TTL 0", func(m *Machine, a, _ *session) { a.ttl = 0 }},
 		{4, "next 0", func(m *Machine, a, _ *session) { a.next = 0 }},
 		{4, "record too long", func(m *Machine, a, _ *session) { a.record = make([]byte, MaxRecordBytes+1) }},
@@ -77,9 +78,9 @@ func TestCheckNotices(t *testing.T) {
 func TestCheckIsBrief(t *testing.T) {
 	w := newWorld(t)
 	for n := range 100 {
-		w.session(byte(n + 1))
+		id := w.session(byte(n + 1))
+		w.m.sessions[id].ttl = 0
 	}
-	w.m.charter.SessionTTL = 1
 	if lines := strings.Count(w.m.Check().Error(), "\n") + 1; lines > maxComplaints {
 		t.Errorf("%d lines", lines)
 	}

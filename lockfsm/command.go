@@ -4,7 +4,7 @@ import "time"
 
 // Kind says what a command does. The values are part of the log's format: they are fixed for ever, and new ones are added at the end.
 //
-// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise and Expire are the leader's own: whoever takes commands
+// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise, Expire and Adopt are the leader's own: whoever takes commands
 // from other instances must let only the others pass.
 type Kind uint8
 
@@ -35,6 +35,9 @@ const (
 	Release Kind = 11
 	// Cancel withdraws request Number. It does what Release does; the two are kept apart for whoever reads a log.
 	Cancel Kind = 12
+	// Adopt changes what the group was founded with: SessionTTL to TTL, if that is not 0, and Settings, if there are any. Sessions that live
+	// keep their TTL: their clients count on it.
+	Adopt Kind = 13
 )
 
 // Command is one input of the machine, decoded. Each kind uses the fields that its comment names, besides Rules, Session, Epoch and
@@ -57,7 +60,8 @@ type Command struct {
 	Term uint64
 	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.
 	Nonce Nonce
-	// TTL is what the opener asks for. The group's is the upper bound, and what 0 stands for. Negative values cannot be decoded.
+	// TTL is what the opener asks for. The group's is the upper bound, and what 0 stands for. For Adopt it is the group's from now on, 0 for no
+	// change. Negative values cannot be decoded.
 	TTL time.Duration
 	// Record describes the instance to its peers. It is opaque here, at most MaxRecordBytes long. Append only reads it; Decode
 	// returns a copy.
@@ -66,6 +70,9 @@ type Command struct {
 	Live       []Range
 	WallUnixMS int64
 	Version    uint32
+	// Settings are the group's from now on, none for no change. They are opaque here, at most MaxSettingsBytes long. Append only reads them; Decode
+	// returns a copy.
+	Settings []byte
 }
 
 // Header is what all commands have in common. It stands at the start of every command, at every rules version, so that a command
@@ -105,6 +112,8 @@ func (k Kind) String() string {
 		return "release"
 	case Cancel:
 		return "cancel"
+	case Adopt:
+		return "adopt"
 	}
-	return "unknown kind"
+	return k.laterName()
 }

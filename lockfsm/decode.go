@@ -63,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
-		WallUnixMS: v.wallUnixMS, Version: v.version,
+		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
 		c.Live = make([]Range, n)
@@ -78,6 +78,7 @@ func Decode(command []byte) (Command, error) {
 type view struct {
 	Header
 	key, record []byte
+	settings    []byte
 	live        ranges
 	try         bool
 	term        uint64
@@ -135,9 +136,12 @@ func (r *reader) fields(v *view) {
 	case Acquire:
 		v.try = r.flags(tryFlag, "flags") != 0
 		v.key = r.take(r.uvarint("key"), "key")
+	case Adopt:
+		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
+		v.settings = r.take(r.max(MaxSettingsBytes, "settings"), "settings")
 	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
-		r.fail("kind")
+		r.later(v)
 	}
 	r.end()
 }

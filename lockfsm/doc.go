@@ -42,7 +42,8 @@
 //	                                                                                  Expire in its own term
 //
 // And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
-// after EndGrace or at once if the charter has no grace, as usual.
+// after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL and the settings, and Raise the
+// version of the rules; all else is for ever.
 //
 // # Guarantees
 //
@@ -70,6 +71,11 @@
 // it refuses everything from then on, so it cannot part from the others unseen. For the same reason limits, TTL and grace are in the
 // charter, wall times travel in commands, and nothing is read from the surroundings.
 //
+// A new version may add kinds of commands, state that they need, and meanings that depend on the version in force. Until it is in force its build
+// must give the same bytes as the build before, results and snapshots; a kind that comes under a version which does not have it is malformed
+// to both, since the older one cannot know better. The places for all that are in rules.go. The build tag nextrules makes a build that knows a
+// version more, with which upgrades are tested.
+//
 // # Decisions where the design left room
 //
 //   - A number is used up also by a command that is refused (bad key, limits, Try); a repetition of it is told Finished. A command that
@@ -81,6 +87,10 @@
 //   - An Open with an all-zero nonce is malformed, since two openers that forgot theirs would share a session and its locks.
 //   - Between Open and the first Attach a session's epoch is 0, and a command at epoch 0 applies, by the rule for all epochs.
 //   - A Try is answered InGrace as long as the grace lasts, for every name.
+//   - Adopt leaves every session that lives its TTL, since the client counts on what it was told, and cannot be told at once. So after a shorter
+//     one is adopted there may be sessions above the group's. Whoever takes the group's for the longest waits for them before he adopts.
+//   - The settings are opaque: the rules do not need them, and a later build may say more in them than this one can read. An Adopt that changes
+//     nothing takes no revision, so a leader may repeat it.
 //   - Every stamp that advances the wall clock takes a revision, so that a revision names one state exactly.
 //
 // # Concurrency

@@ -11,6 +11,7 @@ import "encoding/binary"
 //	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
 //	expire    term
 //	acquire   flags (1 byte, bit 0: try) | length, key
+//	adopt     ttl in ns | length, settings
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -73,6 +74,10 @@ func (c Command) appendFields(b []byte) []byte {
 		b = append(b, flags)
 		b = binary.AppendUvarint(b, uint64(len(c.Key)))
 		return append(b, c.Key...)
+	case Adopt:
+		b = binary.AppendUvarint(b, uint64(c.TTL))
+		b = binary.AppendUvarint(b, uint64(len(c.Settings)))
+		return append(b, c.Settings...)
 	}
 	return b
 }

@@ -121,6 +121,8 @@ func FuzzRestore(f *testing.F) {
 	f.Add(w.m.Snapshot(nil))
 	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9, Nonce: Nonce{1}}, Done)
 	f.Add(w.m.Snapshot(nil))
+	w.do(Command{Kind: Adopt, TTL: 1, Settings: []byte("settings")}, Done)
+	f.Add(w.m.Snapshot(nil))
 	m, _ := New(smallCharter())
 	f.Add(m.Snapshot(nil))
 	f.Add([]byte(snapshotMagic))

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // stamp keeps the largest wall stamp: leaders' clocks differ, and "held since" must not jump back with a change of leader.
 func (m *Machine) stamp(c *view) Code {
@@ -52,5 +55,22 @@ func (m *Machine) raise(index uint64, c *view) Code {
 	}
 	m.bump()
 	m.charter.Rules = c.version
+	return Done
+}
+
+// adopt changes what the group was founded with. What is the case already takes no revision: a leader that does not know whether its command
+// came through may repeat it.
+func (m *Machine) adopt(c *view) Code {
+	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
+	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)
+	if ttl || settings {
+		m.bump()
+	}
+	if ttl {
+		m.charter.SessionTTL = c.ttl
+	}
+	if settings {
+		m.charter.Settings = copied(c.settings) // never written over: Charter shares it
+	}
 	return Done
 }

@@ -27,12 +27,12 @@ type Nonce [16]byte
 type Range struct{ First, Last Number }
 
 const (
-	// RulesVersion is the newest version of the rules that this build knows. See the package comment for what a version means.
-	RulesVersion uint32 = 1
-
 	// MaxNumber is the largest number that a command may carry. It leaves room for the number after it.
 	MaxNumber Number = 1 << 63
 
 	// MaxRecordBytes bounds the opaque record of a session.
 	MaxRecordBytes = 4096
+
+	// MaxSettingsBytes bounds the opaque settings of the group.
+	MaxSettingsBytes = 4096
 )

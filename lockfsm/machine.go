@@ -4,8 +4,8 @@ import "fmt"
 
 // Machine is the state of one group and the rules by which it changes. It is not safe for concurrent use: its owner calls it.
 type Machine struct {
-	charter   Charter // Rules is the version in force
-	supported uint32  // RulesVersion; tests stand in for later builds
+	charter   Charter // Rules, SessionTTL and Settings are those in force
+	supported uint32  // RulesVersion; tests stand in for later builds, and for earlier ones
 	born      bool
 	graceOver bool
 
@@ -19,6 +19,8 @@ type Machine struct {
 	firstLock, lastLock       *lock // in the order in which the names appeared
 	requests                  map[request]*entry
 	counts                    Counts
+
+	laterState
 
 	failed error
 
@@ -41,6 +43,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	if err := c.validate(supported); err != nil {
 		return nil, err
 	}
+	c.Settings = copied(c.Settings)
 	return &Machine{
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
@@ -112,6 +115,10 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.acquire(c, res)
 	case Release, Cancel:
 		res.Code = m.release(c)
+	case Adopt:
+		res.Code = m.adopt(c)
+	default:
+		res.Code = m.later(c)
 	}
 }
 
@@ -141,7 +148,7 @@ func (m *Machine) bump() Revision {
 // (ErrRules, wrapped), or ran out of revisions. From then on it refuses every command, and the node must retire.
 func (m *Machine) Failed() error { return m.failed }
 
-// Charter returns the charter, with the rules version that is in force now.
+// Charter returns the charter, with the rules version, the TTL and the settings that are in force now.
 func (m *Machine) Charter() Charter { return m.charter }
 
 // Born reports whether the group is founded.

@@ -43,6 +43,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 	for _, c := range []Command{
 		{Kind: Open, Nonce: Nonce{9}, Record: []byte("record")},
 		{Kind: Acquire, Session: s, Epoch: 1, Number: 1, Key: "key"},
+		{Kind: Adopt, Settings: []byte("settings")},
 	} {
 		command := encode(t, c)
 		w.m.Apply(1, 1, command)
@@ -53,6 +54,9 @@ func TestApplyKeepsNothing(t *testing.T) {
 	w.check()
 	if got := w.m.Sessions()[1].Record; !bytes.Equal(got, []byte("record")) {
 		t.Errorf("the record has become %q", got)
+	}
+	if got := w.m.Charter().Settings; !bytes.Equal(got, []byte("settings")) {
+		t.Errorf("the settings have become %q", got)
 	}
 	if w.m.locks["key"] == nil {
 		t.Error("the key has changed")

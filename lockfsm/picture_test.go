@@ -17,7 +17,7 @@ type picture struct {
 }
 
 type groupPicture struct {
-	charter      Charter
+	charter      string // spelled out: a Charter cannot be compared
 	born, grace  bool
 	rev          uint64
 	wall         int64
@@ -54,7 +54,7 @@ func (p picture) String() string {
 func (m *Machine) picture() picture {
 	counts := m.Counts()
 	p := picture{group: groupPicture{
-		m.Charter(), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters,
+		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters,
 	}}
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
@@ -71,7 +71,7 @@ func (m *Machine) picture() picture {
 
 func (t *twin) picture() picture {
 	keys := map[string]bool{}
-	p := picture{group: groupPicture{t.charter, t.born, t.grace, t.rev, t.wall, t.failed, 0, 0}, entries: slices.Clone(t.entries)}
+	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0}, entries: slices.Clone(t.entries)}
 	for _, e := range t.entries {
 		keys[e.key] = true
 		if e.token == 0 {

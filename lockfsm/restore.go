@@ -37,6 +37,7 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 	m.restoreGroup(&r)
 	m.restoreSessions(&r)
 	m.restoreLocks(&r)
+	m.restoreLater(&r)
 	r.end()
 	if r.fault != "" {
 		return nil, fmt.Errorf("%w: bad %s", ErrSnapshot, r.fault)
@@ -58,6 +59,7 @@ func (r *reader) charter() Charter {
 		Limits: Limits{
 			KeyBytes: u32("limits"), WaitersPerLock: u32("limits"), EntriesPerSession: u32("limits"), Sessions: u32("limits"),
 		},
+		Settings: r.take(r.max(MaxSettingsBytes, "settings"), "settings"), // newMachine copies them
 	}
 }
 

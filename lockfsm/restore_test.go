@@ -115,6 +115,7 @@ func TestSnapshotAppends(t *testing.T) {
 // TestRestoreSharesNothing: neither with the snapshot nor with the machine that it was taken of.
 func TestRestoreSharesNothing(t *testing.T) {
 	w, a, _ := crowded(t)
+	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
 	snapshot := w.m.Snapshot(nil)
 	b := bytes.Clone(snapshot)
 	m, err := Restore(b)

@@ -74,8 +74,14 @@ func (s *script) state() string {
 		phase = "in grace"
 	}
 	fmt.Fprintf(&b, "| revision %d, rules %d, %s\n", s.rev(uint64(m.rev)), m.charter.Rules, phase)
+	if c := m.charter; c.SessionTTL != s.founded.SessionTTL || string(c.Settings) != string(s.founded.Settings) {
+		fmt.Fprintf(&b, "| TTL %v, settings %q\n", c.SessionTTL, c.Settings)
+	}
 	for x := m.firstSession; x != nil; x = x.after {
 		fmt.Fprintf(&b, "| session %s: epoch %d, next %d", s.label(x.id), x.epoch, x.next)
+		if x.ttl > m.charter.SessionTTL {
+			fmt.Fprintf(&b, ", TTL %v", x.ttl)
+		}
 		if x.leaving {
 			b.WriteString(", leaving")
 		}

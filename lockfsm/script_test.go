@@ -11,11 +11,12 @@ import (
 
 // script carries out the lines of one transcript.
 type script struct {
-	m      *Machine
-	names  map[string]SessionID // what the transcript calls the sessions
-	labels []string             // the same, in the order of opening
-	index  uint64
-	err    error
+	m       *Machine
+	founded Charter
+	names   map[string]SessionID // what the transcript calls the sessions
+	labels  []string             // the same, in the order of opening
+	index   uint64
+	err     error
 }
 
 // run carries out one line and returns what is to be printed: the result, or what is wrong with the line, and the state.
@@ -63,12 +64,13 @@ func (s *script) group(a *arguments) string {
 	c := Charter{
 		Group: 1, FoundedUnixMS: 1_000_000, Rules: uint32(a.number("rules", 1)),
 		SessionTTL: a.duration("ttl", 10*time.Second), Grace: a.duration("grace", 0), Limits: limits,
+		Settings: []byte(a.value("settings", "")),
 	}
 	m, err := newMachine(c, uint32(a.number("supported", 1)))
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	s.m = m
+	s.m, s.founded = m, c
 	return s.state()
 }
 
@@ -118,7 +120,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Cancel; k++ {
+	for k := Stamp; k <= Adopt; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -130,6 +132,9 @@ func (s *script) command(name string, a *arguments) Command {
 		c.WallUnixMS = s.m.charter.FoundedUnixMS + a.duration("after", 0).Milliseconds()
 	case Raise:
 		c.Version = uint32(a.number("to", 0))
+	case Adopt:
+		c.TTL = a.duration("ttl", 0)
+		c.Settings = []byte(a.value("settings", ""))
 	case Open:
 		copy(c.Nonce[:], a.word())
 		c.TTL = a.duration("ttl", 0)

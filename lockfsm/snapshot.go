@@ -8,11 +8,12 @@ import (
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
 //
 //	"mlfs" | version
-//	group | founded | rules | session TTL | grace | the four limits
+//	group | founded | rules | session TTL | grace | the four limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
 //	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving) | length, record
 //	locks: count | each, in order of appearance: length, key | entries | each, in order of the queue:
 //	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded
+//	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
 const (
@@ -57,6 +58,7 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	for l := m.firstLock; l != nil; l = l.next {
 		b = m.appendLock(b, l, first)
 	}
+	b = m.appendLater(b)
 	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
 }
 
@@ -67,7 +69,8 @@ func (c Charter) appendTo(b []byte) []byte {
 	} {
 		b = binary.AppendUvarint(b, v)
 	}
-	return b
+	b = binary.AppendUvarint(b, uint64(len(c.Settings)))
+	return append(b, c.Settings...)
 }
 
 func (m *Machine) appendSessions(b []byte, first uint64) []byte {

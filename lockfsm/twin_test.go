@@ -107,6 +107,10 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Unsupported
 		return r
 	}
+	if c.Kind == markKind && (c.Rules < 2 || RulesVersion < 2) {
+		r.Code = Malformed
+		return r
+	}
 	if c.Kind == Open || c.Kind == Attach {
 		r.Nonce = c.Nonce
 	}
@@ -156,6 +160,19 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 			t.tick()
 			t.charter.Rules = c.Version
 		}
+	case Adopt:
+		was := t.charter
+		if c.TTL != 0 {
+			t.charter.SessionTTL = c.TTL
+		}
+		if len(c.Settings) != 0 {
+			t.charter.Settings = bytes.Clone(c.Settings)
+		}
+		if was.SessionTTL != t.charter.SessionTTL || string(was.Settings) != string(t.charter.Settings) {
+			t.tick()
+		}
+	case markKind:
+		t.tick()
 	case Open:
 		t.open(c, r)
 	default:

@@ -16,6 +16,10 @@ import (
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
+		Adopt: 13,
+	}
+	if RulesVersion >= 2 {
+		want[markKind] = 200
 	}
 	for kind, number := range want {
 		if uint8(kind) != number {
@@ -63,6 +67,7 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "orders/42", Try: true},
 		{Rules: 1, Kind: Release, Session: 2097154, Epoch: 1, Number: 300},
 		{Rules: 1, Kind: Cancel, Session: 2097154, Epoch: 1, Number: 300},
+		{Rules: 1, Kind: Adopt, TTL: 30 * time.Second, Settings: []byte("{}")},
 	}
 }
 
@@ -81,6 +86,7 @@ func TestLayout(t *testing.T) {
 		"14" + "010a8280800101" + "ac02" + "01" + "096f72646572732f3432",
 		"09" + "010b8280800101" + "ac02",
 		"09" + "010c8280800101" + "ac02",
+		"0d" + "010d000000" + "80d88ee16f" + "027b7d",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -158,6 +164,8 @@ func TestUndecodable(t *testing.T) {
 		"no nonce":              {Kind: Open},
 		"attach without nonce":  {Kind: Attach, Number: 9},
 		"record too long":       {Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes+1)},
+		"settings too long":     {Kind: Adopt, Settings: make([]byte, MaxSettingsBytes+1)},
+		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},
 		"range backwards":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
 		"ranges overlap":        {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
 		"ranges not sorted":     {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 6}, {1, 2}}},
@@ -176,6 +184,9 @@ func TestUndecodable(t *testing.T) {
 	if got, err := Decode(encode(t, Command{Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes)})); err != nil {
 		t.Errorf("the longest record: %+v, %v", got, err)
 	}
+	if got, err := Decode(encode(t, Command{Kind: Adopt, Settings: make([]byte, MaxSettingsBytes)})); err != nil {
+		t.Errorf("the longest settings: %+v, %v", got, err)
+	}
 }
 
 // TestLyingLengths: a few bytes that promise a lot must not make anybody reserve it.
@@ -187,6 +198,7 @@ func TestLyingLengths(t *testing.T) {
 		"live":                            "1d" + "0106000009" + "01000000000000000000000000000000" + huge + "0101",
 		"live, negative as an int":        "1f" + "0106000009" + "01000000000000000000000000000000" + "ffffffffffffffffff01",
 		"key":                             "0d" + "010a000009" + "00" + huge + "61",
+		"settings":                        "0f" + "010d000000" + "00" + huge,
 		"record":                          "1d" + "0105000000" + "01000000000000000000000000000000" + "00" + huge,
 	} {
 		b, err := hex.DecodeString(text)

@@ -51,7 +51,7 @@ func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
 		// Nothing can be sensible yet: any kind will do.
-		return Command{Kind: Stamp + Kind(r.IntN(int(Cancel))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Version: 2}
+		return Command{Kind: Stamp + Kind(r.IntN(int(Adopt))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Version: 2}
 	}
 	switch n := r.IntN(100); {
 	case n < 3:
@@ -62,7 +62,11 @@ func (w *workload) fresh() Command {
 		return Command{Kind: EndGrace}
 	case n < 7:
 		return Command{Kind: Raise, Version: r.Uint32N(3)}
-	case n < 14 || len(w.t.sessions) == 0:
+	case n < 9:
+		return Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
+	case n < 10:
+		return Command{Kind: markKind, Rules: 1 + r.Uint32N(2)}
+	case n < 16 || len(w.t.sessions) == 0:
 		return w.open()
 	}
 	return w.ofSession()

@@ -35,6 +35,10 @@ type Applier interface {
 	// leader sends one because it no longer has the entries. The slice must not be changed and may be kept.
 	Restore(index, term uint64, state []byte) error
 
+	// Configured says of whom the group consists from now on: after Restore, and after each change that is applied. In order with Apply.
+	// A replica that is not named goes on all the same: who asked for its removal ends it, when nobody needs its vote any more.
+	Configured(c Configuration)
+
 	// TurnEnd is called at the end of each turn in which any other method was called or messages were sent: the moment to hand on
 	// what was collected.
 	TurnEnd()

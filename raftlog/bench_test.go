@@ -30,6 +30,7 @@ func (s *sink) Leads(term uint64)                   { close(s.led) }
 func (s *sink) Confirmed(term, round uint64)        {}
 func (s *sink) Snapshot() ([]byte, error)           { return make([]byte, 100_000), nil }
 func (s *sink) Restore(i, t uint64, b []byte) error { return nil }
+func (s *sink) Configured(Configuration)            {}
 func (s *sink) TurnEnd()                            {}
 func (s *sink) Retired(error)                       {}
 func (s *sink) wait(n int) {
@@ -42,7 +43,7 @@ func (s *sink) wait(n int) {
 
 func startSink(b *testing.B) (*Log, *sink) {
 	store := NewMemoryStore()
-	if err := Found(store, 1, 1, []uint64{1}, nil); err != nil {
+	if err := Found(store, 1, 1, testMembers(1), nil); err != nil {
 		b.Fatal(err)
 	}
 	s := &sink{led: make(chan struct{})}

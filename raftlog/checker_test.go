@@ -13,6 +13,7 @@ type checker struct {
 	last    uint64               // highest index applied anywhere
 	leaders map[uint64]uint64    // term -> its leader
 	next    map[uint64]uint64    // term -> number of the next batch proposed in it that must be applied
+	configs map[uint64]string    // by index
 	faults  []string
 }
 
@@ -23,7 +24,7 @@ type committed struct {
 }
 
 func newChecker() *checker {
-	return &checker{entries: map[uint64]committed{}, leaders: map[uint64]uint64{}, next: map[uint64]uint64{}}
+	return &checker{entries: map[uint64]committed{}, leaders: map[uint64]uint64{}, next: map[uint64]uint64{}, configs: map[uint64]string{}}
 }
 
 func (k *checker) fault(format string, args ...any) {
@@ -63,6 +64,24 @@ func (k *checker) applied(id, index, term uint64, data []byte, state uint64) {
 			k.fault("batch %d of term %d was applied when %d was due", b.number, b.term, want)
 		}
 		k.next[b.term] = b.number + 1
+	}
+}
+
+// configured: equal configurations at equal indexes, each newer than the one before, with somebody to vote, and with what was said of
+// everybody in it.
+func (k *checker) configured(id uint64, before, now Configuration) {
+	got := fmt.Sprintf("%d %d %d %d %v", now.Index, now.Voters, now.Outgoing, now.Learners, now.Members)
+	if want, ok := k.configs[now.Index]; ok && got != want {
+		k.fault("replica %d has the configuration %s, and another has %s", id, got, want)
+	}
+	k.configs[now.Index] = got
+	if now.Index < before.Index || len(now.Voters) == 0 {
+		k.fault("replica %d goes from configuration %d to %s", id, before.Index, got)
+	}
+	for _, m := range now.Members {
+		if string(m.Context) != fmt.Sprint("replica ", m.ID) {
+			k.fault("replica %d knows of replica %d only %q", id, m.ID, m.Context)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type cluster struct {
 	log      []string // of the whole run, if wanted
 	verbose  bool
 	lose     func(*raftpb.Message) bool // what the network always loses
+	reshapes bool                       // who belongs to the group changes
+	next     uint64                     // ID that was never used, if it does
 	hideLoss bool                       // tell nobody that a snapshot was lost (a planted fault)
 }
 
@@ -117,7 +119,7 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	p := c.random.Float64()
 	switch {
 	case p < 0.60 && len(c.wire) > 0:
-		c.pass(loss)
+		c.transmit(loss)
 	case p < 0.62 && len(c.snaps) > 0:
 		c.passSnapshot(loss)
 	case p < 0.64:
@@ -141,7 +143,9 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 			r.sync()
 		}
 	case p < 0.95:
-		c.work(r)
+		if c.work(r); c.reshapes && c.random.IntN(3) == 0 {
+			c.reshape(r)
+		}
 	case crashes && c.random.IntN(12) == 0:
 		r.crash(c.random.IntN(2) == 0)
 	case crashes && c.random.IntN(12) == 0:
@@ -164,7 +168,7 @@ func (c *cluster) work(r *replica) {
 	r.turn()
 }
 
-func (c *cluster) pass(loss float64) {
+func (c *cluster) transmit(loss float64) {
 	m := take(&c.wire, c.random.IntN(min(len(c.wire), 20)))
 	switch p := c.random.Float64(); {
 	case p < loss:
@@ -196,7 +200,12 @@ func (c *cluster) settle(rounds int) {
 			r.start()
 		}
 	}
-	for range rounds {
+	c.pass(rounds)
+}
+
+// pass lets time pass for all, over the network as it is, with disks that work.
+func (c *cluster) pass(ticks int) {
+	for range ticks {
 		for _, r := range c.replicas {
 			if r.core != nil {
 				r.now = r.now.Add(testTick)

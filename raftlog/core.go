@@ -49,17 +49,20 @@ type Core struct {
 	transferee uint64
 	applied    uint64 // handed out in events
 	last       uint64 // last index handed to storage
+	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
-	ticks      uint64            // ticks so far
-	heard      map[uint64]uint64 // voter -> ticks when it was heard of last
+	ticks      uint64             // ticks so far
+	heard      map[uint64]hearing // all of config
+	ledAt      uint64             // tick at which the leader has spoken last
 
 	group            group // batches and rounds that wait; all of it belongs to role.Term
 	appends          appends
 	hang             hang
 	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it
 	voters, learners []uint64
-	since            int    // bytes applied since the last snapshot
-	taken            uint64 // snapshots taken
+	config           Configuration // the same, and who is who
+	since            int           // bytes applied since the last snapshot
+	taken            uint64        // snapshots taken
 
 	out  Output            // being collected
 	due  []*raftpb.Message // responses to be delivered by the next Turn
@@ -83,17 +86,21 @@ func NewCore(cfg CoreConfig) (_ *Core, err error) {
 			err = fmt.Errorf("%w: raft refuses it: %v", ErrCorrupt, p)
 		}
 	}()
-	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView(), heard: map[uint64]uint64{}}
+	c := &Core{cfg: cfg, id: cfg.State.Identity.ID, ticked: cfg.Now, view: newView(), heard: map[uint64]hearing{}}
 	c.appends.hard, c.appends.saved = hard, cfg.State.HardState
-	c.start(hard)
+	if err := c.start(hard); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
 // start fills the read side and makes the raft node.
-func (c *Core) start(hard *raftpb.HardState) {
+func (c *Core) start(hard *raftpb.HardState) error {
 	st := c.cfg.State
 	if !raft.IsEmptySnap(st.Snapshot) {
-		c.installed(st.Snapshot)
+		if err := c.installed(st.Snapshot); err != nil {
+			return err
+		}
 	}
 	if hard != nil {
 		must(c.view.SetHardState(hard))
@@ -103,6 +110,7 @@ func (c *Core) start(hard *raftpb.HardState) {
 		must(c.view.Append(st.Entries[behind:]))
 	}
 	c.last, _ = c.view.LastIndex()
+	c.durable = c.last
 	node, err := raft.NewRawNode(&raft.Config{
 		ID:                        c.id,
 		ElectionTick:              c.cfg.ElectionTicks,
@@ -126,6 +134,7 @@ func (c *Core) start(hard *raftpb.HardState) {
 	c.node = node
 	c.commit = hard.GetCommit()
 	c.observe()
+	return nil
 }
 
 // must turns an error that cannot happen into the panic that retires the replica if it does.

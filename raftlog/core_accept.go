@@ -20,7 +20,8 @@ func acceptable(m *raftpb.Message, self uint64) bool {
 	case raftpb.MsgApp:
 		return consecutive(m)
 	case raftpb.MsgSnap:
-		return m.GetSnapshot().GetMetadata().GetIndex() != 0 && m.GetSnapshot().GetMetadata().GetTerm() != 0
+		_, _, err := open(m.GetSnapshot())
+		return err == nil && m.GetSnapshot().GetMetadata().GetTerm() != 0
 	case raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp:
 		// Raft reads the context of a heartbeat, which comes back in its response, as a number of eight bytes.
 		return len(m.GetContext()) == 0 || len(m.GetContext()) == 8

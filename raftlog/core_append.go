@@ -57,6 +57,32 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	a.waiting = append(a.waiting, item)
 }
 
+// careful reports whether entries must be durable here before they leave. Otherwise a leader's own disk works while its entries travel; if
+// its process then ends it starts again with less of the log than it has sent, which somebody else has, and who is elected instead. While
+// the configuration changes that one may have lost its vote meanwhile, knowing more than all that still want it: nobody could be elected
+// by anybody. So nobody has more than the leader, from the beginning of a lead or of a change until it is durable here that the
+// configuration is committed.
+func (c *Core) careful() bool {
+	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark) && !bug("more-than-the-leader")
+}
+
+// sendStored sends messages once all that waits to be stored is durable.
+func (c *Core) sendStored(messages []*raftpb.Message) {
+	a := &c.appends
+	last := &a.waiting
+	if len(*last) == 0 {
+		last = &a.saving
+	}
+	if n := len(*last); n > 0 {
+		it := &(*last)[n-1]
+		it.responses = append(it.responses[:len(it.responses):len(it.responses)], messages...)
+		return
+	}
+	for _, m := range messages {
+		c.send(m)
+	}
+}
+
 // save hands out the next Save, unless one is on its way. If nothing that waits needs one, everything before it is durable, and
 // so are the grounds of the responses.
 func (c *Core) save() {
@@ -90,10 +116,16 @@ func (c *Core) Stored() {
 	for _, it := range items {
 		if it.snapshot != nil && !it.local {
 			c.appends.remote--
-			c.installed(it.snapshot)
+			if err := c.installed(it.snapshot); err != nil {
+				c.fail(err) // cannot be: Step shows raft no such snapshot
+				return
+			}
 		}
 		if !bug("applied-before-durable") || len(c.voters) != 1 {
 			must(c.view.Append(it.entries))
+		}
+		if n := len(it.entries); n > 0 {
+			c.durable = it.entries[n-1].GetIndex()
 		}
 	}
 	for _, it := range items {

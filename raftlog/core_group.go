@@ -13,6 +13,7 @@ type group struct {
 	queue    queue
 	inFlight int  // entries proposed and not applied
 	leads    bool // the first entry of the term is applied
+	changing changing
 
 	asked    []uint64 // rounds that no read request carries yet
 	reads    []read   // read requests under way, in order

@@ -2,7 +2,6 @@ package raftlog
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -27,6 +26,7 @@ func (c *Core) Tick(now clock.Time) {
 	for range n {
 		c.ticks++
 		c.node.Tick()
+		c.forget()
 		c.observe()
 		c.watch()
 	}
@@ -42,10 +42,9 @@ func (c *Core) Step(m *raftpb.Message) {
 	}
 	// The errors that raft returns here say that a message is of no use any more, which is nothing to act on.
 	_ = c.node.Step(m)
-	if slices.Contains(c.voters, m.GetFrom()) {
-		c.heard[m.GetFrom()] = c.ticks
-	}
+	c.hear(m.GetFrom(), m.GetTerm())
 	c.observe()
+	c.led(m.GetFrom(), m.GetTerm())
 }
 
 // Propose queues a batch, by copying it, if this replica leads in that term and the queue has room. It reports whether it did.
@@ -121,8 +120,7 @@ func (c *Core) Queued() int { return c.group.queue.size() }
 func (c *Core) successor() uint64 {
 	var best, match uint64
 	c.node.WithProgress(func(id uint64, kind raft.ProgressType, pr tracker.Progress) {
-		last, ok := c.heard[id]
-		if !ok || kind == raft.ProgressTypeLearner || c.ticks-last >= uint64(c.cfg.ElectionTicks) {
+		if _, active := c.silent(id); !active || id == c.id || kind == raft.ProgressTypeLearner {
 			return
 		}
 		if best == 0 || pr.Match > match || pr.Match == match && id < best {

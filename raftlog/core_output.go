@@ -12,6 +12,7 @@ const (
 	LeadBegins                       // Applier.Leads(Term)
 	RoundDone                        // Applier.Confirmed(Term, Round)
 	Restored                         // Applier.Restore(Index, Term, Data)
+	Configured                       // Applier.Configured(*Config)
 )
 
 // Event is something that the state machine and those around it must hear of, in order.
@@ -22,6 +23,8 @@ type Event struct {
 	Term  uint64
 	Round uint64
 	Data  []byte // shared with the log: must not be changed
+
+	Config *Configuration // a pointer, since all other events would have to carry its room
 }
 
 // Output is what a Turn wants done, in the order of its fields. All of it but Save must have been done before the next call of

@@ -8,37 +8,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func changes(text string) *raftpb.ConfChangeV2 {
-	list, err := raftpb.ConfChangesFromString(text)
-	if err != nil {
-		panic(err)
-	}
-	return &raftpb.ConfChangeV2{Changes: list}
-}
-
-// configure commits a change of configuration.
-func (c *cluster) configure(l *replica, text string) {
-	c.t.Helper()
-	if err := l.core.node.ProposeConfChange(changes(text)); err != nil {
-		c.t.Fatal(err)
-	}
-	l.turn()
-	c.settle(3)
-}
-
 // The snapshot that is stored when a learner is added is older than its addition and does not name it. Raft ignores such a
 // snapshot, and the learner would never catch up.
 func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	l := c.elect()
-	store := NewMemoryStore()
-	if err := Join(store, testGroup, 4); err != nil {
-		t.Fatal(err)
-	}
-	learner := c.add(4, store)
+	learner := c.join(4)
+	store := learner.store
 	l.propose()
 	l.turn()
-	c.configure(l, "l4")
+	c.change(l, add(4))
 	c.settle(10)
 	if learner.machine != l.machine || learner.machine.index == 0 {
 		t.Fatalf("the learner stands at %d, the leader at %d", learner.machine.index, l.machine.index)
@@ -51,7 +30,7 @@ func TestLearnerIsSentASnapshotThatNamesIt(t *testing.T) {
 	}
 	// It becomes a voter in the place of another, in one joint change, and the group goes on with it.
 	out := c.replicas[l.id%3]
-	c.configure(l, "v4 r"+string(rune('0'+out.id)))
+	c.change(l, Change{Promote: []uint64{4}, Remove: []uint64{out.id}})
 	c.settle(10)
 	if got := l.core.Status(); len(got.Learners) != 0 || len(got.Voters) != 3 || slices.Contains(got.Voters, out.id) || !slices.Contains(got.Voters, 4) {
 		t.Errorf("after the replacement: %+v", got)
@@ -63,7 +42,7 @@ func TestConfigurationSurvivesARestart(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
 		c := newCluster(t, 3, 3, func(cfg *CoreConfig) { cfg.SnapshotBytes = 1 << 20 })
 		l := c.elect()
-		c.configure(l, "l9")
+		c.change(l, add(9))
 		if snapshot {
 			l.core.since = 1 << 30
 		}

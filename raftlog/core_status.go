@@ -1,10 +1,6 @@
 package raftlog
 
-import (
-	"slices"
-
-	"go.etcd.io/raft/v3/raftpb"
-)
+import "go.etcd.io/raft/v3/raftpb"
 
 // Status returns the replica's view of itself. Dropped and Retired are the shell's. The slices are shared and must not
 // be changed.
@@ -17,16 +13,13 @@ func (c *Core) Status() Status {
 	}
 }
 
-// configured files the configuration that holds from now on.
-func (c *Core) configured(conf *raftpb.ConfState) {
-	c.conf = conf
+// configured files the configuration that holds from now on, and has it reported. While this replica leads, everything that raft has
+// been given to store is handed out by now, so that the end of the log is the end of what was proposed before.
+func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
+	c.conf, c.config = conf, config
 	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
 	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
-}
-
-// union returns the members of both in ascending order, once each.
-func union(a, b []uint64) []uint64 {
-	u := slices.Concat(a, b)
-	slices.Sort(u)
-	return slices.Compact(u)
+	c.group.changing.mark = c.last
+	c.listen(false)
+	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
 }

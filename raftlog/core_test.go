@@ -22,8 +22,8 @@ func lone(t *testing.T, change ...func(*CoreConfig)) (*cluster, *replica) {
 
 func TestLoneVoterLeadsWithoutWaiting(t *testing.T) {
 	c, r := lone(t)
-	if got := r.core.Status(); got.Term != 2 || !got.Leading || got.Applied != 2 || got.Last != 2 || len(got.Voters) != 1 {
-		t.Errorf("status %+v, want a leader of term 2 with its first entry, at index 2, applied", got)
+	if got := r.core.Status(); got.Term != 2 || !got.Leading || got.Applied != 3 || got.Last != 3 || len(got.Voters) != 1 {
+		t.Errorf("status %+v, want a leader of term 2 with its first entry, at index 2, and the one that says so applied", got)
 	}
 	c.verify()
 }

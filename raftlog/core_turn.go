@@ -1,11 +1,8 @@
 package raftlog
 
 import (
-	"fmt"
-
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 )
 
 // Turn returns what is to be done next. By calling it the owner says that everything in earlier Outputs is done, except for a Save.
@@ -14,13 +11,14 @@ func (c *Core) Turn() Output {
 		c.deliver(c.due)
 		c.due = nil
 		c.read()
+		c.proposeChange()
 		c.propose()
 		ready := c.node.HasReady()
 		if ready {
 			c.handle(c.node.Ready())
 		}
 		c.save()
-		if !ready && len(c.due) == 0 || !c.out.Idle() {
+		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.nudge() {
 			break
 		}
 	}
@@ -37,6 +35,8 @@ func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
 	}
+	careful := c.careful()
+	var after []*raftpb.Message
 	for _, m := range rd.Messages {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
@@ -44,9 +44,14 @@ func (c *Core) handle(rd raft.Ready) {
 		case raft.LocalApplyThread:
 			c.apply(m)
 		default:
+			if n := len(m.GetEntries()); careful && n > 0 && m.GetEntries()[n-1].GetIndex() > c.durable {
+				after = append(after, m)
+				continue
+			}
 			c.send(m)
 		}
 	}
+	c.sendStored(after)
 	c.answer()
 }
 
@@ -62,6 +67,9 @@ func (c *Core) observe() {
 	if (now.Term != c.role.Term || now.Leading != c.role.Leading) && !bug("batch-in-another-term") && !bug("proposals-forwarded") {
 		c.group = group{sequence: c.group.sequence}
 		c.hang.handover = false
+	}
+	if now.Leading && (now.Term != c.role.Term || !c.role.Leading) {
+		c.listen(true)
 	}
 	c.role = now
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
@@ -101,45 +109,27 @@ func (c *Core) apply(m *raftpb.Message) {
 		switch e.GetType() {
 		case raftpb.EntryNormal:
 			if len(e.GetData()) == 0 {
-				break // the first entry of a term, or a change of configuration that raft refused
+				if own {
+					c.resolved(e)
+				}
+				break
 			}
 			if own {
 				c.group.inFlight--
 			}
 			c.out.Events = append(c.out.Events, Event{Kind: Applied, Index: e.GetIndex(), Term: e.GetTerm(), Data: e.GetData()})
 		default:
+			if own {
+				c.resolved(e)
+			}
 			c.configure(e)
 		}
 		if own && !c.group.leads && c.role.Leading {
-			c.group.leads = true
+			c.group.leads, c.group.changing.mark = true, c.last
 			c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
 		}
 	}
 	c.held = append(c.held, m.GetResponses()...)
-}
-
-// configure applies a configuration entry to raft.
-func (c *Core) configure(e *raftpb.Entry) {
-	var change raftpb.ConfChangeI
-	var err error
-	switch e.GetType() {
-	case raftpb.EntryConfChange:
-		cc := new(raftpb.ConfChange)
-		change, err = cc, proto.Unmarshal(e.GetData(), cc)
-	case raftpb.EntryConfChangeV2:
-		cc := new(raftpb.ConfChangeV2)
-		change, err = cc, proto.Unmarshal(e.GetData(), cc)
-	default:
-		err = fmt.Errorf("unknown type %d", e.GetType())
-	}
-	if err != nil {
-		c.fail(fmt.Errorf("%w: entry %d: %w", ErrBroken, e.GetIndex(), err))
-		return
-	}
-	// Before raft hears of it: it may want to send a snapshot at once, and an older one would not name the replica that gets it.
-	c.view.confIndex = e.GetIndex()
-	c.configured(c.node.ApplyConfChange(change))
-	c.observe()
 }
 
 // fail ends the replica; the first reason stays.

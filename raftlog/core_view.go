@@ -1,6 +1,8 @@
 package raftlog
 
 import (
+	"fmt"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -68,12 +70,17 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, state []byte, keep, ke
 }
 
 // installed makes a snapshot that is durable here the state of the replica.
-func (c *Core) installed(s *raftpb.Snapshot) {
+func (c *Core) installed(s *raftpb.Snapshot) error {
+	config, state, err := open(s)
+	if err != nil {
+		return fmt.Errorf("%w: the snapshot at %d: %w", ErrCorrupt, s.GetMetadata().GetIndex(), err)
+	}
 	meta := s.GetMetadata()
 	c.view.install(s)
 	c.applied, c.since = meta.GetIndex(), 0
-	c.configured(meta.GetConfState())
-	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(), Data: s.GetData()})
+	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(), Data: state})
+	c.configured(meta.GetConfState(), config)
+	return nil
 }
 
 // snapshotDue reports whether the owner is to take a snapshot now: raft needs a newer one to send, or enough has been applied
@@ -91,7 +98,7 @@ func (c *Core) Snapshotted(state []byte) {
 	if !c.snapshotDue() {
 		return
 	}
-	snap := c.view.take(c.applied, c.conf, state, c.cfg.KeepEntries, c.cfg.SnapshotBytes)
+	snap := c.view.take(c.applied, c.conf, enclose(c.config.Index, c.config.Members, state), c.cfg.KeepEntries, c.cfg.SnapshotBytes)
 	c.since = 0
 	c.taken++
 	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: snap, local: true, durable: true})

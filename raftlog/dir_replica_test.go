@@ -18,7 +18,7 @@ func TestReplicaOnDir(t *testing.T) {
 			t.Fatal(err)
 		}
 		if life == 0 {
-			if err := Found(store, 7, 1, []uint64{1}, make([]byte, 100)); err != nil {
+			if err := Found(store, 7, 1, testMembers(1), make([]byte, 100)); err != nil {
 				t.Fatal(err)
 			}
 		}

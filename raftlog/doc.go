@@ -7,7 +7,7 @@
 // begins; [Start] runs it. There are two stores: [MemoryStore], and the one that a [Dir] keeps in a directory, whose format and
 // crash safety are described there.
 //
-//	            Propose, Confirm, Step, Campaign ...        (any goroutine)
+//	            Propose, Confirm, Change, Step, Campaign ...    (any goroutine)
 //	                           │
 //	                         inbox                          one slice each, swapped whole
 //	                           │ wake
@@ -20,6 +20,7 @@
 //	        1. events     │    │    └── 3. SendSnapshot ──▶ done(ok) ──▶ inbox
 //	  Role Apply Leads ◀──┘    └─────── 2. Send, TurnEnd           at the end of the turn
 //	Confirmed Restore
+//	    Configured
 //
 // A turn takes all that has arrived, lets the Core work until it wants nothing more, and sends everything at once. What a turn
 // finds together travels together: all batches that wait become one entry (group commit), all rounds one question to the others,
@@ -36,6 +37,29 @@
 // On each change of term or role all batches and rounds that wait are thrown away: what was decided in one term never happens in
 // another.
 //
+// # Changes of the configuration
+//
+// One at a time, each an entry of the log. Who is to come is added as a learner; its entry says who it is, in words that are nothing to the
+// log. Every replica knows the words of everybody in the present configuration, by the entries, or by the envelope around each
+// snapshot, and tells them to its Applier. Everything else is one change: several at once go through a joint configuration, in which both
+// majorities must agree, and which whoever leads then leaves.
+//
+//	            Change(Add)               Change(Promote, Demote, Remove): more than one
+//	(nobody) ──────────────▶ learner ──────────────▶ joint ──────────────▶ voters, learners, gone
+//	                              │                        AutoLeave, or the next leader
+//	                              └─────────────────────────────────────▶
+//	                                Change of one alone
+//
+// A change is taken by the leader that Leads was called for, in its term, while Survey says that nothing is pending. What cannot be is
+// forgotten: whoever wants it looks again. Raft silently puts an empty entry in the place of a change that it refuses; the Core counts
+// its own empty entries, so that it knows.
+//
+// Once a configuration is applied the leader proposes an empty entry, unless something else follows it. Whoever acknowledges that knows the
+// configuration to be committed, also after a crash (Progress.Settled): having the entry alone is not knowing.
+//
+// A replica that is not in the configuration any more goes on; a leader steps down. Its vote may still be needed by those who do not know
+// yet, so whoever asked for its removal says when it stops.
+//
 // # Guarantees
 //
 //   - Every replica applies the same entries in the same order, each after it is durable there and on a majority.
@@ -45,6 +69,9 @@
 //   - Confirmed(term, round): after Confirm was called a majority has confirmed that this replica led, and the state holds
 //     everything that was committed by then. Not before Leads, also with one voter.
 //   - A snapshot that is sent is never older than the last applied change of the configuration.
+//   - Configured is called in order with Apply, with equal configurations for equal indexes on all replicas.
+//   - From a change of the configuration until the leader durably knows it to be committed, nobody has more of the log than the leader has on
+//     its disk. Otherwise a leader could restart with less than somebody has who has lost its vote by then, and be elected by nobody.
 //   - The process is never ended, whatever a store, an Applier, raft or a message does.
 //
 // # Concurrency
@@ -76,13 +103,15 @@
 // before it. A restart begins at the snapshot.
 //
 // A Log does not check which group a message comes from, since raft's messages do not say: whoever calls Step has checked that
-// its sender belongs to the group and is whom From names. Changes of the configuration are applied and kept; proposing them, and
-// telling an Applier, comes with the issue that replaces voters.
+// its sender belongs to the group and is whom From names. Nor does it judge a change: whether a majority of those who will vote is there, and
+// whether an ID is new, is up to the caller. A configuration has at most 1024 members, of each of whom 1 KiB is known. A Survey is as old as the
+// last tick.
 //
 // # Refused alternative
 //
 // raft.Node instead of RawNode: its goroutine cannot be recovered, and its channels cost a hand-over for each message.
 // Acknowledgements sent by the appender past the owner save one hand-over for each Save, and would put ordering rules on two
-// goroutines; here the Core keeps them all. A fixed window for batching: a timer below a millisecond does not exist in an idle Go
+// goroutines; here the Core keeps them all. Who is who in the state of the Applier, where commands would tell it: a replica that begins with a
+// snapshot would have to understand it before it can reach anybody, and the two would have to be kept equal. A fixed window for batching: a timer below a millisecond does not exist in an idle Go
 // process. Copying the state for each snapshot in the background: worth it only for states far beyond ours.
 package raftlog

@@ -4,31 +4,33 @@ import (
 	"fmt"
 	"slices"
 
-	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Found writes the beginning of a group's log into an empty store: replica id of the group, with these voters and this initial
-// state. All founding voters must write the same group, voters and state. The log starts with a snapshot at index 1 of term 1, so
+// Found writes the beginning of a group's log into an empty store: replica id of the group, with these voters, of whom as much is known
+// as their contexts say, and this initial state. All founding voters must write the same group, voters and state. The log starts with a snapshot at index 1 of term 1, so
 // that a replica added later is sent a snapshot and needs nothing from before.
 //
 // An ID is founded once, in one store. A replica that founds again after it has lost its data can vote a second time in a term in
 // which it has voted, and two leaders would commit different things.
-func Found(store Store, group, id uint64, voters []uint64, state []byte) error {
-	voters = slices.Clone(voters)
-	slices.Sort(voters)
-	if !slices.Contains(voters, id) {
-		return fmt.Errorf("raftlog: %x is none of the voters %x", id, voters)
+func Found(store Store, group, id uint64, voters []Member, state []byte) error {
+	var ids []uint64
+	for _, v := range voters {
+		if !validID(v.ID) || slices.Contains(ids, v.ID) || len(v.Context) > contextMax || len(ids) == membersMax {
+			return fmt.Errorf("raftlog: voter %x among %d, with %d bytes of context, is not valid, or there twice", v.ID, len(voters), len(v.Context))
+		}
+		ids = append(ids, v.ID)
 	}
-	if len(slices.Compact(slices.Clone(voters))) != len(voters) || voters[0] == 0 || raft.IsLocalMsgTarget(voters[len(voters)-1]) {
-		return fmt.Errorf("raftlog: the voters %x are not all different and valid", voters)
+	if !slices.Contains(ids, id) {
+		return fmt.Errorf("raftlog: %x is none of the voters %x", id, ids)
 	}
 	one := uint64(1)
+	conf := &raftpb.ConfState{Voters: union(ids, nil)}
 	return begin(store, Batch{
 		Identity:  &Identity{Group: group, ID: id},
 		HardState: &raftpb.HardState{Term: &one, Vote: new(uint64), Commit: &one},
-		Snapshot: &raftpb.Snapshot{Data: state, Metadata: &raftpb.SnapshotMetadata{
-			Index: &one, Term: &one, ConfState: &raftpb.ConfState{Voters: voters}}},
+		Snapshot: &raftpb.Snapshot{Data: enclose(one, newConfiguration(one, conf, voters).Members, state), Metadata: &raftpb.SnapshotMetadata{
+			Index: &one, Term: &one, ConfState: conf}},
 	})
 }
 
@@ -39,7 +41,7 @@ func Join(store Store, group, id uint64) error {
 }
 
 func begin(store Store, b Batch) error {
-	if b.Identity.Group == 0 || b.Identity.ID == 0 || raft.IsLocalMsgTarget(b.Identity.ID) {
+	if b.Identity.Group == 0 || !validID(b.Identity.ID) {
 		return fmt.Errorf("raftlog: group %x and replica %x must both be proper IDs", b.Identity.Group, b.Identity.ID)
 	}
 	st, err := store.Load()

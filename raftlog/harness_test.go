@@ -130,22 +130,24 @@ func (p *party) lead() (*Log, *recorder) {
 type recorder struct {
 	log *Log
 
-	mu        sync.Mutex // guards the rest
-	roles     []Role
-	led       []uint64
-	text      string // all batches applied
-	entries   int
-	confirmed []uint64
-	restored  []uint64
-	turns     int
-	open      bool // something was called since the last TurnEnd
-	retired   []error
-	late      int // calls after Retired
-	onApply   func() error
-	onTake    func() error
-	onRestore func() error
-	onRole    func(Role)
-	onRetired func()
+	mu           sync.Mutex // guards the rest
+	roles        []Role
+	led          []uint64
+	text         string // all batches applied
+	entries      int
+	confirmed    []uint64
+	restored     []uint64
+	configs      []Configuration
+	turns        int
+	open         bool // something was called since the last TurnEnd
+	retired      []error
+	late         int // calls after Retired
+	onApply      func() error
+	onTake       func() error
+	onRestore    func() error
+	onRole       func(Role)
+	onRetired    func()
+	onConfigured func(Configuration)
 }
 
 func (r *recorder) enter() func() {
@@ -207,6 +209,14 @@ func (r *recorder) Restore(index, term uint64, state []byte) error {
 	r.text = string(state)
 	r.restored = append(r.restored, index)
 	return nil
+}
+
+func (r *recorder) Configured(c Configuration) {
+	defer r.enter()()
+	r.configs = append(r.configs, c)
+	if r.onConfigured != nil {
+		r.onConfigured(c)
+	}
 }
 
 func (r *recorder) TurnEnd() {

@@ -22,10 +22,11 @@ type Log struct {
 	saves     chan Batch        // to the appender; never holds more than one
 	spare     inbox             // the one swapped out; kept for its memory
 
-	mu     sync.Mutex // guards in, queued, status and ended
+	mu     sync.Mutex // guards in, queued, status, survey and ended
 	in     inbox
 	queued int // bytes of batches in inbox and core
 	status Status
+	survey Survey
 	ended  error // not nil: nothing is taken in any more
 
 	owner    chan struct{} // closed when the owner has returned
@@ -59,7 +60,7 @@ func Start(cfg Config) (*Log, error) {
 	}
 	l := &Log{
 		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), closed: make(chan struct{}), status: core.Status(),
+		owner: make(chan struct{}), appender: make(chan struct{}), closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
 	}
 	go l.own()
 	if cfg.Store.Volatile() {

@@ -22,6 +22,7 @@ func (l *Log) end(err error) {
 		l.status.Retired = err
 		l.status.Leading, l.status.Leader, l.status.InFlight, l.status.Queued = false, 0, 0, 0
 	}
+	l.survey = Survey{Self: l.survey.Self, Config: l.survey.Config}
 	in := l.in
 	l.in, l.spare, l.queued = inbox{}, inbox{}, 0
 	l.mu.Unlock()

@@ -308,19 +308,19 @@ func TestStartRefuses(t *testing.T) {
 
 func TestFoundAndJoinRefuse(t *testing.T) {
 	used := newTestStore(t, 1, []uint64{1})
-	if err := Found(used, testGroup, 1, []uint64{1}, nil); !errors.Is(err, ErrNotEmpty) {
+	if err := Found(used, testGroup, 1, testMembers(1), nil); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("founding twice: %v", err)
 	}
 	if err := Join(used, testGroup, 2); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("joining with a store in use: %v", err)
 	}
 	for name, f := range map[string]func(Store) error{
-		"not a voter":   func(s Store) error { return Found(s, 1, 4, []uint64{1, 2, 3}, nil) },
+		"not a voter":   func(s Store) error { return Found(s, 1, 4, testMembers(1, 2, 3), nil) },
 		"no voters":     func(s Store) error { return Found(s, 1, 4, nil, nil) },
-		"twice":         func(s Store) error { return Found(s, 1, 1, []uint64{1, 1}, nil) },
-		"voter 0":       func(s Store) error { return Found(s, 1, 1, []uint64{0, 1}, nil) },
-		"local voter":   func(s Store) error { return Found(s, 1, 1, []uint64{1, ^uint64(0)}, nil) },
-		"group 0":       func(s Store) error { return Found(s, 0, 1, []uint64{1}, nil) },
+		"twice":         func(s Store) error { return Found(s, 1, 1, testMembers(1, 1), nil) },
+		"voter 0":       func(s Store) error { return Found(s, 1, 1, testMembers(0, 1), nil) },
+		"local voter":   func(s Store) error { return Found(s, 1, 1, testMembers(1, ^uint64(0)), nil) },
+		"group 0":       func(s Store) error { return Found(s, 0, 1, testMembers(1), nil) },
 		"join group 0":  func(s Store) error { return Join(s, 0, 1) },
 		"join as 0":     func(s Store) error { return Join(s, 1, 0) },
 		"join as local": func(s Store) error { return Join(s, 1, ^uint64(0)) },
@@ -333,14 +333,14 @@ func TestFoundAndJoinRefuse(t *testing.T) {
 			t.Errorf("%s: refused and written all the same", name)
 		}
 	}
-	if err := Found(&disk{loadErr: errTest}, 1, 1, []uint64{1}, nil); !errors.Is(err, ErrStorage) {
+	if err := Found(&disk{loadErr: errTest}, 1, 1, testMembers(1), nil); !errors.Is(err, ErrStorage) {
 		t.Errorf("a store that cannot be read: %v", err)
 	}
-	if err := Found(&disk{MemoryStore: NewMemoryStore(), err: errTest}, 1, 1, []uint64{1}, nil); !errors.Is(err, ErrStorage) {
+	if err := Found(&disk{MemoryStore: NewMemoryStore(), err: errTest}, 1, 1, testMembers(1), nil); !errors.Is(err, ErrStorage) {
 		t.Errorf("a store that cannot be written: %v", err)
 	}
-	voters := []uint64{3, 1, 2}
-	if err := Found(NewMemoryStore(), 1, 1, voters, nil); err != nil || voters[0] != 3 {
+	voters := testMembers(3, 1, 2)
+	if err := Found(NewMemoryStore(), 1, 1, voters, nil); err != nil || voters[0].ID != 3 {
 		t.Errorf("voters in any order: %v, changed to %v", err, voters)
 	}
 }

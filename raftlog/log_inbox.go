@@ -24,6 +24,7 @@ type inbox struct {
 	bounds      []bound
 	rounds      []round
 	transfers   []transfer
+	change      *change
 	campaign    bool
 	stored      bool
 	storeErr    error

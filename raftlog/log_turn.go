@@ -64,6 +64,7 @@ func (l *Log) own() {
 // turn handles all that has arrived and carries out what follows from it.
 func (l *Log) turn(in *inbox) error {
 	taken := len(in.batches) + l.core.Queued()
+	next, changed := l.core.NextTick(), in.change != nil || len(in.transfers) > 0
 	if err := l.feed(in); err != nil {
 		return err
 	}
@@ -92,6 +93,9 @@ func (l *Log) turn(in *inbox) error {
 		l.where, l.called = inRaft, false
 	}
 	l.settle()
+	if changed || l.core.NextTick() != next {
+		l.look()
+	}
 	l.publish(taken)
 	return nil
 }
@@ -122,6 +126,9 @@ func (l *Log) feed(in *inbox) error {
 	}
 	for _, r := range in.rounds {
 		l.core.Confirm(r.term, r.round)
+	}
+	if in.change != nil {
+		l.core.Change(in.change.term, in.change.Change)
 	}
 	start := 0
 	for _, b := range in.bounds {
@@ -178,6 +185,7 @@ func (l *Log) event(e *Event) error {
 	a := l.cfg.Applier
 	switch e.Kind {
 	case RoleChanged:
+		l.look() // first, so that whoever is called finds it changed
 		a.Role(e.Role)
 	case Applied:
 		if err := a.Apply(e.Index, e.Term, e.Data); err != nil {
@@ -185,6 +193,7 @@ func (l *Log) event(e *Event) error {
 		}
 	case LeadBegins:
 		l.cfg.Logger.Info("leading", "term", e.Term)
+		l.look()
 		a.Leads(e.Term)
 	case RoundDone:
 		a.Confirmed(e.Term, e.Round)
@@ -192,6 +201,9 @@ func (l *Log) event(e *Event) error {
 		if err := a.Restore(e.Index, e.Term, e.Data); err != nil {
 			return fmt.Errorf("%w: restoring the snapshot at %d: %w", ErrBroken, e.Index, err)
 		}
+	case Configured:
+		l.look()
+		a.Configured(*e.Config)
 	}
 	l.where = inRaft
 	return nil

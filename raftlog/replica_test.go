@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"testing"
@@ -30,6 +31,7 @@ type replica struct {
 	now     clock.Time
 	machine machine
 	role    Role
+	config  Configuration
 	leading uint64            // term of LeadBegins, 0: not yet in this term
 	asked   map[uint64]uint64 // round -> highest index that was committed when it was asked for
 	done    []uint64          // rounds confirmed, in order
@@ -51,6 +53,7 @@ func (r *replica) start() {
 		r.c.t.Fatalf("replica %d: %v", r.id, err)
 	}
 	r.core, r.save, r.machine, r.role, r.leading, r.failed = core, nil, machine{}, Role{}, 0, nil
+	r.config = Configuration{}
 	r.asked = map[uint64]uint64{}
 	r.turn()
 }
@@ -167,6 +170,9 @@ func (r *replica) event(e Event) {
 		}
 		delete(r.asked, e.Round)
 		r.done = append(r.done, e.Round)
+	case Configured:
+		k.configured(r.id, r.config, *e.Config)
+		r.config = *e.Config
 	case Restored:
 		r.machine.restore(e.Data)
 		if seen, ok := k.entries[r.machine.index]; ok && seen.state != r.machine.state {
@@ -209,8 +215,16 @@ func (r *replica) confirm(round uint64) {
 func newTestStore(t *testing.T, id uint64, voters []uint64) *MemoryStore {
 	t.Helper()
 	s := NewMemoryStore()
-	if err := Found(s, testGroup, id, voters, nil); err != nil {
+	if err := Found(s, testGroup, id, testMembers(voters...), nil); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// testMembers returns members of whom something is said.
+func testMembers(ids ...uint64) (members []Member) {
+	for _, id := range ids {
+		members = append(members, Member{id, fmt.Appendf(nil, "replica %d", id)})
+	}
+	return members
 }

@@ -104,7 +104,23 @@ func (s *stepper) carry(out *Output) {
 	}
 }
 
-// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1: batches and rounds of our own. 2 and 3: a
+// stepChange is one of 16 changes of the configuration.
+func stepChange(b byte) (ch Change) {
+	id := uint64(1 + b>>4&3)
+	switch b >> 2 & 3 {
+	case 0:
+		ch.Add = &Member{ID: id, Context: []byte{b}}
+	case 1:
+		ch.Promote = []uint64{id}
+	case 2:
+		ch.Demote = []uint64{id}
+	default:
+		ch.Remove, ch.Promote = []uint64{id}, []uint64{4}
+	}
+	return ch
+}
+
+// run reads a script: a byte says what is next. 0: ticks, as many as its upper six bits say. 1: batches and rounds of our own, or, from 128 on, a change of the configuration. 2 and 3: a
 // message, in as many bytes as the next byte says, and up to 768 more; 3 makes it one that is addressed as raft wants it, in the
 // present term or one of the next three, so that the fuzzer need not find out the term.
 func (s *stepper) run(script []byte) {
@@ -123,6 +139,10 @@ func (s *stepper) run(script []byte) {
 			}
 		case 1:
 			s.do(func(c *Core) {
+				if b>>7 == 1 {
+					c.Change(c.Role().Term, stepChange(b))
+					return
+				}
 				c.Propose(c.Role().Term, script[:min(len(script), int(b>>2))])
 				c.Confirm(c.Role().Term, uint64(b))
 			})
@@ -225,14 +245,18 @@ func stepScripts() [][]byte {
 		m.Entries = []*raftpb.Entry{entry(2, 2, raftpb.EntryConfChangeV2, removed)}
 	}))
 	snapshot := stepMessage(next, message(raftpb.MsgSnap, func(m *raftpb.Message) {
-		m.Snapshot = &raftpb.Snapshot{Data: []byte("state"), Metadata: &raftpb.SnapshotMetadata{
+		m.Snapshot = &raftpb.Snapshot{Data: enclose(1, testMembers(1, 2, 3), []byte("state")), Metadata: &raftpb.SnapshotMetadata{
 			Index: new(uint64(9)), Term: new(uint64(2)), ConfState: &raftpb.ConfState{Voters: []uint64{1, 2, 3}}}}
 	}))
-	heard := stepMessage(dressed, message(raftpb.MsgAppResp, func(m *raftpb.Message) { m.Index = new(uint64(2)) }))
+	heardUpTo := func(index uint64) []byte {
+		return stepMessage(dressed, message(raftpb.MsgAppResp, func(m *raftpb.Message) { m.Index = &index }))
+	}
+	heard := heardUpTo(2)
 	tooFar := stepMessage(dressed, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = new(uint64(1 << 40)) }))
 	return [][]byte{
 		elected,
 		join(elected, []byte{9, 'a', 'b'}, heard, []byte{20}, heard, []byte{9, 'c'}, follows),
+		join(elected, heard, []byte{128 | 3<<4 | 1}, heardUpTo(3), []byte{4}, heardUpTo(4), []byte{128 | 1<<4 | 3<<2 | 1}, heardUpTo(5), heardUpTo(6), []byte{20}),
 		join(follows, []byte{5 << 2}, yes(dressed, raftpb.MsgHeartbeat), yes(next, raftpb.MsgVote), snapshot),
 		join(snapshot, []byte{20 << 2}, yes(dressed, raftpb.MsgTimeoutNow), yes(dressed, raftpb.MsgVoteResp), []byte{9}),
 		join(changes, []byte{20 << 2, 20 << 2}),
@@ -243,7 +267,7 @@ func stepScripts() [][]byte {
 
 // The scripts lead where they are meant to, or the fuzzer would begin at the shore.
 func TestStepScripts(t *testing.T) {
-	want := []string{"leads", "leads", "follows to 9", "stands to 9", "follows to 2", "panics", "follows to 1"}
+	want := []string{"leads", "leads", "leads", "follows to 9", "stands to 9", "stands to 2", "panics", "follows to 1"}
 	for i, script := range stepScripts() {
 		s := newStepper(t)
 		s.run(script)

@@ -74,7 +74,7 @@ type wal struct {
 }
 
 // wayOut ends the message of every refusal to read a log.
-const wayOut = "this replica cannot go on under its raft ID: remove the whole directory and start the instance again, it then comes back as a member that does not vote; restoring an older copy would be worse, since others count on what it has promised since"
+const wayOut = "this replica cannot go on under its raft ID: remove the whole directory and start the instance again, it then comes back as a new member, which may get a vote again; restoring an older copy would be worse, since others count on what it has promised since"
 
 func (w *wal) refuse(name string, err error) error {
 	if errors.Is(err, ErrStorage) {

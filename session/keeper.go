@@ -80,6 +80,8 @@ const (
 	keeperApplied
 	keeperConfirmed
 	keeperBorn
+	keeperAdopt
+	keeperRaise
 )
 
 // keeperInput is one thing that happened to a keeper.
@@ -91,6 +93,8 @@ type keeperInput struct {
 	from, to           int // results
 	role               *Role
 	leads              *Leadership
+	adopt              *adoption
+	version            uint32
 }
 
 // NewKeeper starts a keeper that knows of no leader. The caller must Close it.
@@ -146,6 +150,19 @@ func (k *Keeper) Confirmed(term, round uint64) {
 
 // ProposeBorn asks the keeper to found the group, if it leads in the given term.
 func (k *Keeper) ProposeBorn(term uint64) { k.post(keeperInput{kind: keeperBorn, term: term}) }
+
+// ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given term: the TTL of the sessions to come, 0 for no
+// change, and the settings, none for no change. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
+// over: whoever wants it calls again. The keeper keeps the settings.
+func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte) {
+	k.post(keeperInput{kind: keeperAdopt, term: term, adopt: &adoption{ttl, settings}})
+}
+
+// ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the given term. Every replica that does not know
+// that version ends by it. It is forgotten when the term is over: whoever wants it calls again.
+func (k *Keeper) ProposeRaise(term uint64, version uint32) {
+	k.post(keeperInput{kind: keeperRaise, term: term, version: version})
+}
 
 // Applied takes the results of applied commands, in the order of the log. They are copied before it returns.
 func (k *Keeper) Applied(results ...lockfsm.Result) {
@@ -317,5 +334,9 @@ func (k *Keeper) take(now clock.Time, b *keeperInbox, in *keeperInput) {
 		k.core.Confirmed(now, in.term, in.round)
 	case keeperBorn:
 		k.core.ProposeBorn(now, in.term)
+	case keeperAdopt:
+		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings)
+	case keeperRaise:
+		k.core.ProposeRaise(now, in.term, in.version)
 	}
 }

@@ -87,6 +87,9 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 		k.unknown(p, h.Session, h.Epoch)
 		return piece{}, true
 	}
+	if bug("adopt-from-anybody") && h.Kind == lockfsm.Adopt {
+		return piece{peer: p, on: k.attachments[h.Session]}, true
+	}
 	return piece{}, false
 }
 
@@ -213,6 +216,12 @@ func (k *KeeperCore) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	if k.graceDue && !k.graceSent {
 		blob = lockfsm.Command{Kind: lockfsm.EndGrace}.Append(blob)
 	}
+	if a := k.adoptDue; a != nil && k.born {
+		blob = lockfsm.Command{Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings}.Append(blob)
+	}
+	if k.raiseDue != 0 && k.born {
+		blob = lockfsm.Command{Kind: lockfsm.Raise, Version: k.raiseDue}.Append(blob)
+	}
 	for _, id := range k.expireDue[:min(len(k.expireDue), expiresPerBlob)] {
 		blob = lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: k.role.Term}.Append(blob)
 		k.blobExpires++
@@ -242,5 +251,8 @@ func (k *KeeperCore) Proposed(accepted bool) {
 	}
 	k.bornSent = k.bornSent || k.bornDue
 	k.graceSent = k.graceSent || k.graceDue
+	if k.born {
+		k.adoptDue, k.raiseDue = nil, 0
+	}
 	k.expireDue = k.expireDue[:copy(k.expireDue, k.expireDue[k.blobExpires:])]
 }

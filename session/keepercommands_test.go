@@ -96,10 +96,10 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 // What no client may send ends the sender's attachments and is never proposed; nobody else is harmed.
 func TestHostileCommands(t *testing.T) {
 	t.Parallel()
-	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire}
+	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire, lockfsm.Adopt, 200}
 	var frames [][]byte
 	for _, kind := range kinds {
-		frames = append(frames, lockfsm.Command{Kind: kind, Session: 1, Term: 5, Version: 9}.Append(nil))
+		frames = append(frames, lockfsm.Command{Kind: kind, Session: 1, Term: 5, Version: 9, TTL: benchTTL, Settings: []byte("s")}.Append(nil))
 	}
 	frames = append(frames, []byte{0xff}, []byte{5, 1, 2, 3, 4, 5}, bytes.Repeat([]byte{0x80}, 40))
 	for i, bad := range frames {

@@ -55,6 +55,8 @@ type KeeperCore struct {
 	graceOver            bool
 	bornDue, bornSent    bool
 	graceDue, graceSent  bool
+	adoptDue             *adoption  // asked for and not proposed yet
+	raiseDue             uint32     // likewise; 0: nothing
 	proposeAt            clock.Time // not before, after a refusal
 	opens                map[lockfsm.Nonce]*keptPeer
 	opened               map[Peer]int // living sessions by who opened them, as far as this keeper has seen it
@@ -119,6 +121,7 @@ func (k *KeeperCore) throwAway() (attached []*keptPeer) {
 	}
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
+	k.adoptDue, k.raiseDue = nil, 0
 	k.opens, k.opened = make(map[lockfsm.Nonce]*keptPeer), make(map[Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
@@ -156,6 +159,29 @@ func (k *KeeperCore) ProposeBorn(now clock.Time, term uint64) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
 		k.bornDue = true
+	}
+}
+
+// adoption is what ProposeAdopt asks for.
+type adoption struct {
+	ttl      time.Duration
+	settings []byte
+}
+
+// ProposeAdopt asks the core to change what the group was founded with if it still leads in the given term, as soon as it may. It keeps the
+// settings.
+func (k *KeeperCore) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.adoptDue = &adoption{ttl, settings}
+	}
+}
+
+// ProposeRaise asks the core to lift the group to a version of the rules if it still leads in the given term, as soon as it may.
+func (k *KeeperCore) ProposeRaise(now clock.Time, term uint64, version uint32) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.raiseDue = version
 	}
 }
 
@@ -216,7 +242,8 @@ func (k *KeeperCore) Next() clock.Time {
 
 // due reports whether a command of the keeper's own is due.
 func (k *KeeperCore) due() bool {
-	return k.bornDue && !k.bornSent && !k.born || k.graceDue && !k.graceSent || len(k.expireDue) > 0
+	return k.bornDue && !k.bornSent && !k.born || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused, and forgotten
 }
 
 // Status describes the core.

@@ -27,6 +27,14 @@ func (p *Port) Send(to Peer, f Frame) error {
 	return err
 }
 
+// Linked reports whether a stream with the instance is up, whoever opened it.
+func (p *Port) Linked(instance Instance) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.links[instance]
+	return l != nil && l.state == up
+}
+
 // linkFor finds or begins the link to a peer.
 func (p *Port) linkFor(to Peer) (*link, error) {
 	p.mu.Lock()

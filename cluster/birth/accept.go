@@ -61,6 +61,9 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() && !bug("clocks-not-compared") {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
+	if ch.FoundedUnixMS <= c.floor && !bug("floor-ignored") {
+		return RefusedClock, "tokens up to " + clockText(c.floor) + " were seen here, and the founding time is not above them"
+	}
 	return c.obstacle(ch)
 }
 
@@ -130,8 +133,9 @@ func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
 func (c *Core) bind(ch *Charter) {
 	own := *ch
 	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)
-	own.Settings = ch.Settings.normal()
+	own.Settings, own.Supersedes = ch.Settings.normal(), slices.Clone(ch.Supersedes)
 	c.phase, c.charter, c.group, c.rulesOf = Bound, &own, ch.Group, own.Settings
+	c.at, c.raft, c.supersedes = 1, own.Raft(c.instance), own.Supersedes
 	c.bound = make([]bool, len(own.List))
 	c.bound[own.listed(c.instance)] = true
 	c.stale = true
@@ -141,7 +145,7 @@ func (c *Core) bind(ch *Charter) {
 	for _, p := range c.places {
 		p.next = c.now // everybody's standing matters now
 	}
-	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: own.Raft(c.instance)})
+	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
 }
 
 // orEmpty returns the separator and the text, or nothing if there is no text.

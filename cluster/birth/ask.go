@@ -116,7 +116,10 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 			// It carries our label and speaks another language: it may well be one of us in a newer version, so it blocks like silence.
 			return
 		}
-		s.who = who
+		s.who, s.first = who, now
+		if p.last.outcome == Answered && p.last.who.Instance == who.Instance {
+			s.first = p.last.first
+		}
 		c.knocked(who.Addr) // a charter lists only who is reached where it says it lives
 		c.recognise(&s.who)
 		c.met(&s.who)
@@ -166,8 +169,8 @@ func (c *Core) met(who *Who) {
 			c.born = c.born || who.Phase == Member
 		}
 	}
-	if ours && len(who.Voters) > 0 && (c.durable || (c.phase == Member && who.Phase == Member)) {
-		c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: slices.Clone(who.Voters)})
+	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
+		c.hear(who.At, who.Voters)
 	}
 }
 
@@ -185,6 +188,9 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
 		v := verdict{Instance: c.instance, Group: p.Charter.Group}
 		v.Refusal, v.Detail = c.consider(&p.Charter)
 		return appendVerdict(nil, v)
+	}
+	if answer := c.told(body); answer != nil {
+		return answer
 	}
 	q, err := decodeQuestion(body)
 	if err != nil {
@@ -211,10 +217,12 @@ func (c *Core) self(q question) Who {
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
 		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
 		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,
+		At: c.at, Supersedes: c.supersedes, FloorUnixMS: c.floor,
 	}
 	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {
 		_, who.Obstacle = c.obstacle(nil)
+		who.Supersedes = sorted(c.gaveUp)
 	} else {
 		who.Settings = c.rulesOf
 	}

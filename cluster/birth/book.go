@@ -10,6 +10,7 @@ import (
 // he is dead: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is a value of its owner's and not safe for
 // concurrent use; State carries it into a directory.
 type Book struct {
+	at      uint64      // of the configuration
 	entries []bookEntry // by raft ID
 }
 
@@ -18,9 +19,17 @@ type bookEntry struct {
 	firstHand bool // said by that very instance, not about it
 }
 
-// Configure makes the book hold exactly these voters. What is known about those who stay is kept, unless the given life is higher.
-func (b *Book) Configure(voters []Voter) {
+// Configure makes the book hold exactly the replicas of the configuration with this number, unless it has one that is as new. What is known
+// about those who stay is kept, unless the given life is higher.
+func (b *Book) Configure(at uint64, voters []Voter) {
+	if len(b.entries) > 0 && at <= b.at {
+		for _, v := range voters {
+			b.Hear(v, false)
+		}
+		return
+	}
 	old := b.entries
+	b.at = at
 	b.entries = make([]bookEntry, 0, len(voters))
 	for _, v := range voters {
 		b.entries = append(b.entries, bookEntry{Voter: v})
@@ -43,10 +52,14 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 	if v.Instance != e.Instance && !bug("book-moves-ids") || v.Life < e.Life || (v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
+	v.Learner = e.Learner // that is for the configuration to say
 	changed := e.Voter != v
 	e.Voter, e.firstHand = v, firstHand
 	return changed
 }
+
+// At returns the number of the configuration that the book holds; 0: none.
+func (b *Book) At() uint64 { return b.at }
 
 // Find returns the voter with that raft ID, if the book has it.
 func (b *Book) Find(raft uint64) (Voter, bool) {

@@ -7,7 +7,7 @@ import (
 
 func TestBookHighestLifeWins(t *testing.T) {
 	var b Book
-	b.Configure([]Voter{{Raft: 2, Instance: 20, Addr: "b:1", Life: 1}, {Raft: 1, Instance: 10, Addr: "a:1", Life: 3}})
+	b.Configure(1, []Voter{{Raft: 2, Instance: 20, Addr: "b:1", Life: 1}, {Raft: 1, Instance: 10, Addr: "a:1", Life: 3}})
 	steps := []struct {
 		why       string
 		v         Voter
@@ -30,9 +30,15 @@ func TestBookHighestLifeWins(t *testing.T) {
 			t.Errorf("%s: the book says %+v, want %s", s.why, got, s.want)
 		}
 	}
-	b.Configure([]Voter{{Raft: 1, Instance: 10, Addr: "a:1", Life: 3}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}})
-	want := []Voter{{Raft: 1, Instance: 10, Addr: "a:6", Life: 4}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}}
-	if got := b.Voters(); !slices.Equal(got, want) {
+	b.Configure(1, []Voter{{Raft: 1, Instance: 10, Addr: "a:8", Life: 5}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}})
+	if v, found := b.Find(3); found || b.At() != 1 || b.Voters()[0].Addr != "a:8" {
+		t.Errorf("the configuration that it has, told otherwise, made it %+v (%v)", b.Voters(), v)
+	}
+	b.Configure(5, []Voter{{Raft: 1, Instance: 10, Addr: "a:1", Life: 3, Learner: true}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}})
+	b.Configure(4, []Voter{{Raft: 2, Instance: 20, Addr: "b:1", Life: 1}})
+	b.Hear(Voter{Raft: 1, Instance: 10, Addr: "a:9", Life: 6}, true)
+	want := []Voter{{Raft: 1, Instance: 10, Addr: "a:9", Life: 6, Learner: true}, {Raft: 3, Instance: 30, Addr: "c:1", Life: 1}}
+	if got := b.Voters(); !slices.Equal(got, want) || b.At() != 5 {
 		t.Errorf("after a change of configuration the book says %+v, want %+v", got, want)
 	}
 }

@@ -82,23 +82,25 @@ type Listed struct {
 	Addr     string // host:port
 }
 
-// Voter is one voter of a group.
+// Voter is one replica of a group: it votes, or it is a learner, which follows and may be given a vote later.
 type Voter struct {
 	Raft     uint64 // raft ID: never zero, never used twice
 	Instance uint64
 	Addr     string // host:port under which its newest life was last known
 	Life     uint64 // counts the starts with one Dir, 1 in memory: the address of the highest life holds
+	Learner  bool   // it has no vote
 }
 
 // Charter founds a group: who is in it, who votes, by which rules. Everybody on its list has to accept it before the group is born. It
 // never changes once it was proposed, and its Group names it.
 type Charter struct {
 	Group         uint64 // random, never zero
-	FoundedUnixMS int64  // the latest of the list's wall clocks
+	FoundedUnixMS int64  // the latest of the list's wall clocks, and above every token that they have seen
 	Settings      Settings
 	Rules         uint32   // version of the lock rules that everybody on the list knows
 	List          []Listed // by instance, ascending
 	Voters        []Voter
+	Supersedes    []uint64 // groups that people have given up on instances of the list, ascending: their members go when they meet this one
 }
 
 // Raft returns the raft ID that the charter gives to the instance, or 0 if it has no vote.
@@ -138,6 +140,9 @@ func (c *Charter) malformed() string {
 	if len(c.Voters) == 0 || len(c.Voters) != c.Settings.voterCount(len(c.List)) {
 		return "it names a wrong number of voters"
 	}
+	if !orderly(c.Supersedes) || slices.Contains(c.Supersedes, c.Group) {
+		return "the groups that it takes the place of are not in ascending order, or it is one of them"
+	}
 	rafts := make(map[uint64]bool, 2*len(c.Voters))
 	voting := make(map[uint64]bool, len(c.Voters))
 	for _, v := range c.Voters {
@@ -145,8 +150,8 @@ func (c *Charter) malformed() string {
 		if at < 0 || c.List[at].Addr != v.Addr || voting[v.Instance] {
 			return "a voter is not on its list, or votes twice"
 		}
-		if v.Raft == 0 || rafts[v.Raft] {
-			return "two voters share a raft ID"
+		if v.Raft == 0 || rafts[v.Raft] || v.Learner {
+			return "two voters share a raft ID, or one has no vote"
 		}
 		rafts[v.Raft], voting[v.Instance] = true, true
 	}

@@ -1,9 +1,6 @@
 package birth
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Config is one instance as its user and its random source made it.
 type Config struct {
@@ -52,7 +49,9 @@ type Core struct {
 	revision uint64   // of State
 	unfit    string   // why the directory cannot be written; empty: it can
 	barred   string   // why this instance may never take part again; empty: it may
-	suspects []string // places to ask because gossip shows this instance's ID there
+	suspects []string // places to ask because gossip shows this instance's ID there, or knows a newer configuration there
+	gaveUp   []uint64 // groups that people have given up here, oldest first
+	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
 
 	// This life. Everything below is lost in a restart in place.
 	instance uint64
@@ -60,18 +59,21 @@ type Core struct {
 	charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
 	group    uint64   // of the charter, or of the group that was joined
 	voters   []Voter  // of the group, once it is a member
-	rulesOf  Settings // the group's settings, where phase is not Newborn
-	leader   bool
-	born     bool          // Born is known, and phase is Member at the next Tick
-	refused  []uint64      // charters refused in this life, oldest first
-	bound    []bool        // who on the list is known to be bound
-	all      bool          // AllBound was reported
-	offers   []offer       // to whom on the list we propose; nil unless the charter is our own
-	until    time.Duration // bound: when to give up; 0: to be drawn
-	since    time.Duration // member: without a leader since
-	doomed   string        // why this life must end at the next Tick
-	settling bool          // resumed, and looking around before it takes part
-	home     string        // address at which this instance last took part
+	at       uint64   // the number of their configuration, the newest that is known; 0: no group
+	replica
+	supersedes []uint64 // what the group took the place of
+	rulesOf    Settings // the group's settings, where phase is not Newborn
+	leader     bool
+	born       bool          // Born is known, and phase is Member at the next Tick
+	refused    []uint64      // charters refused in this life, oldest first
+	bound      []bool        // who on the list is known to be bound
+	all        bool          // AllBound was reported
+	offers     []offer       // to whom on the list we propose; nil unless the charter is our own
+	until      time.Duration // bound: when to give up; 0: to be drawn
+	since      time.Duration // member: without a leader since
+	doomed     string        // why this life must end at the next Tick
+	settling   bool          // resumed, and looking around before it takes part
+	home       string        // address at which this instance last took part
 
 	sinceWall int64      // since, by the wall clock
 	events    []Event    // not yet handed out
@@ -122,22 +124,6 @@ func (c *Core) Born(now time.Duration, group uint64) {
 	}
 }
 
-// Voters takes the group's voters with their newest addresses, to be told to others.
-func (c *Core) Voters(group uint64, voters []Voter) {
-	if c.group != group || c.phase == Newborn || (c.phase == Bound && !c.durable) {
-		return
-	}
-	if !slices.Equal(c.voters, voters) {
-		c.revision++
-	}
-	c.voters, c.stale = slices.Clone(voters), true
-	for _, v := range c.voters {
-		if c.durable && v.Instance != c.instance {
-			c.alive(v.Instance, v.Life, v.Addr, false)
-		}
-	}
-}
-
 // Tick lets time pass and returns everything that is to be done about what has happened since the last call. It must be called after
 // every batch of other inputs, and at the latest at the time that the last one named.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random Random) Output {
@@ -177,6 +163,7 @@ func (c *Core) restart(random Random) {
 		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, life: c.life, now: c.now, wall: c.wall,
 		join: c.join, gossip: c.gossip, knocks: c.knocks, stale: true, asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
+		gaveUp: c.gaveUp, floor: c.floor,
 	}
 	if bug("identity-kept") {
 		c.instance = old

@@ -1,9 +1,7 @@
 package birth
 
 import (
-	"maps"
 	"reflect"
-	"slices"
 	"time"
 )
 
@@ -39,11 +37,10 @@ func (s *slot) load(cfg *Config) {
 	s.disk.fails, s.retired = false, false
 	s.disk.life++
 	cfg.Durable, cfg.Life, cfg.Stored = true, s.disk.life, s.disk.decoded()
-	s.saved, s.refused, s.book = 1<<63, "", map[uint64]Voter{}
+	s.saved, s.refused = 1<<63, ""
 	if cfg.Stored != nil {
-		for _, v := range cfg.Stored.Voters {
-			s.book[v.Raft] = v
-		}
+		s.book.Configure(cfg.Stored.At, cfg.Stored.Voters)
+		s.floor = cfg.Stored.FloorUnixMS
 	}
 }
 
@@ -74,7 +71,7 @@ func (s *slot) persist(out *Output) bool {
 	if st.Phase == Member {
 		group = st.Group
 	}
-	if s.disk.member != 0 && s.disk.member != group {
+	if s.disk.member != 0 && s.disk.member != group && !w.givenUp[s.disk.member] {
 		w.fault("%s has given up group %x, which its directory held", s.name, s.disk.member)
 	}
 	s.disk.member = group
@@ -116,21 +113,24 @@ func (s *slot) mustHaveStored(what string) {
 }
 
 // open finds or makes the log of a voter.
-func (s *slot) open(e Event) {
-	if s.disk == nil {
+func (s *slot) open(raft uint64) {
+	if raft == 0 {
 		return
 	}
-	s.configure(e.Group, e.Charter.Voters)
-	if e.Raft == 0 {
+	mark, known := s.w.rafts[raft]
+	own, found := uint64(0), false
+	if s.disk != nil {
+		own, found = s.disk.logs[raft]
+	}
+	if found != known || own != mark || s.w.over[raft] {
+		s.w.fault("%s begins raft ID %x anew, which has promised something before", s.name, raft)
+	}
+	if known {
 		return
 	}
-	mark, known := s.w.rafts[e.Raft]
-	if own, found := s.disk.logs[e.Raft]; found != known || own != mark {
-		s.w.fault("%s begins raft ID %x anew, which has promised something before", s.name, e.Raft)
-	}
-	if !known {
-		s.w.rafts[e.Raft] = s.w.id()
-		s.disk.logs[e.Raft] = s.w.rafts[e.Raft]
+	s.w.rafts[raft] = s.w.id()
+	if s.disk != nil {
+		s.disk.logs[raft] = s.w.rafts[raft]
 	}
 }
 
@@ -142,43 +142,24 @@ func (s *slot) drop() {
 }
 
 // configure and hear are the address book of the shell.
-func (s *slot) configure(group uint64, voters []Voter) {
-	if s.disk == nil {
-		return
-	}
-	old := s.book
-	s.book = map[uint64]Voter{}
-	for _, v := range voters {
-		s.book[v.Raft] = v
-		if o, ok := old[v.Raft]; ok && o.Life > v.Life {
-			s.book[v.Raft] = o
-		}
-		if v.Instance == s.core.Instance() {
-			v.Addr, v.Life = s.addr, s.core.Life()
-			s.book[v.Raft] = v
-		}
-	}
-	s.core.Voters(group, s.voters())
+func (s *slot) configure(group, at uint64, voters []Voter) {
+	s.book.Configure(at, voters)
+	s.book.Hear(Voter{Raft: s.raft, Instance: s.core.Instance(), Addr: s.addr, Life: s.core.Life()}, true)
+	s.core.Voters(s.w.now, group, s.book.At(), s.book.Voters())
 }
 
 func (s *slot) hear(e Event) {
-	if s.disk == nil || e.Group != s.core.Group() {
+	if e.Group != s.core.Group() {
+		return
+	}
+	if e.At > 0 {
+		s.configure(e.Group, e.At, e.Voters)
 		return
 	}
 	for _, v := range e.Voters {
-		if o, ok := s.book[v.Raft]; ok && v.Life > o.Life {
-			s.book[v.Raft] = v
-		}
+		s.book.Hear(v, false)
 	}
-	s.core.Voters(e.Group, s.voters())
-}
-
-func (s *slot) voters() []Voter {
-	var voters []Voter
-	for _, raft := range slices.Sorted(maps.Keys(s.book)) {
-		voters = append(voters, s.book[raft])
-	}
-	return voters
+	s.core.Voters(s.w.now, e.Group, s.book.At(), s.book.Voters())
 }
 
 // knows reports whether the address book of s leads to o.
@@ -186,7 +167,7 @@ func (s *slot) knows(o *slot) bool {
 	if s == o || s.disk == nil {
 		return true
 	}
-	for _, v := range s.book {
+	for _, v := range s.book.Voters() {
 		if v.Instance == o.core.Instance() {
 			return v.Addr == o.addr
 		}
@@ -194,13 +175,13 @@ func (s *slot) knows(o *slot) bool {
 	return true // no voter: it finds us
 }
 
-// kept reports whether the directory of a slot, running or not, holds that life as bound to the group or a member of it.
-func (w *world) kept(instance, group uint64) bool {
+// kept reports whether the directory of a slot, running or not, holds that replica of the group.
+func (w *world) kept(raft, group uint64) bool {
 	for _, s := range w.slots {
 		if s.disk == nil {
 			continue
 		}
-		if st := s.disk.decoded(); st != nil && st.Instance == instance && st.Group == group {
+		if st := s.disk.decoded(); st != nil && st.Raft == raft && st.Group == group {
 			return true
 		}
 	}
@@ -216,21 +197,42 @@ func (s *slot) lose() {
 	s.disk = &disk{logs: map[uint64]uint64{}}
 }
 
-// operate is what people do after all trouble: they empty the directories of groups that have lost their majority for good.
+// recover is what people do with one instance of a group that they take for lost, and reports whether it has obeyed.
+func (s *slot) recover(group uint64) bool {
+	if s.core == nil || s.retired {
+		return false
+	}
+	known := s.leader
+	if err := s.core.Recover(s.w.now, group); err != nil {
+		s.w.note("%s does not give up group %x: %v", s.name, group, err)
+		return false
+	}
+	if known {
+		s.w.fault("%s gave up group %x, which has a leader", s.name, group)
+	}
+	s.w.givenUp[group] = true
+	s.tick()
+	return true
+}
+
+// operate is what people do after all trouble: they give up groups that have lost their majority for good, or empty their directories.
 func (w *world) operate() {
 	for _, s := range w.slots {
 		if s.disk == nil || s.disk.member == 0 {
 			continue
 		}
-		if g := w.groups[s.disk.member]; w.alive(g)*2 <= len(g.charter.Voters) {
+		if g := w.groups[s.disk.member]; w.alive(g)*2 <= len(g.voters()) {
 			lost := 0
-			for _, v := range g.charter.Voters {
+			for _, v := range g.voters() {
 				if w.emptied[v.Instance] {
 					lost++
 				}
 			}
-			if (w.alive(g)+lost)*2 <= len(g.charter.Voters) {
+			if (w.alive(g)+lost)*2 <= len(g.voters()) && !w.givenUp[g.charter.Group] {
 				w.fault("%s keeps group %x, which its other voters have left though their directories were never lost", s.name, g.charter.Group)
+			}
+			if w.rng.IntN(2) == 0 && s.recover(g.charter.Group) {
+				continue
 			}
 			if s.core != nil {
 				s.crash()

@@ -1,5 +1,6 @@
-// Package birth decides how a group is founded once: who proposes, who accepts, when the group is born, and how an instance whose
-// group is lost becomes newborn again. It is a pure state machine, [Core], one for each instance; the cluster room is its shell.
+// Package birth decides how a group is founded once: who proposes, who accepts, when the group is born, how an instance whose group is
+// lost becomes newborn again, and which replica of the group's log an instance has meanwhile. It is a pure state machine, [Core], one for
+// each instance; the cluster room is its shell.
 //
 // An instance goes through one life after another. In each, it moves only forward:
 //
@@ -17,11 +18,33 @@
 //	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5*)
 //	      from Member: no leader for longer than the largest TTL, nobody says that this group has one, and
 //	                   everybody whom the settings ask for answers, or another group has one (rule 6*)
-//	      * with a directory: from Bound the time counts while everybody is in reach, from Member never
+//	      * with a directory: from Bound the time counts while everybody is in reach; from Member only if people
+//	        have said so: Recover here, or elsewhere and the group that was founded in its place is met
 //
-// Two questions are asked. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked us; its
-// answer also says whether the asked is bound to a charter, or knows that a group is born. "Do you accept this charter?" is put by the
-// proposer to each life on its list.
+// As a member, or bound, it may have a replica of the group's log. Each has a raft ID of its own, once:
+//
+//	          the charter gives one (BoundTo)        ┌───────────┐  Retired: it stopped by itself
+//	 ┌──────────────────────────────────────────────▶│  named by ├──────────────────────────────┐
+//	 │                                               │  a config │  a newer configuration does  │
+//	─┤                  a configuration names it     │  (votes,  ├──── not name it (Removed) ──▶│
+//	 │                 ┌────────────────────────────▶│  learns)  │                              ▼
+//	 │ Prepare    ┌────┴─────┐                       └───────────┘  Prepare of another ID  ┌────────┐
+//	 └───────────▶│ prepared ├─────────────────────────────────────(Removed, Prepared)────▶│  over  │
+//	 (Prepared)   └──────────┘   Retired                                                   └───┬────┘
+//	 ▲                                                        Prepare of a new ID              │
+//	 └─────────────────────────────────────────────────────────────────────────────────────────┘
+//
+// Configurations have numbers, and the higher one is the newer one, whether it was applied here (Voters) or told by a member: in an answer,
+// an Announce, or a Prepare. A Prepare of another ID is refused while the newest configuration that is known names the present one, and if a
+// later leader has prepared this life since: a leader of before ends nobody's vote. The same Prepare again is answered with Running, or
+// with Ended once that ID is over, and changes nothing. A replica that was only prepared is in no configuration yet, so none that does not
+// name it removes it. One that was removed has no ID to be prepared under any more, and yet goes on, through starts with a directory too, until
+// the host says Retired: voters that do not know yet that the configuration without it is committed may need its vote. If it was added and
+// removed while nobody could tell, it stays, idle, until the next Prepare.
+//
+// Two questions are asked by the core. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked
+// us; its answer also says whether the asked is bound to a charter, or knows that a group is born, and in which
+// configuration. "Do you accept this charter?" is put by the proposer to each life on its list.
 //
 // # Guarantees
 //
@@ -35,6 +58,9 @@
 //
 // Nobody is stuck once everybody can be reached: a birth that failed ends by rule 5, a group without a majority by rule 6.
 //
+// A raft ID has one life of its data: a replica begins empty under an ID once, in one life of one instance, and never goes on after it has
+// retired.
+//
 // With a directory (Config.Durable) nothing is said that a crash can take back, a raft ID is used with one log only, and a group whose
 // directories are intact is never given up and never doubled, however often and wherever its instances are started again.
 //
@@ -43,8 +69,8 @@
 // The core does no I/O. It says what must be stored (State) and counts its changes (Revision), and the contract is one of order: after
 // every Ask and every Tick, if Revision has changed, State is stored in one unit, and only then may the answer leave, the events be
 // carried out and the questions be put. If that fails, the answer is dropped, and Unsaved says what is left to do. So the acceptance of a
-// charter with its raft ID, Born known, joining a running group, and the restart in place, which takes charter and raft ID out of the
-// State, are all durable before anybody can know of them. Who dies before the save has said nothing; who dies after it goes on.
+// charter with its raft ID, Born known, joining a running group, a replica prepared, removed or retired, and the restart in place, which
+// takes charter and raft ID out of the State, are all durable before anybody can know of them. Who dies before the save has said nothing; who dies after it goes on.
 //
 // A start with a stored charter begins as Bound or Member with the stored ID. It first looks around (Settling): it asks everybody it can
 // find, the address of its last life among them, until all have answered or refused, at most a second and a half. A process
@@ -62,6 +88,15 @@
 //
 // Rule 7 holds wherever a directory's claim is met, not only at an address that Join names.
 //
+// # Recovery
+//
+// A directory's group that has lost its majority for good is given up by people, with Recover, on each instance of it that is left. It is
+// refused while anybody in reach knows a leader. The instance is newborn then and remembers in its directory what was given up; the charter
+// of what is founded next names all that (Supersedes), and a member of one of those, without a leader, that meets the new group goes by
+// itself. Whoever keeps the old group and is in reach blocks birth until then, by name. The founding time is above every clock and every
+// token that anybody on the list has seen (Floor), and if that is further ahead of a clock than rule 3 allows, nothing is founded, and
+// Waiting says why. If the old majority lives elsewhere, out of reach of whoever says Recover, the operator has made two groups.
+//
 // # Concurrency
 //
 // A Core is not safe for concurrent use; one goroutine owns it. Inputs only take note. Tick decides, except that Ask gives its answer,
@@ -78,6 +113,10 @@
 // What bars a copy is found out when they meet. A copy that is started while its original cannot be reached takes part until they do; then
 // the older life goes. Lives are remembered for 1,024 instances, those of voters durably, with the address book; if all directories are
 // restored to an earlier time together, nobody is left who could tell.
+//
+// 128 raft IDs of one life are remembered when they are over. Of those before them it is known which configurations are too old for
+// a Prepare to be about another ID; such a Prepare is refused. A configuration of more than 16 replicas is not taken: no message carries it.
+// 16 groups given up are remembered by an instance, 256 named by a charter.
 //
 // 1,024 on a list, 7 voters, messages of 1 MiB. Everybody asks everybody about 7 times a second until the group is born; with more than
 // 30 instances correspondingly more slowly. Replicas below the number of instances that run is not safe and cannot be made so: while
@@ -97,7 +136,13 @@
 // A proposer waits until everybody it would list says that nothing keeps it from accepting. Rule 3 still decides; this only avoids
 // charters that would be refused, and lets each instance name what all are waiting for.
 //
-// # Refused alternative
+// Rule 6 takes instances for different ones only if they were met at once. One that was restarted at another address would otherwise count
+// twice for a few seconds, and a living group would be given up.
+//
+// # Refused alternatives
+//
+// A Prepare that is only remembered by its leader, or in the log: it is the instance that must never begin twice under one ID, so it is
+// the instance that remembers, in the place where its life is.
 //
 // Two-phase commit, where an instance that accepted is in doubt until it hears the outcome: the crash of one instance leaves the others
 // in doubt for ever. Here the tentative group's own replicated log decides, and whoever is in doubt forgets everything and begins

@@ -7,12 +7,17 @@ import "slices"
 
 // resume makes a new core go on where the stored one ended. What was not stored was never said, so it need not be known.
 func (c *Core) resume(s *State) {
+	if s != nil {
+		c.gaveUp, c.floor = slices.Clone(s.GaveUp), s.FloorUnixMS
+	}
 	if s == nil || s.Phase == Newborn {
 		c.home = c.addr
 		return // it takes the ID that it is given, since the charters that the last one has refused were not stored
 	}
 	c.instance, c.phase, c.group, c.charter, c.rulesOf = s.Instance, s.Phase, s.Group, s.Charter, s.Settings.normal()
 	c.voters, c.home, c.settling = slices.Clone(s.Voters), s.Addr, true
+	c.at, c.supersedes = max(s.At, 1), slices.Clone(s.Supersedes)
+	c.replica = replica{raft: s.Raft, term: s.Term, used: slices.Clone(s.Used), usedAt: s.UsedAt, lingers: s.Lingers}
 	for _, v := range c.voters {
 		if v.Instance != c.instance {
 			c.alive(v.Instance, v.Life, v.Addr, false)
@@ -40,12 +45,19 @@ func (c *Core) settle() {
 	c.settling, c.home, c.until, c.stale = false, c.addr, 0, true
 	c.since, c.sinceWall = c.now, c.wall
 	c.revision++
+	raft := max(c.raft, c.lingers)
 	var first []Event // before what was heard meanwhile
-	if c.charter != nil {
-		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: c.charter.Raft(c.instance)})
+	switch {
+	case c.charter != nil && c.charter.Raft(c.instance) == raft:
+		first = append(first, Event{Kind: BoundTo, Charter: *c.charter, Group: c.group, Raft: raft})
+	case raft != 0:
+		first = append(first, Event{Kind: Prepared, Group: c.group, Raft: raft})
 	}
 	if c.phase == Member {
-		first = append(first, Event{Kind: Joined, Group: c.group, Voters: slices.Clone(c.voters)})
+		first = append(first, Event{Kind: Joined, Group: c.group, At: c.at, Voters: slices.Clone(c.voters)})
+	}
+	if c.lingers != 0 && !bug("removed-not-told") {
+		first = append(first, Event{Kind: Removed, Group: c.group, Raft: c.lingers})
 	}
 	c.events = append(first, c.events...)
 }
@@ -69,11 +81,17 @@ func (c *Core) Unsaved(out Output, why string) Output {
 	if c.phase != Member || (fresh && c.charter == nil) {
 		c.durable = false // no directory holds on to what this life is
 	}
+	// What was prepared may not begin, and what was removed only stops: by its last State the directory may go on with it, and needs its log.
+	unsaid := func(e Event) bool { return e.Kind == Prepared || e.Kind == Removed }
 	if c.phase == Bound {
 		c.doomed = c.unfit
-		binding := func(e Event) bool { return e.Kind == BoundTo }
-		c.events = slices.DeleteFunc(c.events, binding)
-		out.Events, out.Questions = slices.DeleteFunc(out.Events, binding), nil
+		unsaid = func(e Event) bool { return e.Kind == BoundTo }
+		out.Questions = nil
+	}
+	c.events, out.Events = slices.DeleteFunc(c.events, unsaid), slices.DeleteFunc(out.Events, unsaid)
+	c.lingers = 0
+	if c.phase == Member && c.raft != 0 {
+		c.spend() // it stops to vote; whether the directory has its ID is not known any more
 	}
 	out.Next = c.now
 	return out
@@ -107,25 +125,24 @@ func (c *Core) claim(p *place, who *Who, ch *Charter) string {
 	case who.Phase == Bound:
 		return p.label() + " is bound to another attempt to found a group, until all instances are in reach"
 	}
-	return p.label() + " keeps group " + groupName(who.Group) + " in its directory, which has no leader: bring back its voters, with their " +
-		"directories; if those are lost, empty the directories of all instances of that group"
-}
-
-// newest returns the voters of the charter with what is known of their addresses.
-func (c *Core) newest() []Voter {
-	if c.durable && len(c.voters) > 0 {
-		return c.voters
+	if slices.Contains(c.gaveUp, who.Group) {
+		return p.label() + " keeps group " + groupName(who.Group) + ", which was given up here, in its directory: give it up there too, with " +
+			"Recover, or stop that instance"
 	}
-	return c.charter.Voters
+	return p.label() + " keeps group " + groupName(who.Group) + " in its directory, which has no leader: bring back its voters, with their " +
+		"directories; if those are lost, give the group up with Recover on all instances of it that are left"
 }
 
 // waitingDurable is what a durable member without a leader waits for. Times are of the wall clock, so that the sentence stays the same.
 func (c *Core) waitingDurable() string {
+	if text := c.cutOff(); text != "" {
+		return text
+	}
 	text := "group " + groupName(c.group) + " has no leader since " + clockText(c.sinceWall)
 	var gone []string
 	for _, v := range c.voters {
 		seen := c.lastMet(v.Instance)
-		if v.Instance == c.instance || (seen != nil && c.now-seen.at <= reachedFor) {
+		if v.Instance == c.instance || v.Learner || (seen != nil && c.now-seen.at <= reachedFor) {
 			continue
 		}
 		since := c.sinceWall
@@ -136,13 +153,13 @@ func (c *Core) waitingDurable() string {
 	}
 	if who := c.elsewhere(); who != nil {
 		return text + "; " + nameOf(who.Name, who.Addr) + " belongs to group " + groupName(who.Group) +
-			", which has one: if this group is given up, empty the directory of this instance and start it again, it joins that one"
+			", which has one: if this group is lost for good, give it up with Recover, and this instance joins that one"
 	}
 	if len(gone) == 0 {
 		return text + "; all its voters are in reach"
 	}
 	return text + "; of its voters, " + some(gone) + " cannot be reached: bring them back, with their directories. Nothing is granted until " +
-		"then, and nothing is lost"
+		"then, and nothing is lost; if they are gone for good, Recover gives the group up"
 }
 
 // voterName names a voter for people.

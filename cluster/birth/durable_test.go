@@ -12,7 +12,7 @@ import (
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
-	st := State{Instance: 5, Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", Voters: ch.Voters}
+	st := State{Instance: 5, Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", Voters: ch.Voters, At: 1, Raft: 11}
 	c := New(Config{
 		Instance: 6, Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4, Stored: &st,
 	})
@@ -170,7 +170,7 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 	}
 	ask(question{Instance: 7, Addr: "b:9", Life: 3, Group: 99})
 	c.Tick(c.now, c.wall, Random{})
-	c.Voters(99, []Voter{{Raft: 11, Instance: 5, Addr: "a:2", Life: 4}, {Raft: 12, Instance: 7, Addr: "b:9", Life: 3}})
+	c.Voters(c.now, 99, 1, []Voter{{Raft: 11, Instance: 5, Addr: "a:2", Life: 4}, {Raft: 12, Instance: 7, Addr: "b:9", Life: 3}})
 	for _, q := range []question{{Instance: 7, Addr: "c:1", Life: 3, Group: 99}, {Instance: 7, Addr: "c:1", Life: 4, Group: 98}, {Instance: 7, Addr: "c:1", Life: 4, Group: 99}} {
 		ask(q)
 		want := 0
@@ -300,8 +300,13 @@ func TestStateReturns(t *testing.T) {
 	ch.Settings = ch.Settings.normal()
 	for _, st := range []State{
 		{Instance: 5, Addr: "a:1"},
-		{Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1"},
-		{Instance: 5, Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied"},
+		{Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
+		{Instance: 5, Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied", At: 1 << 40},
+		{Instance: 5, Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
+		{
+			Instance: 5, Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4, UsedAt: 3,
+			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
+		},
 	} {
 		enc := st.Append(nil)
 		got, err := DecodeState(enc)
@@ -317,13 +322,18 @@ func TestStateReturns(t *testing.T) {
 	strange := ch
 	strange.List = ch.List[1:]
 	for name, st := range map[string]State{
-		"no ID":                    {},
-		"bound to nothing":         {Instance: 5, Phase: Bound, Group: 99},
-		"a newborn with a group":   {Instance: 5, Group: 99},
-		"the charter of another":   {Instance: 6, Phase: Bound, Group: 99, Charter: &ch},
-		"another group's charter":  {Instance: 5, Phase: Member, Group: 98, Charter: &ch},
-		"a newborn with a charter": {Instance: 5, Charter: &ch},
-		"a charter that is none":   {Instance: 7, Phase: Bound, Group: 99, Charter: &strange},
+		"no ID":                     {},
+		"bound to nothing":          {Instance: 5, Phase: Bound, Group: 99, At: 1},
+		"a newborn with a group":    {Instance: 5, Group: 99, At: 1},
+		"the charter of another":    {Instance: 6, Phase: Bound, Group: 99, Charter: &ch, At: 1},
+		"another group's charter":   {Instance: 5, Phase: Member, Group: 98, Charter: &ch, At: 1},
+		"a newborn with a charter":  {Instance: 5, Charter: &ch},
+		"a charter that is none":    {Instance: 7, Phase: Bound, Group: 99, Charter: &strange, At: 1},
+		"a newborn with a replica":  {Instance: 5, Raft: 7},
+		"a newborn of replicas":     {Instance: 5, Used: []Used{{Raft: 7, At: 1}}},
+		"no configuration":          {Instance: 5, Phase: Member, Group: 98},
+		"a present ID that is over": {Instance: 5, Phase: Member, Group: 98, At: 1, Raft: 7, Used: []Used{{Raft: 7, At: 1}}},
+		"groups out of order":       {Instance: 5, Phase: Member, Group: 98, At: 1, Supersedes: []uint64{6, 5}},
 	} {
 		if _, err := DecodeState(st.Append(nil)); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -334,7 +344,14 @@ func TestStateReturns(t *testing.T) {
 // FuzzState feeds any bytes to the decoders of the directory, and a core with what they accept.
 func FuzzState(f *testing.F) {
 	_, ch := pair()
-	for _, st := range []State{{Instance: 5, Addr: "a:1"}, {Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1"}} {
+	for _, st := range []State{
+		{Instance: 5, Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
+		{Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
+		{
+			Instance: 5, Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4,
+			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
+		},
+	} {
 		f.Add(st.Append(nil))
 	}
 	f.Add(AppendVoters(nil, ch.Voters))

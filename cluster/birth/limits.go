@@ -16,6 +16,8 @@ const (
 	settleWithin           = 1500 * time.Millisecond // how long a resumed instance waits for places that are silent; above the second that a question takes
 
 	wallMax     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
+	usedMax     = 128       // raft IDs of one life that are remembered when they are over
+	gaveUpMax   = 16        // groups given up that are remembered
 	placesMax   = 1024      // addresses asked at a time
 	knocksMax   = 256
 	answeredMax = 64 // refused charters remembered; older ones fail by their founding time and their dead proposer

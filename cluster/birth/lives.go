@@ -99,10 +99,17 @@ func (c *Core) yields(who *Who) bool {
 // Suspect takes that gossip shows this instance's ID at another address. Gossip may tell of an earlier life, so whoever is there is
 // asked, even if nothing else is to be known now.
 func (c *Core) Suspect(now time.Duration, addr string) {
-	if !c.durable || addr == c.addr {
+	if c.durable {
+		c.Inquire(now, addr)
+	}
+}
+
+// Inquire takes that somebody is worth asking who he is, whatever the phase: gossip says that a newer configuration is known there.
+func (c *Core) Inquire(now time.Duration, addr string) {
+	c.now = now
+	if addr == "" || addr == c.addr || c.settings.Solo {
 		return
 	}
-	c.now = now
 	c.knocked(addr)
 	if !slices.Contains(c.suspects, addr) && len(c.suspects) < knocksMax {
 		c.suspects = append(c.suspects, addr)
@@ -125,5 +132,5 @@ func (c *Core) moved(instance, life uint64, addr string) {
 	}
 	v := c.voters[at]
 	v.Addr, v.Life = addr, life
-	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}})
+	c.events = append(c.events, Event{Kind: Heard, Group: c.group, Voters: []Voter{v}}) // no number: it is not the whole configuration
 }

@@ -7,11 +7,17 @@ import (
 )
 
 // belong makes this instance a member of a group that is born.
-func (c *Core) belong(group uint64, voters []Voter, warning string) {
-	c.phase, c.group, c.voters = Member, group, slices.Clone(voters)
+func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
+	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
 	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // it lives after all
+		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
+	}
 	c.revision++
-	c.events = append(c.events, Event{Kind: Joined, Group: group, Voters: slices.Clone(voters), Text: warning})
+	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters), Text: warning})
+	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
+		c.remove() // it learns all at once that the group was born, and that it went on without it
+	}
 }
 
 // adopt makes a newborn that reaches a group with a leader a plain member of it. It does nothing if it reaches two: which of them to
@@ -26,7 +32,9 @@ func (c *Core) adopt() bool {
 		if with != nil && with.Group != who.Group {
 			return false
 		}
-		with = who
+		if with == nil || who.At > with.At {
+			with = who
+		}
 	}
 	if with == nil {
 		return false
@@ -35,14 +43,17 @@ func (c *Core) adopt() bool {
 	if which := c.settings.difference(with.Settings); which != "" {
 		warning = which + " differs from the group's, which holds: make it equal on all instances"
 	}
-	c.rulesOf, c.leader = with.Settings, false
-	c.belong(with.Group, with.Voters, warning)
+	c.rulesOf, c.leader, c.supersedes = with.Settings, false, slices.Clone(with.Supersedes)
+	c.belong(with.Group, with.At, with.Voters, warning)
 	return true
 }
 
 // member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a directory: what it holds may be the
 // only copy of what others have been promised, so only people give it up.
 func (c *Core) member() {
+	if c.superseded() {
+		return
+	}
 	if c.leader || c.settings.Solo || c.durable && !bug("durable-group-given-up") {
 		return
 	}
@@ -69,9 +80,21 @@ func (c *Core) member() {
 	switch {
 	case other:
 		c.doomed = reason + ", and another group that has one is in reach"
-	case c.unreached(over) == "":
+	case c.unreached(over) == "" && c.distinct(over):
 		c.doomed = reason + ", and everybody is in reach, so a new group can be founded"
 	}
+}
+
+// distinct reports whether those who have answered questions put after that time have all lived at once. Whoever was met last before another
+// life was met for the first time may be what that was before its restart, and would count twice.
+func (c *Core) distinct(after time.Duration) bool {
+	newest, oldest := time.Duration(0), c.now
+	for _, p := range c.places {
+		if _, ok := p.seenSince(after, c.now); ok {
+			newest, oldest = max(newest, p.last.first), min(oldest, p.last.asked)
+		}
+	}
+	return newest <= oldest
 }
 
 // unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".

@@ -5,6 +5,25 @@ import (
 	"time"
 )
 
+// An instance that was restarted at another address is not two: what it was before its restart was met before.
+func TestOneIsNotTwo(t *testing.T) {
+	c := newborn(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
+	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
+	c.belong(9, 1, nil, "")
+	c.now += 3 * time.Second
+	c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1"})
+	c.now += time.Second
+	c.tell("b:2", Who{Instance: 8, Name: "b", Addr: "b:2"})
+	if c.Tick(c.now, c.wall, Random{Instance: 50}); c.Phase() != Member {
+		t.Errorf("having met one other twice it is %v", c.Phase())
+	}
+	c.now += time.Second
+	c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1"})
+	if c.Tick(c.now, c.wall, Random{Instance: 50}); c.Phase() != Newborn {
+		t.Errorf("having met both at once it is %v: %s", c.Phase(), c.Waiting())
+	}
+}
+
 // Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 	newbornB := Who{Instance: 7, Name: "b", Addr: "b:1"}
@@ -27,7 +46,7 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: 2 * time.Second})
 		c.Places([]Entry{{Name: "x", Addrs: []string{"b:1"}, Resolved: always}}, nil)
 		c.rulesOf = Settings{SessionTTL: 5 * time.Second}
-		c.belong(9, nil, "")
+		c.belong(9, 1, nil, "")
 		c.Leader(c.now, true)
 		c.Leader(c.now, false)
 		c.tell("b:1", newbornB) // what was known before the loss proves nothing

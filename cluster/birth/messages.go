@@ -36,7 +36,10 @@ func appendWho(b []byte, w Who) []byte {
 	b = appendBool(b, w.Durable)
 	b = appendBool(b, w.Resuming)
 	b = binary.AppendUvarint(b, w.AskerLife)
-	return appendText(b, w.AskerAddr)
+	b = appendText(b, w.AskerAddr)
+	b = binary.AppendUvarint(b, w.At)
+	b = appendIDs(b, w.Supersedes)
+	return binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
 }
 
 func decodeWho(b []byte) (Who, error) {
@@ -46,6 +49,7 @@ func decodeWho(b []byte) (Who, error) {
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
+		At: r.uint(), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
 	}
 	if w.Instance == 0 || (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
@@ -70,7 +74,7 @@ func appendCharter(b []byte, c *Charter) []byte {
 		b = appendText(b, l.Name)
 		b = appendText(b, l.Addr)
 	}
-	return appendVoters(b, c.Voters)
+	return appendIDs(appendVoters(b, c.Voters), c.Supersedes)
 }
 
 func decodeProposal(b []byte) (proposal, error) {
@@ -85,7 +89,7 @@ func (r *reader) charter() Charter {
 	for range r.length(listMax, 3) {
 		c.List = append(c.List, Listed{Instance: r.uint(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
 	}
-	c.Voters = r.voters()
+	c.Voters, c.Supersedes = r.voters(), r.ids(supersedesMax)
 	return c
 }
 
@@ -132,14 +136,15 @@ func appendVoters(b []byte, voters []Voter) []byte {
 		b = binary.AppendUvarint(b, v.Instance)
 		b = appendText(b, v.Addr)
 		b = binary.AppendUvarint(b, v.Life)
+		b = appendBool(b, v.Learner)
 	}
 	return b
 }
 
 func (r *reader) voters() []Voter {
 	var voters []Voter
-	for range r.length(votersMax, 4) {
-		voters = append(voters, Voter{Raft: r.uint(), Instance: r.uint(), Addr: r.text(addrBytesMax), Life: r.uint()})
+	for range r.length(votersMax, 5) {
+		voters = append(voters, Voter{Raft: r.uint(), Instance: r.uint(), Addr: r.text(addrBytesMax), Life: r.uint(), Learner: r.bool()})
 	}
 	return voters
 }

@@ -25,10 +25,12 @@ type EventKind uint8
 const (
 	BoundTo   EventKind = iota + 1 // bound to Charter, with the raft ID Raft (0: no vote): start raft
 	AllBound                       // everybody on the list of Group is bound: its leader may propose Born
-	Joined                         // member of Group with Voters, by birth or later; Text: a warning, or empty
+	Joined                         // member of Group with Voters, its configuration At, by birth or later; Text: a warning, or empty
 	Restarted                      // a new life Instance began; Text says why the old one had to end
-	Heard                          // somebody of Group names Voters, or himself as one
+	Heard                          // Group's configuration At is Voters; at zero, only where some of its voters are
 	Barred                         // this instance may never take part again: Text says why, and what to do
+	Prepared                       // start an empty replica of Group under the ID Raft, or, after a start with a directory, go on with its log
+	Removed                        // the replica Raft of Group is over: stop it for good, and go on without
 )
 
 // Event is a decision.
@@ -37,6 +39,7 @@ type Event struct {
 	Charter  Charter
 	Raft     uint64
 	Group    uint64
+	At       uint64
 	Instance uint64
 	Voters   []Voter
 	Text     string

@@ -33,6 +33,7 @@ type sighting struct {
 	outcome Outcome
 	asked   time.Duration // an answer describes some moment after it
 	got     time.Duration
+	first   time.Duration // since when it has been this life that is met here
 	who     Who
 }
 
@@ -146,6 +147,10 @@ func (c *Core) arrange() {
 	for _, k := range c.knocks {
 		c.keep(old, k.addr, "")
 	}
+	c.suspects = slices.DeleteFunc(c.suspects, func(addr string) bool {
+		_, found := find(c.places, addr)
+		return !found
+	})
 }
 
 // keep adds one address to the places, with what was known about it. Our own needs no asking: nobody else can answer there.

@@ -37,7 +37,7 @@ func (c *Core) alone(random Random) {
 	settings := c.settings
 	settings.Grace, settings.Voters = 0, 1
 	ch := Charter{
-		Group: random.Group, FoundedUnixMS: c.wall, Settings: settings, Rules: c.rules,
+		Group: random.Group, FoundedUnixMS: max(c.wall, above(c.floor)), Settings: settings, Rules: c.rules,
 		List:   []Listed{{Instance: c.instance, Name: c.name, Addr: c.addr}},
 		Voters: []Voter{{Raft: random.Raft[0], Instance: c.instance, Addr: c.addr, Life: c.life}},
 	}
@@ -53,6 +53,8 @@ type candidate struct {
 	wall       int64
 	obstacle   string
 	settings   Settings
+	floor      int64
+	gaveUp     []uint64
 }
 
 // candidates returns those whom a charter of ours would list, by instance, and what is missing before it could be accepted by all.
@@ -61,6 +63,7 @@ func (c *Core) candidates() ([]candidate, string) {
 	if c.settings.founds(c.name) {
 		list = append(list, candidate{
 			instance: c.instance, name: c.name, addr: c.addr, rules: c.rules, life: c.life, wall: c.wall, settings: c.settings,
+			floor: c.floor, gaveUp: sorted(c.gaveUp),
 		})
 	}
 	for _, p := range c.places {
@@ -73,7 +76,8 @@ func (c *Core) candidates() ([]candidate, string) {
 		}
 		list = append(list, candidate{
 			instance: who.Instance, name: who.Name, addr: who.Addr, rules: who.Rules, settings: who.Settings, obstacle: who.Obstacle,
-			life: max(who.Life, 1), wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(),
+			life: max(who.Life, 1), wall: who.WallUnixMS + (c.now - p.last.got).Milliseconds(), floor: who.FloorUnixMS,
+			gaveUp: who.Supersedes,
 		})
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(a.instance, b.instance) })
@@ -105,7 +109,7 @@ func (c *Core) missing(list []candidate) string {
 			return nameOf(l.name, l.addr) + " is not ready: " + l.obstacle
 		}
 	}
-	return ""
+	return c.tooHigh(list)
 }
 
 // charterFor writes the charter of rule 2.
@@ -113,8 +117,9 @@ func (c *Core) charterFor(list []candidate, random Random) Charter {
 	ch := Charter{Group: random.Group, FoundedUnixMS: c.wall, Settings: c.settings, Rules: c.rules}
 	for _, l := range list {
 		ch.List = append(ch.List, Listed{Instance: l.instance, Name: l.name, Addr: l.addr})
-		ch.FoundedUnixMS = max(ch.FoundedUnixMS, l.wall)
+		ch.FoundedUnixMS = max(ch.FoundedUnixMS, l.wall, above(l.floor))
 		ch.Rules = min(ch.Rules, l.rules)
+		ch.Supersedes = union(ch.Supersedes, l.gaveUp)
 	}
 	for i := range min(c.settings.voterCount(len(list)), len(random.Raft)) {
 		l := list[i]

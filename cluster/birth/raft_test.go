@@ -27,12 +27,13 @@ func (w *world) raft() {
 
 // elect finds the group's leader and lets it commit Born.
 func (w *world) elect(g *group) {
-	voters := make([]*slot, 0, len(g.charter.Voters))
-	for _, v := range g.charter.Voters {
-		if s := w.at(v.Instance, g.charter.Group); s != nil && !s.retired {
+	voters := make([]*slot, 0, len(g.voters()))
+	for _, v := range g.voters() {
+		if s := w.replica(v.Raft); s != nil && !s.retired {
 			voters = append(voters, s)
 		}
 	}
+	before := g.leader
 	g.leader = 0
 	for _, s := range voters {
 		near := 0
@@ -41,10 +42,12 @@ func (w *world) elect(g *group) {
 				near++
 			}
 		}
-		if near*2 <= len(g.charter.Voters) {
+		if near*2 <= len(g.voters()) {
 			continue
 		}
-		g.leader = s.core.Instance()
+		if g.leader = s.core.Instance(); g.leader != before {
+			g.term++
+		}
 		mayPropose := s.allBound == g.charter.Group || w.plant == "born without all"
 		if !g.born && mayPropose && w.rng.IntN(3) == 0 {
 			w.commit(g)
@@ -64,6 +67,7 @@ func (w *world) elect(g *group) {
 			s.tick()
 		}
 	}
+	w.govern(g)
 }
 
 // commit is the birth of a group, and the moment at which most rules can be seen to be broken.
@@ -91,7 +95,7 @@ func (w *world) commit(g *group) {
 func (w *world) twoAlive() {
 	n := 0
 	for _, g := range w.order {
-		if w.alive(g)*2 > len(g.charter.Voters) {
+		if w.alive(g)*2 > len(g.voters()) {
 			n++
 		}
 	}
@@ -105,7 +109,7 @@ func (w *world) notice(s *slot) {
 	g := w.groups[s.core.Group()]
 	known := false
 	if g != nil && g.leader != 0 {
-		l := w.at(g.leader, g.charter.Group)
+		l := w.runs(g.leader, g.charter.Group)
 		known = l != nil && w.linked(s, l) && s.knows(l) && l.knows(s)
 	}
 	if known != s.leader {
@@ -123,7 +127,7 @@ func (w *world) settled() bool {
 		if s.core == nil || s.core.Phase() != Member || !s.leader {
 			return false
 		}
-		if group != 0 && s.core.Group() != group {
+		if group != 0 && s.core.Group() != group || !s.informed() {
 			return false
 		}
 		group = s.core.Group()

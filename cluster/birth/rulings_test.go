@@ -10,6 +10,9 @@ func (s *slot) mustAccept(ch *Charter) {
 	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
 		w.fault("%s accepted a founding time %v off its own clock", s.name, apart)
 	}
+	if ch.FoundedUnixMS <= s.floor {
+		w.fault("%s accepted a founding time that is not above the tokens it has seen", s.name)
+	}
 	for _, addr := range w.extraJoin {
 		if w.silent[addr] {
 			w.fault("%s accepted a charter while %s, which Join names, is silent", s.name, addr)
@@ -27,7 +30,7 @@ func (s *slot) mustGiveUp() {
 	if w.now-s.leaderless <= s.settings.SessionTTL {
 		w.fault("%s gave up a group that it lost sight of only %v ago", s.name, w.now-s.leaderless)
 	}
-	if g := w.groups[s.joined]; w.at(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
+	if g := w.groups[s.joined]; w.runs(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
 		w.fault("%s gave up group %x, which has had a leader for %v", s.name, s.joined, w.now-g.led)
 	}
 }
@@ -54,16 +57,25 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 
 // repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever is there then.
 func (w *world) repeat(q Question) {
-	if w.rng.IntN(16) != 0 {
-		return
+	if w.rng.IntN(16) == 0 {
+		w.late(q, 20*time.Second)
 	}
-	w.after(time.Duration(w.rng.Int64N(int64(20*time.Second))), func() {
+}
+
+// late lets a question arrive when nobody waits for its answer any more.
+func (w *world) late(q Question, within time.Duration) {
+	w.after(time.Duration(w.rng.Int64N(int64(within))), func() {
 		for _, to := range w.slots {
 			if to.addr != q.Addr || to.core == nil || q.To != 0 && q.To != to.core.Instance() {
 				continue
 			}
-			w.mustBeFinal(q, to, to.core.Ask(w.now, to.wall(), q.Body))
+			answer := to.core.Ask(w.now, to.wall(), q.Body)
+			w.mustBeFinal(q, to, answer)
+			before := to.retired
 			if to.persist(nil) {
+				if to.retired == before { // else nothing is said
+					w.mustBePrepared(to, answer)
+				}
 				to.tick()
 			}
 		}

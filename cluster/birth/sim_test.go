@@ -76,7 +76,7 @@ func simulate(t *testing.T, seed uint64, plant string, trace bool) *world {
 func troubled(seed uint64, plant string, trace bool) *world {
 	pick := newWorld(seed * 31)
 	w := newWorld(seed, fleet(pick.rng.IntN)...)
-	w.plant, w.trace = plant, trace
+	w.plant, w.trace, w.calm = plant, trace, false
 	slack := w.slots[0].settings.slack()
 	for _, s := range w.slots {
 		s.skew = time.Duration(w.rng.Int64N(int64(slack))) - slack/2
@@ -153,7 +153,7 @@ func (s *slot) move() {
 func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)
-	w.loss, w.delay, w.extraJoin = 0, 2*time.Millisecond, nil
+	w.loss, w.delay, w.extraJoin, w.calm = 0, 2*time.Millisecond, nil, true
 	for _, s := range w.slots {
 		if slack := s.settings.slack(); s.skew > slack/2 {
 			s.skew = 0 // its clock is set right

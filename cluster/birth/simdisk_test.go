@@ -48,7 +48,7 @@ func simulateDurably(t *testing.T, seed uint64, trace bool) *world {
 func troubledDisks(seed uint64, plant string, trace bool) *world {
 	pick := newWorld(seed * 37)
 	w := newWorld(seed, fleet(pick.rng.IntN)...).durably()
-	w.plant, w.trace = plant, trace
+	w.plant, w.trace, w.calm = plant, trace, false
 	w.brittle = []float64{0, 0.02, 0.1}[w.rng.IntN(3)]
 	w.delay = []time.Duration{2 * time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond}[w.rng.IntN(3)]
 	w.loss = []float64{0, 0, 0.05, 0.3}[w.rng.IntN(4)]
@@ -81,7 +81,7 @@ func (s *slot) stop() {
 func (w *world) troubleDisk(lossy bool) {
 	s, o := w.slots[w.rng.IntN(len(w.slots))], w.slots[w.rng.IntN(len(w.slots))]
 	soon := func(s *slot) { w.after(time.Duration(w.rng.Int64N(int64(4*time.Second))), s.startIfDown) }
-	switch w.rng.IntN(7) {
+	switch w.rng.IntN(8) {
 	case 0, 1:
 		w.trouble()
 	case 2: // power failure
@@ -113,6 +113,10 @@ func (w *world) troubleDisk(lossy bool) {
 	case 6:
 		s.stop()
 		soon(s)
+	case 7: // somebody takes the group for lost, rightly or not
+		if s.disk.member != 0 && w.rng.IntN(3) == 0 {
+			s.recover(s.disk.member)
+		}
 	}
 }
 

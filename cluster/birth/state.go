@@ -16,14 +16,16 @@ type State struct {
 	Addr     string   // host:port at which this instance last took part
 	Refused  string   // why it may never take part again; empty: it may
 	Voters   []Voter  // of Group, with their newest addresses; AppendVoters stores them
-}
 
-// Raft returns the raft ID of this instance, or 0 if it has none.
-func (s *State) Raft() uint64 {
-	if s.Charter == nil {
-		return 0
-	}
-	return s.Charter.Raft(s.Instance)
+	At          uint64   // the number of the configuration that Voters are; 0 for a newborn
+	Raft        uint64   // present raft ID, by the charter or by a Prepare; 0: none
+	Term        uint64   // the newest leader that has prepared this life
+	Used        []Used   // raft IDs of this life that are over, oldest first
+	Lingers     uint64   // one of Used whose replica goes on until nobody needs it any more; 0: none
+	UsedAt      uint64   // of those before them: a Prepare up to this configuration may be about one
+	Supersedes  []uint64 // groups that Group took the place of
+	GaveUp      []uint64 // groups that people have given up here, oldest first
+	FloorUnixMS int64    // the next group has to start its tokens above this
 }
 
 // Append encodes everything but Voters behind b, in the form of a message.
@@ -38,7 +40,32 @@ func (s *State) Append(b []byte) []byte {
 	}
 	b = appendSettings(b, s.Settings)
 	b = appendText(b, cut(s.Addr, addrBytesMax))
-	return appendText(b, cut(s.Refused, reasonBytesMax))
+	b = appendText(b, cut(s.Refused, reasonBytesMax))
+	for _, n := range [...]uint64{s.At, s.Raft, s.Term, s.Lingers, s.UsedAt, uint64(len(s.Used))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, u := range s.Used {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, u.Raft), u.At)
+	}
+	b = appendIDs(b, s.Supersedes)
+	b = binary.AppendUvarint(b, uint64(len(s.GaveUp)))
+	for _, group := range s.GaveUp {
+		b = binary.AppendUvarint(b, group)
+	}
+	return binary.AppendUvarint(b, uint64(s.FloorUnixMS))
+}
+
+// state reads what Append has written behind the fields of birth.
+func (r *reader) state(s *State) {
+	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
+	for range r.length(usedMax, 2) {
+		s.Used = append(s.Used, Used{Raft: r.uint(), At: r.uint()})
+	}
+	s.Supersedes = r.ids(supersedesMax)
+	for range r.length(gaveUpMax, 1) {
+		s.GaveUp = append(s.GaveUp, r.uint())
+	}
+	s.FloorUnixMS = int64(r.upTo(wallMax))
 }
 
 // DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read by DecodeVoters.
@@ -50,10 +77,13 @@ func DecodeState(b []byte) (State, error) {
 		s.Charter = &ch
 	}
 	s.Settings, s.Addr, s.Refused = r.settings(), r.text(addrBytesMax), r.text(reasonBytesMax)
+	r.state(&s)
 	if err := r.done(); err != nil {
 		return State{}, err
 	}
-	wrong := s.Instance == 0 || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil)
+	wrong := s.Instance == 0 || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil) ||
+		(s.Phase == Newborn) != (s.At == 0) || s.Raft != 0 && s.Lingers != 0 || s.Phase == Newborn && (s.Raft != 0 || s.Lingers != 0 || s.Used != nil || s.Supersedes != nil) ||
+		s.Raft != 0 && slices.ContainsFunc(s.Used, func(u Used) bool { return u.Raft == s.Raft })
 	if ch := s.Charter; ch != nil {
 		wrong = wrong || s.Phase == Newborn || ch.Group != s.Group || ch.malformed() != "" || ch.listed(s.Instance) < 0
 	}
@@ -90,6 +120,7 @@ func (c *Core) Revision() uint64 { return c.revision }
 func (c *Core) State() State {
 	return State{
 		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home, Refused: c.barred,
-		Voters: slices.Clone(c.voters),
+		Voters: slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used), UsedAt: c.usedAt, Lingers: c.lingers,
+		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
 	}
 }

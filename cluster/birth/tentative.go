@@ -17,7 +17,8 @@ func (c *Core) tentative(random Random) {
 	}
 	switch {
 	case c.born:
-		c.belong(c.group, c.newest(), "")
+		c.belong(c.group, c.at, c.newest(), "")
+	case c.superseded():
 	case c.now >= c.until && !c.settings.Solo && !bug("bound-for-ever"):
 		c.doomed = "the group was not born in time: " + c.Waiting()
 	}

@@ -78,10 +78,13 @@ func (c *Core) waitingBound() string {
 }
 
 func (c *Core) waitingMember() string {
+	if text := c.cutOff(); text != "" {
+		return text
+	}
 	text := "group " + groupName(c.group) + " has no leader"
 	var gone []string
 	for _, v := range c.voters {
-		if v.Instance == c.instance {
+		if v.Instance == c.instance || v.Learner {
 			continue
 		}
 		at, known := find(c.places, v.Addr)
@@ -101,9 +104,22 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
+// cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
+func (c *Core) cutOff() string {
+	if text := c.led(); text != "" {
+		return "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
+			": see to the network between this instance and the voters"
+	}
+	return ""
+}
+
 // silence says that an address has not answered, and the way out if it never will.
 func (c *Core) silence(p *place) string {
 	text := "no answer from " + p.label() + ", which Join names. If that machine is gone, take it out of Join"
+	if p.entry != "" && p.entry != p.addr {
+		text = "no answer from " + p.label() + ", an address of a name in Join. If that machine is gone, take the address out of the name's " +
+			"records, or the name out of Join"
+	}
 	if len(c.settings.Founders) > 0 {
 		return text + " and, if it is a founder, out of Founders"
 	}

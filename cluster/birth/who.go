@@ -44,6 +44,10 @@ type Who struct {
 	Resuming   bool    // it has just started again and does not take part yet
 	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
 	AskerAddr  string  // and where that was
+
+	At          uint64   // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
+	Supersedes  []uint64 // groups that Group took the place of, or that a newborn has given up; ascending
+	FloorUnixMS int64    // its next group has to start its tokens above this
 }
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.

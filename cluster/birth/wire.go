@@ -19,6 +19,10 @@ const (
 	kindVerdict  = 4
 	kindState    = 5 // in a directory only
 	kindVoters   = 6 // in a directory only
+	kindPrepare  = 7
+	kindPrepared = 8
+	kindAnnounce = 9
+	kindPlace    = 10 // in a configuration of the log only
 
 	messageBytesMax = 1 << 20
 	nameBytesMax    = 128
@@ -27,6 +31,7 @@ const (
 	reasonBytesMax  = 1024
 	listMax         = 1024
 	votersMax       = 16
+	supersedesMax   = 256
 )
 
 // ErrMalformed says that bytes are not a message of this version of birth.
@@ -47,6 +52,26 @@ func appendBool(b []byte, v bool) []byte {
 
 func appendDuration(b []byte, d time.Duration) []byte {
 	return binary.AppendUvarint(b, uint64(max(d, 0)))
+}
+
+func appendIDs(b []byte, ids []uint64) []byte {
+	b = binary.AppendUvarint(b, uint64(len(ids)))
+	for _, id := range ids {
+		b = binary.AppendUvarint(b, id)
+	}
+	return b
+}
+
+// orderly reports whether IDs are a set as it is written: ascending, none of them zero, and not too many.
+func orderly(ids []uint64) bool {
+	last := uint64(0)
+	for _, id := range ids {
+		if id <= last {
+			return false
+		}
+		last = id
+	}
+	return len(ids) <= supersedesMax
 }
 
 // cut shortens a text for people to what the wire carries, at the border of a character.
@@ -121,6 +146,19 @@ func (r *reader) length(limit, size int) int {
 		return 0
 	}
 	return n
+}
+
+// ids reads a set of IDs.
+func (r *reader) ids(limit int) []uint64 {
+	var ids []uint64
+	for range r.length(limit, 1) {
+		ids = append(ids, r.uint())
+	}
+	if !orderly(ids) {
+		r.fail()
+		return nil
+	}
+	return ids
 }
 
 // done reports whether the message was read in full and without fault.

@@ -15,9 +15,14 @@ func samples() [][]byte {
 		appendWho(nil, Who{
 			Instance: 5, Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true, Group: 9, Settings: s, Rules: 1,
 			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: 2, Addr: "b:1", Life: 3}}, Obstacle: "none",
+			At: 12, Supersedes: []uint64{3, 4}, FloorUnixMS: 1 << 40,
 		}),
 		appendProposal(nil, proposal{To: 5, Charter: ch}),
 		appendVerdict(nil, verdict{Instance: 5, Group: 6, Refusal: RefusedClock, Detail: "2 s"}),
+		AppendPrepare(nil, Prepare{To: 5, Group: 99, Raft: 77, Term: 3, At: 12, Voters: configuration(66)}),
+		appendPrepared(nil, PrepareAnswer{Instance: 5, Raft: 77, State: Declined, Detail: "not now"}),
+		AppendAnnounce(nil, Announce{To: 5, Group: 99, At: 12, Voters: configuration(66)}),
+		AppendPlace(nil, Voter{Instance: 5, Addr: "a:1", Life: 3}),
 	}
 }
 
@@ -34,6 +39,18 @@ func again(b []byte) []byte {
 	}
 	if v, err := decodeVerdict(b); err == nil {
 		return appendVerdict(nil, v)
+	}
+	if p, err := decodePrepare(b); err == nil {
+		return AppendPrepare(nil, p)
+	}
+	if a, err := DecodePrepared(b); err == nil {
+		return appendPrepared(nil, a)
+	}
+	if a, err := decodeAnnounce(b); err == nil {
+		return AppendAnnounce(nil, a)
+	}
+	if v, err := DecodePlace(b); err == nil {
+		return AppendPlace(nil, v)
 	}
 	return nil
 }
@@ -74,6 +91,14 @@ func FuzzWire(f *testing.F) {
 				t.Fatalf("% x, then % x", out, third)
 			}
 		}
+		m := plain(true)
+		m.Ask(m.now, m.wall, b)
+		m.Tick(m.now+1, m.wall, Random{Instance: 1})
+		if st := m.State(); m.Instance() == 5 && m.At() < 10 {
+			t.Fatalf("it went back to configuration %d", st.At)
+		} else if _, err := DecodeState(st.Append(nil)); err != nil {
+			t.Fatalf("its State %+v does not return", st)
+		}
 		c, _ := pair()
 		c.Ask(c.now, c.wall, b)
 		c.arrange()
@@ -88,8 +113,9 @@ func FuzzWire(f *testing.F) {
 
 func TestWireValuesAreFixed(t *testing.T) {
 	got := []int{int(Newborn), int(Bound), int(Member), int(Accepted), int(RefusedMalformed), int(RefusedGroup), int(refusals),
-		kindQuestion, kindWho, kindProposal, kindVerdict, wireVersion}
-	if want := []int{0, 1, 2, 0, 1, 12, 15, 1, 2, 3, 4, 1}; !reflect.DeepEqual(got, want) {
+		kindQuestion, kindWho, kindProposal, kindVerdict, wireVersion,
+		int(Running), int(Ended), int(Declined), kindPrepare, kindPrepared, kindAnnounce, kindPlace}
+	if want := []int{0, 1, 2, 0, 1, 12, 15, 1, 2, 3, 4, 1, 0, 1, 2, 7, 8, 9, 10}; !reflect.DeepEqual(got, want) {
 		t.Errorf("values on the wire are %v, want %v", got, want)
 	}
 }

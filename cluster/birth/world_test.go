@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 )
@@ -34,6 +33,10 @@ type world struct {
 	emptied   map[uint64]bool   // instances whose directory was lost
 	brittle   float64           // chance of a crash around each save
 	refusals  map[[2]uint64]bool
+	over      map[uint64]bool // raft IDs whose replica has been stopped for good
+	givenUp   map[uint64]bool // groups that people have given up somewhere
+	lives     map[uint64]bool // instances that have been
+	calm      bool            // no configuration is changed any more
 }
 
 // slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
@@ -57,8 +60,12 @@ type slot struct {
 	disk     *disk  // nil: it runs in memory
 	retired  bool   // its directory cannot be written, so it does not vote
 	saved    uint64 // revision that is stored
-	book     map[uint64]Voter
+	book     Book
 	refused  string // what the host was told
+	applied  uint64 // the last configuration that its replica has applied
+	named    uint64 // the last raft ID of it that a configuration named as far as its core knew
+	at       uint64 // the newest that its core has known in this life
+	floor    int64  // tokens that it has seen
 
 	leaderless time.Duration // a member: since when it knows no leader
 }
@@ -67,6 +74,9 @@ type slot struct {
 type group struct {
 	charter  Charter
 	accepted map[uint64]bool
+	term     uint64
+	configs  []config // those that are committed, the founding one first
+	token    int64    // the highest that was given, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
 	leader   uint64        // instance
@@ -99,7 +109,7 @@ func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
 		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[uint64]bool{},
-		refusals: map[[2]uint64]bool{},
+		refusals: map[[2]uint64]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{}, lives: map[uint64]bool{}, calm: true,
 	}
 	for i, s := range settings {
 		addr := fmt.Sprintf("10.0.0.%d:1", i)
@@ -157,9 +167,13 @@ func (s *slot) wall() int64 { return s.w.wallBase + (s.w.now + s.skew).Milliseco
 func (s *slot) start() {
 	s.life++
 	s.forget()
+	if s.disk == nil {
+		s.floor = 0
+	}
 	cfg := Config{Instance: s.w.id(), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1}
 	s.load(&cfg)
 	s.core = New(cfg)
+	s.w.lives[s.core.Instance()] = true
 	if !s.persist(nil) {
 		return
 	}
@@ -176,8 +190,11 @@ func (s *slot) crash() {
 }
 
 func (s *slot) forget() {
+	if s.raft != 0 && (s.disk == nil || s.core != nil && !s.retired) { // a directory outlives its process
+		s.w.over[s.raft] = true
+	}
 	s.raft, s.charter, s.joined, s.allBound, s.leader = 0, nil, 0, 0, false
-	s.book = nil
+	s.book, s.applied, s.at = Book{}, 0, 0
 }
 
 // resolve feeds what Join resolves to, and everybody that gossip would know.
@@ -194,6 +211,9 @@ func (s *slot) resolve() {
 		}
 		if other.core != nil && !s.w.cut[[2]int{s.id, other.id}] && !s.w.cut[[2]int{other.id, s.id}] {
 			gossip = append(gossip, other.addr)
+			if other.core.Group() == s.core.Group() && other.core.At() > s.core.At() {
+				s.core.Inquire(s.w.now, other.addr)
+			}
 		}
 	}
 	for _, addr := range s.w.extraJoin {
@@ -219,6 +239,7 @@ func (s *slot) tick() {
 		return
 	}
 	s.mustHaveStored("decides")
+	s.mustNotForget(out.Events)
 	for _, e := range out.Events {
 		s.carryOut(e)
 	}
@@ -241,7 +262,8 @@ func (s *slot) carryOut(e Event) {
 			w.fault("%s is bound to %x and to %x in one life", s.name, s.charter.Group, e.Group)
 		}
 		s.charter, s.raft = &e.Charter, e.Raft
-		s.open(e)
+		s.configure(e.Group, 1, e.Charter.Voters)
+		s.open(e.Raft)
 		g := w.groupOf(e.Charter)
 		if !g.accepted[s.core.Instance()] || s.disk == nil {
 			s.mustAccept(&e.Charter)
@@ -261,15 +283,28 @@ func (s *slot) carryOut(e Event) {
 			w.fault("%s is a member of group %x, which is not born", s.name, e.Group)
 		}
 		s.joined, s.leaderless = e.Group, w.now
-		s.configure(e.Group, e.Voters)
+		s.configure(e.Group, e.At, e.Voters)
 	case Heard:
 		s.hear(e)
+	case Prepared:
+		w.note("%s %x prepared as %x", s.name, s.core.Instance(), e.Raft)
+		if s.raft != 0 && s.raft != e.Raft {
+			w.fault("%s runs %x and is to start %x", s.name, s.raft, e.Raft)
+		}
+		s.raft, s.applied = e.Raft, 0
+		s.open(e.Raft)
+	case Removed:
+		s.removed(e)
 	case Barred:
 		w.note("%s refuses: %s", s.name, e.Text)
 		s.refused, s.raft, s.charter = e.Text, 0, nil
 	case Restarted:
 		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
 		s.mustGiveUp()
+		if w.lives[e.Instance] {
+			w.fault("%s begins a new life under the ID %x, which was somebody's", s.name, e.Instance)
+		}
+		w.lives[e.Instance] = true
 		s.drop()
 		s.forget()
 	}
@@ -279,79 +314,26 @@ func (s *slot) carryOut(e Event) {
 func (w *world) groupOf(ch Charter) *group {
 	g := w.groups[ch.Group]
 	if g == nil {
-		g = &group{charter: ch, accepted: map[uint64]bool{}, applied: map[uint64]bool{}}
+		g = &group{charter: ch, accepted: map[uint64]bool{}, applied: map[uint64]bool{}, configs: []config{{1, ch.Voters}}, token: ch.FoundedUnixMS}
 		w.groups[ch.Group] = g
 	}
 	return g
 }
 
-// put sends one question through the network and feeds its outcome.
-func (s *slot) put(q Question) {
-	w, life, asked := s.w, s.life, s.w.now
-	answered := false
-	finish := func(after time.Duration, outcome Outcome, answer []byte) {
-		w.after(after, func() {
-			if s.life != life || answered {
-				return
-			}
-			answered = true
-			s.core.Result(w.now, q.ID, asked, outcome, answer)
-			s.tick()
-		})
-	}
-	finish(time.Second, Silent, nil)
-	w.after(w.hop(), func() {
-		if w.silent[q.Addr] {
-			return
-		}
-		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.addr == q.Addr })
-		if at < 0 {
-			finish(w.hop(), Refused, nil) // the machine moved away; the address refuses
-			return
-		}
-		to := w.slots[at]
-		if w.lost(s, to) || w.lost(to, s) {
-			return
-		}
-		if to.core == nil {
-			finish(w.hop(), Refused, nil)
-			return
-		}
-		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
-		if q.To != 0 && q.To != to.core.Instance() && !late {
-			finish(w.hop(), Other, nil)
-			return
-		}
-		answer := to.core.Ask(w.now, to.wall(), q.Body)
-		w.mustBeFinal(q, to, answer)
-		w.repeat(q)
-		if w.plant == "answer before save" && answer != nil {
-			finish(w.hop(), Answered, answer)
-		}
-		before := to.retired
-		if !to.persist(nil) || to.retired != before {
-			return // nothing that is not stored is said
-		}
-		to.mustHaveStored("answers")
-		to.tick()
-		if answer != nil {
-			finish(w.hop(), Answered, answer)
-		}
-	})
-}
-
-func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.delay))) + 1 }
-
-func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
-
-func (w *world) linked(a, b *slot) bool {
-	return !w.cut[[2]int{a.id, b.id}] && !w.cut[[2]int{b.id, a.id}]
-}
-
-// at returns the slot where that life of an instance runs, bound to or member of the group.
-func (w *world) at(instance, group uint64) *slot {
+// runs returns the slot where that life of an instance runs with a replica of the group.
+func (w *world) runs(instance, group uint64) *slot {
 	for _, s := range w.slots {
-		if s.core != nil && s.core.Instance() == instance && s.charter != nil && s.charter.Group == group {
+		if s.core != nil && s.core.Instance() == instance && s.core.Group() == group && s.raft != 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+// replica returns the slot where the replica runs.
+func (w *world) replica(raft uint64) *slot {
+	for _, s := range w.slots {
+		if s.core != nil && s.raft == raft {
 			return s
 		}
 	}
@@ -361,8 +343,8 @@ func (w *world) at(instance, group uint64) *slot {
 // alive counts the voters of the group whose life is not over.
 func (w *world) alive(g *group) int {
 	n := 0
-	for _, v := range g.charter.Voters {
-		if w.at(v.Instance, g.charter.Group) != nil || w.kept(v.Instance, g.charter.Group) {
+	for _, v := range g.voters() {
+		if w.replica(v.Raft) != nil || w.kept(v.Raft, g.charter.Group) {
 			n++
 		}
 	}

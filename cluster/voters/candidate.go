@@ -34,30 +34,31 @@ const (
 
 // count finds the candidates and works out how many should vote.
 func (s *survey) count(records []Registered) {
-	var wild []candidate
+	var list []candidate
 	for _, r := range records {
-		c, ok := s.candidate(r)
-		switch {
-		case !ok:
-		case r.Lost >= restless && !bug("restless-brought-in"):
-			wild = append(wild, c)
-			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady", r.Name, r.Lost)
-		default:
-			s.candidates = append(s.candidates, c)
+		if c, ok := s.candidate(r); ok {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(last(a.wild())-last(b.wild()), a.compare(b, 0, 0)) })
+	var open []candidate
+	for _, c := range list {
+		if !slices.ContainsFunc(open, func(o candidate) bool { return s.rivals(c.who, o.who, c.who.Instance, o.who.Instance) }) {
+			open = append(open, c)
 		}
 	}
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
-	if staying+len(s.candidates) == 0 {
-		s.candidates, s.barred = wild, "" // better a restless successor than none
+	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of those who could be there
+	if bug("restless-left-out") {
+		floor = 1
 	}
-	slices.SortFunc(s.candidates, func(a, b candidate) int { return a.compare(b, 0, 0) })
-	var names []candidate
-	for _, c := range s.candidates {
-		if !slices.ContainsFunc(names, func(o candidate) bool { return s.rivals(c.who, o.who, c.who.Instance, o.who.Instance) }) {
-			names = append(names, c)
+	for _, c := range open {
+		if c.wild() && odd(min(s.most(), staying+len(s.candidates))) >= floor {
+			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady", c.who.Name, c.who.Lost)
+			continue
 		}
+		s.candidates = append(s.candidates, c)
 	}
-	s.candidates = names
 	s.eligible = staying + len(s.candidates)
 	s.wanted = min(s.most(), s.eligible)
 	s.target = odd(s.wanted)
@@ -65,6 +66,10 @@ func (s *survey) count(records []Registered) {
 		s.target = s.wanted
 	}
 }
+
+// wild reports whether the candidate is better left out. Where too few would vote without it, it is not: two restarts of all in a row make
+// everybody restless, and then one vote is a greater danger than a change.
+func (c candidate) wild() bool { return c.who.Lost >= restless && !bug("restless-brought-in") }
 
 // most is how many voters the settings allow.
 func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
@@ -112,12 +117,14 @@ func (s *survey) inConfig(id ID) bool {
 
 // compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself, comes later; then the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
-	last := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
 		load-otherLoad, cmp.Compare(c.who.Instance, o.who.Instance))
+}
+
+// last puts those for whom it holds behind the others.
+func last(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

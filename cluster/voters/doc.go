@@ -39,12 +39,12 @@
 //   - Nobody loses its vote for having no session, for a silence shorter than the limit, or for gossip.
 //   - Nothing is proposed while a change is in flight.
 //   - With nothing going on, the group reaches the wanted voters and rests there.
-//   - The number of changes is bounded by the number of losses, and, if the caller counts them (Registered.Lost), does not grow with them: who was
-//     lost three times in two minutes is not brought in, unless nobody else is left.
+//   - The number of changes is at most about three for each loss. Where losses are counted (Registered.Lost) it does not grow with them: who was
+//     lost three times in two minutes is not brought in. Where the others are too few for a majority of those who are there, it is.
 //
 // # Concurrency
 //
-// Pure functions of a value. They change nothing and may be called from anywhere, on any goroutine.
+// Pure functions of a value. They change nothing and may be called from anywhere, on any goroutine. A Steward belongs to one.
 //
 // # Failure
 //
@@ -67,6 +67,13 @@
 //   - Instances that refused Prepare, or did not answer for 5 s, count as not there for 5 s more, then they are asked with another ID. Otherwise
 //     one instance that cannot start a replica keeps a dead voter in for ever, because there is "a candidate". Explain says Due meanwhile: a
 //     rolling restart that went on would come to the one voter that is left.
+//   - An instance that was lost three times is brought in all the same where fewer than a majority of those who are there would vote without it:
+//     with three instances, always. Otherwise three rolling restarts in two minutes, or one founder that is killed again and again, leave one vote
+//     for three who are there, and its restart ends the group. That costs up to three changes for each loss, which is the lesser evil.
+//   - A life whose address has refused once, or answered as another, is over until there is a stream with it again; it is not probed meanwhile. A
+//     firewall that refuses costs a voter its place for that, never the group: a change still needs the majority of those who are heard of.
+//   - Losses are counted by each instance while it leads, under the name, so a new leader begins at nothing. What comes and goes without a
+//     replica is not counted: for the sake of its zone it may be tried again every two minutes.
 //   - "No candidate: shrink" means that shrinking waits while a candidate is on its way, also one that catches up slowly.
 //   - A learner beyond those wanted is kept while a voter is silent or was lost lately. Otherwise a voter that comes and goes with a period of
 //     just over the limit has its replacement added and removed each time.
@@ -84,9 +91,16 @@
 //
 // # What the caller must see to
 //
-// An ID that has been in a configuration is Ended in Prepared, whatever its instance said last. Otherwise a learner that was removed and has not
-// heard of it is added again under the same ID. An instance that is prepared anew, by the same leader or the next, ends the replica that it started
-// before and that no configuration names.
+// Without a Steward: an ID that has been in a configuration is Ended in Prepared, whatever its instance said last. Otherwise a learner that was
+// removed and has not heard of it is added again under the same ID.
+//
+// With one: Begin when a lead begins, before the first Look; Look when any of the facts may have changed, after Answered, Probed and Retired, and
+// when Step.Next is over; after each Look, Probes, each given up after 1.5 s; and what it says is asked for only while this instance leads. Fresh
+// IDs are random, never used before. Two looks may ask for the same change, since the first has not shown yet: only one may be in flight, and one
+// that was made of an older configuration than the applied one is dropped, above all an AddLearner of an ID that was added and removed since.
+//
+// An instance that is prepared anew, by the same leader or the next, ends the replica that it started before and that no configuration names. It
+// refuses what is asked in an earlier term than the last that it answered.
 //
 // After each change the leader proposes an entry of its own if nothing else is proposed, since Replica.Settled waits for one: else a leaver waits
 // until its time is over.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	three, five := Settings{Voters: 3}, Settings{Voters: 5}
+	five := Settings{Voters: 5}
 	for _, c := range []struct {
 		settings Settings
 		scene    string
@@ -21,7 +21,8 @@ func TestExplain(t *testing.T) {
 		{three, "a* b c | | d", "4 3 true [] [] false"},
 		{five, "a* b c d/silent e", "5 5 true [4] [] true"},
 		{five, "a* b c d/dead e/dead", "3 3 true [4 5] [1 2 3] true"},
-		{three, "a* | b | c/lost3", "2 1 true [] [1] false"},
+		{three, "a* | b | c/lost3", "3 3 true [] [1] true"}, // it is needed
+		{three, "a* | | b/lost3", "1 1 true [] [1] false"},
 		{three, "a* | b | c/refused", "2 1 true [] [1] true"}, // or a rolling restart goes on to the only voter
 		{three, "a* b c | | d/refused", "3 3 true [] [] false"},
 		{three, "a*/leaving b/leaving", "0 0 true [] [1 2] false"},

@@ -118,7 +118,7 @@ func said(v View, s Step) string {
 }
 
 func TestRules(t *testing.T) {
-	three, five := Settings{Voters: 3}, Settings{Voters: 5}
+	five := Settings{Voters: 5}
 	durable := Settings{Voters: 3, Durable: true}
 	abc := Settings{Voters: 3, Founders: []string{"a", "b", "c"}}
 	for _, c := range []struct {
@@ -180,7 +180,12 @@ func TestRules(t *testing.T) {
 		{"11: a spare is kept while a voter is silent", three, "a* b c/silent | d |", "none"},
 		{"11: and while one was lost lately (43)", three, "a* b c/lost1 | d |", "none"},
 		{"11: else it goes", three, "a* b c | d |", "change -d"},
-		{"11: who was lost three times stays out", three, "a* | b | c/lost3", "none"},
+		{"11: who was lost three times stays out", five, "a* b c d | | e/lost3", "change ~d"},
+		{"11: and makes no learner of itself (43)", three, "a* | | b/lost3", "none"},
+		{"11: but no majority of those who are there is given up for it", three, "a* | b | c/lost3", "prepare c"},
+		{"11: its place is kept meanwhile", three, "a* b c/over | | d/lost3/asked", "none"},
+		{"11: no more of them than that takes", three, "a* b c/over | d/lost3 | e/lost3", "change +d -c"},
+		{"11: nor any, if enough others are there", five, "a* b c/over d/over e | | f/lost3 g/lost3", "change -c -d"},
 		// Rule 12.
 		{"12: the lead first", three, "a*/leaving b c", "transfer b"},
 		{"12: to one who has everything", three, "a*/leaving b/notfull c", "transfer c"},
@@ -268,7 +273,7 @@ func TestSentences(t *testing.T) {
 		"a* b/dead c/dead":             "only 1 of 3 voters are heard of: no change can be committed",
 		"a* b c/silent":                `nothing is heard of "c"`,
 		"a* b c/dead | | d":            `"d" is asked to start a replica since there are 2 of 3`,
-		"a* | b | c/lost3":             `1 of 2 eligible instances vote, as they should; "c" was lost 3 times in two minutes and is not brought in until it is steady`,
+		"a* | | b/lost3":               `1 of 1 eligible instances vote, as they should; "b" was lost 3 times in two minutes and is not brought in until it is steady`,
 		"a* b c/gone/dead | d/behind|": `replica 3 cannot be replaced yet: waiting for somebody to take the place`,
 	} {
 		if got := Reconcile(scene(t, line, Settings{Voters: 3})).Why; got != want {

@@ -146,20 +146,34 @@ func (t *twin) survey() {
 			calm = append(calm, r)
 		}
 	}
-	if t.open = calm; staying+len(calm) == 0 {
-		t.open = wild
+	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
+	there := t.uneven(min(most, staying+t.names(slices.Concat(calm, wild))))
+	t.open, t.eligible = calm, staying+t.names(calm)
+	for 2*t.uneven(min(most, t.eligible)) <= there && there > 0 { // the restless come where less than a majority would vote without them
+		t.open = slices.Concat(calm, wild)
+		t.eligible++
 	}
-	names := 0
-	for i, r := range t.open {
-		if !slices.ContainsFunc(t.open[:i], func(o Registered) bool { return t.rivals(r.Instance, o.Instance) }) {
-			names++
+	t.wanted = min(most, t.eligible)
+	t.target = t.uneven(t.wanted)
+}
+
+// uneven is the largest odd number up to n, or 0.
+func (t *twin) uneven(n int) int {
+	for n > 0 && n%2 == 0 {
+		n--
+	}
+	return n
+}
+
+// names is how many of the instances could vote beside each other.
+func (t *twin) names(list []Registered) int {
+	n := 0
+	for i, r := range list {
+		if !slices.ContainsFunc(list[:i], func(o Registered) bool { return t.rivals(r.Instance, o.Instance) }) {
+			n++
 		}
 	}
-	t.eligible = staying + names
-	most := max(t.v.Settings.Voters-1+t.v.Settings.Voters%2, 1)
-	t.wanted = min(most, t.eligible)
-	for t.target = t.wanted; t.target > 0 && t.target%2 == 0; t.target-- {
-	}
+	return n
 }
 
 func (t *twin) majority(set []ID) bool {

@@ -67,8 +67,12 @@ type Replica struct {
 	Active bool
 	// SilentFor is how long nothing was heard of it, at most since this leader leads, so that each new leader gives the whole time anew.
 	SilentFor time.Duration
-	// LifeOver is set when the life of its data is known to be over: its stream has ended, and its address refuses or answers as another
-	// instance, or its name has registered anew, or it said itself that it retired. Only memory mode believes it.
+	// Linked is set while the leader has a stream with Instance. Only the Steward looks at it.
+	Linked bool
+	// Addr is where Instance was last seen, for the caller and for Probe.
+	Addr string
+	// LifeOver is set when the life of its data is known to be over: there is no stream with it, and its address refuses or answers as another
+	// instance, or its name has registered anew; or it said itself that it has retired. Only memory mode believes it.
 	LifeOver bool
 }
 
@@ -80,14 +84,18 @@ type Registered struct {
 	Name string
 	// Zone is where it runs. Empty is a zone like any other.
 	Zone string
+	// Addr is where it is reached, for the caller only.
+	Addr string
+	// Order says which of two instances with one name registered later: the higher.
+	Order uint64
 	// Leaving is set once the instance has said that it leaves. There is no way back from it.
 	Leaving bool
 	// Reachable is set while the leader has a stream with it.
 	Reachable bool
 	// Session is set while a session registers it.
 	Session bool
-	// Lost is how often, in the last two minutes, this instance or an earlier life under its name was dead by rule 11, or out of reach for as
-	// long, and came back. 0 where nobody counts: then the number of changes is bounded by the number of such losses, and by nothing else.
+	// Lost is how often, in the last two minutes, a replica of this instance or of an earlier life under its name was dead by rule 11, or out of
+	// reach for as long. 0 where nobody counts: then the number of changes is bounded by the number of such losses, and by nothing else.
 	Lost int
 }
 

@@ -42,7 +42,7 @@ func (w *world) nemesis(most int) {
 	case 3, 4:
 		if !p.cut {
 			w.note("%s is silent", p.name)
-			p.cut, p.cutSince = true, w.now
+			p.cut = true
 			w.missed(p)
 		}
 	case 5:
@@ -89,9 +89,7 @@ func (w *world) comeBack(share float64) {
 		case !w.chance(share):
 		case p.cut:
 			p.cut = false
-			w.lost(p.name, w.now-p.cutSince)
 		case !p.alive && p.leaving == 0 && !slices.ContainsFunc(w.procs, func(o *proc) bool { return o.name == p.name && o != p && (o.alive || o.who > p.who) }):
-			w.lost(p.name, -1)
 			if p.alive = w.settings.Durable; p.alive {
 				p.announced = false
 				continue

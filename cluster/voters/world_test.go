@@ -20,11 +20,11 @@ type world struct {
 	leader    ID
 	since     time.Duration // the leader's
 	gone      time.Duration // when the last leader went
-	prepared  []Prepared
+	term      int           // counts the leads
+	errands   []errand
 	lastID    ID
 	lastInst  Instance
 	used      map[ID]bool // was ever in a configuration
-	returns   map[string][]time.Duration
 	lookAt    time.Duration
 	applied   time.Duration // when the last change was
 	struck    time.Duration // when something happened last
@@ -35,6 +35,7 @@ type world struct {
 	quiet     bool // no changes of leader, nothing lost
 	careful   bool // so little is down that no majority is lost, and leavers wait as long as it takes
 	uncounted bool // nobody counts losses
+	mute      bool // a cut never looks like a process that is gone
 	fickle    bool // another leader after every change
 }
 
@@ -43,12 +44,22 @@ type proc struct {
 	who          Instance
 	name, zone   string
 	alive        bool
-	cutSince     time.Duration
 	cut          bool
 	leaving      time.Duration // 0: no
 	diedAt       time.Duration
 	sessionUntil time.Duration
-	announced    bool // its end is known to others (LifeOver)
+	announced    bool // its address refuses
+	steward      Steward
+	asked        errand // the last Prepare that it answered
+}
+
+// errand is a question of a leader on its way.
+type errand struct {
+	term     int
+	by       *proc
+	id       ID
+	instance Instance
+	probe    bool
 }
 
 // replica is one raft ID.
@@ -68,7 +79,7 @@ type flight struct {
 const tick = 100 * time.Millisecond
 
 func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{}, used: map[ID]bool{}, returns: map[string][]time.Duration{}, lastID: 1}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 11)), now: time.Hour, settings: settings, replicas: map[ID]*replica{}, used: map[ID]bool{}, lastID: 1}
 	for i := range n {
 		w.start(fmt.Sprint("n", i), zones[i%len(zones)])
 	}
@@ -130,29 +141,9 @@ func (w *world) crash(p *proc) {
 	}
 }
 
-// lost takes down that somebody comes back after a loss.
-func (w *world) lost(name string, away time.Duration) {
-	if away >= (&survey{v: View{Settings: w.settings}}).silence() || away < 0 {
-		w.returns[name] = append(w.returns[name], w.now)
-	}
-}
-
-func (w *world) losses(name string) int {
-	if w.uncounted {
-		return 0
-	}
-	n := 0
-	for _, at := range w.returns[name] {
-		if w.now-at < 2*time.Minute {
-			n++
-		}
-	}
-	return n
-}
-
 // elect makes somebody leader who can be: in the configuration, with the majorities up, and with the log.
 func (w *world) elect() {
-	w.leader, w.prepared = 0, nil
+	w.leader = 0
 	if !w.majority(w.config.Voters) || !w.majority(w.config.Outgoing) {
 		return
 	}
@@ -167,23 +158,38 @@ func (w *world) elect() {
 }
 
 func (w *world) lead(id ID) {
-	w.leader, w.since, w.prepared, w.seen = id, w.now, nil, ""
+	w.leader, w.since, w.seen = id, w.now, ""
+	w.term++
+	w.steward().Begin()
 }
 
-// view is what the leader sees.
-func (w *world) view() View {
-	v := View{Now: w.now, Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil, Prepared: slices.Clone(w.prepared), Fresh: w.lastID + 1}
+func (w *world) steward() *Steward { return &w.replicas[w.leader].of.steward }
+
+// facts is what the leader sees.
+func (w *world) facts() Facts {
+	f := Facts{Self: w.leader, Settings: w.settings, Config: w.config, Pending: w.flight != nil}
 	for _, id := range slices.Concat(w.config.Voters, w.config.Learners) {
 		r := w.replicas[id]
 		silent := w.now - max(r.heard, w.since)
-		v.Replicas = append(v.Replicas, Replica{ID: id, Instance: r.of.who, Settled: w.now > w.applied+300*time.Millisecond, CaughtUp: r.caughtAt <= w.now, Full: r.caughtAt <= w.now && r.heard == w.now,
-			Active: silent < 500*time.Millisecond && (r.heard > w.since || id == w.leader), SilentFor: silent, LifeOver: !r.runs && r.of.announced || !r.of.alive && r.of.announced})
+		f.Replicas = append(f.Replicas, Replica{ID: id, Instance: r.of.who, Addr: r.of.name, Linked: r.of.alive && !r.of.cut, Settled: w.now > w.applied+300*time.Millisecond,
+			CaughtUp: r.caughtAt <= w.now, Full: r.caughtAt <= w.now && r.heard == w.now, Active: silent < 500*time.Millisecond && (r.heard > w.since || id == w.leader), SilentFor: silent})
 	}
 	for _, p := range w.procs {
-		if p.alive || p.sessionUntil > w.now {
-			v.Registered = append(v.Registered, Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut,
-				Session: p.sessionUntil > w.now, Lost: w.losses(p.name)})
+		if p.sessionUntil > w.now {
+			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut, Session: true, Order: p.who}
+			if w.uncounted {
+				r.Name = ""
+			}
+			f.Registered = append(f.Registered, r)
 		}
 	}
-	return v
+	return f
+}
+
+// view is what the leader made of it.
+func (w *world) view() View {
+	if w.leader == 0 {
+		return View{}
+	}
+	return w.steward().view
 }

@@ -32,64 +32,110 @@ func (w *world) step() {
 		if w.now > w.gone+time.Second {
 			w.elect()
 		}
-		w.leave(View{})
+		w.leave(nil)
 		return
 	}
 	w.commit()
 	w.answer()
-	v := w.view()
-	w.leave(v)
-	if seen := w.fingerprint(v); seen != w.seen || w.lookAt != 0 && w.now >= w.lookAt {
-		w.carryOut(v, Reconcile(v))
-		w.seen = w.fingerprint(w.view())
+	st, f := w.steward(), w.facts()
+	if seen := w.fingerprint(f); seen != w.seen || w.lookAt != 0 && w.now >= w.lookAt {
+		s := st.Look(w.now, f, w.lastID+1)
+		w.seen = seen
+		w.audit(st.view)
+		w.carryOut(st.view, s)
 	}
+	if w.leader != f.Self {
+		return
+	}
+	for _, p := range st.Probes(w.now) {
+		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: p.ID, instance: p.Instance, probe: true})
+	}
+	w.leave(st)
 }
 
-// fingerprint is a view without the times: Reconcile is asked when it changes, and when the last Next is over, not more often. So a Next that
-// is missing shows as a world that does not settle.
-func (w *world) fingerprint(v View) string {
-	v.Now, v.Fresh, v.Replicas = 0, 0, slices.Clone(v.Replicas)
-	for i := range v.Replicas {
-		v.Replicas[i].SilentFor = 0
+// fingerprint is the facts without the times: the steward looks when they change, when it is told something, and when the last Next is over, not
+// more often. So a Next that is missing shows as a world that does not settle.
+func (w *world) fingerprint(f Facts) string {
+	f.Replicas = slices.Clone(f.Replicas)
+	for i := range f.Replicas {
+		f.Replicas[i].SilentFor = 0
 	}
-	return fmt.Sprint(v)
+	return fmt.Sprint(f)
+}
+
+// audit holds what the steward remembers to what is so.
+func (w *world) audit(v View) {
+	for _, r := range v.Replicas {
+		if r.LifeOver && w.up(r.ID) {
+			w.fail("%d is there, and taken for over", r.ID)
+		}
+	}
+	for _, p := range v.Prepared {
+		if p.State != Ended && w.used[p.ID] {
+			w.fail("%d was in a configuration, and is %v", p.ID, p.State)
+		}
+	}
 }
 
 // leave ends those that may stop, and those whose time is over.
-func (w *world) leave(v View) {
+func (w *world) leave(st *Steward) {
 	for _, p := range w.procs {
 		if p.leaving == 0 || !p.alive {
 			continue
 		}
-		may := v.Self != 0 && !p.cut
+		may := st != nil && !p.cut
 		for id, r := range w.replicas {
-			may = may && (r.of != p || !w.used[id] || MayStop(v, id))
+			may = may && (r.of != p || !w.used[id] || st.MayStop(id))
 		}
-		if may && v.Self != 0 && w.replicas[v.Self].of == p {
-			w.fail("the leader %d may stop, as it says itself", v.Self)
+		if may && w.replicas[w.leader].of == p {
+			w.fail("the leader %d may stop, as it says itself", w.leader)
 		}
-		if may || !w.careful && w.now-p.leaving > 10*time.Second || !w.careful && v.Self != 0 && AllLeaving(v) {
+		if may || !w.careful && w.now-p.leaving > 10*time.Second || !w.careful && st != nil && st.AllLeaving() {
 			w.note("%s stops, allowed %v", p.name, may)
 			w.crash(p)
 		}
 	}
 }
 
-// answer carries Prepare there and back.
+// answer carries questions there and back. The answer to one of an earlier lead is heard by nobody, or by the steward that has forgotten it.
 func (w *world) answer() {
-	for i := range w.prepared {
-		q := &w.prepared[i]
-		at := slices.IndexFunc(w.procs, func(p *proc) bool { return p.who == q.Instance })
-		p := w.procs[at]
-		if q.State != Asked || !p.alive || p.cut || p.leaving > 0 || !w.chance(0.5) {
-			continue
+	var open []errand
+	for _, q := range w.errands {
+		p := w.procs[slices.IndexFunc(w.procs, func(p *proc) bool { return p.who == q.instance })]
+		switch {
+		case !w.chance(0.5):
+			open = append(open, q)
+		case q.probe:
+			w.probed(q, p)
+		case !p.alive || p.cut || p.leaving > 0 || q.term < p.asked.term || q.id < p.asked.id:
+		case !w.quiet && w.chance(0.1):
+			w.told(q, func(s *Steward) { s.Answered(w.now, q.id, Refused) })
+		default:
+			if r := w.replicas[p.asked.id]; r != nil && !w.used[p.asked.id] {
+				r.runs = false
+			}
+			p.asked = q
+			w.replicas[q.id] = &replica{of: p, runs: true, caughtAt: 1 << 62, heard: w.now}
+			w.told(q, func(s *Steward) { s.Answered(w.now, q.id, Running) })
 		}
-		q.Since = w.now
-		if q.State = Running; !w.quiet && w.chance(0.1) {
-			q.State = Refused
-			continue
-		}
-		w.replicas[q.ID] = &replica{of: p, runs: true, caughtAt: 1 << 62, heard: w.now}
+	}
+	w.errands = open
+}
+
+// probed answers a probe. A cut that refuses looks like a process that is gone.
+func (w *world) probed(q errand, p *proc) {
+	switch {
+	case p.cut && (w.mute || !w.chance(0.05)), !p.alive && !p.announced: // silence, until the steward gives it up
+	default:
+		w.told(q, func(s *Steward) { s.Probed(w.now, q.id, !p.alive || p.cut) })
+	}
+}
+
+// told gives an answer to whoever asked, if it lives.
+func (w *world) told(q errand, tell func(*Steward)) {
+	if q.by.alive && !q.by.cut {
+		tell(&q.by.steward)
+		w.seen = ""
 	}
 }
 
@@ -130,11 +176,6 @@ func (w *world) ended() {
 	for id, r := range w.replicas {
 		if w.used[id] && !slices.Contains(w.config.Voters, id) && !slices.Contains(w.config.Learners, id) {
 			r.runs = false
-			for i := range w.prepared {
-				if w.prepared[i].ID == id && w.prepared[i].State != Ended {
-					w.prepared[i].State, w.prepared[i].Since = Ended, w.now
-				}
-			}
 		}
 	}
 }
@@ -154,10 +195,13 @@ func (w *world) carryOut(v View, s Step) {
 	switch s.Kind {
 	case Prepare:
 		w.lastID++
-		w.prepared = append(w.prepared, Prepared{ID: s.ID, Instance: s.Instance, Since: w.now})
+		w.errands = append(w.errands, errand{term: w.term, by: w.replicas[w.leader].of, id: s.ID, instance: s.Instance})
 	case AddLearner:
 		if w.used[s.ID] {
 			w.fail("raft ID %d gets a second stay in the configuration", s.ID)
+		}
+		if r := w.replicas[s.ID]; r == nil || !r.runs && r.of.alive {
+			w.fail("%d is added, and its instance runs no such replica", s.ID)
 		}
 		w.flight = &flight{step: s}
 	case Change:

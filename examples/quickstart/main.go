@@ -4,9 +4,11 @@
 //	go run ./examples/quickstart -secret "$(openssl rand -hex 32)" -dir /tmp/quickstart
 //
 // It starts three processes of itself on loopback. Each in turn locks one key and adds one to a number that a small server keeps; the
-// server compares fencing tokens. Half-way the leader is killed, with SIGKILL, while it holds the lock, and started again as a plain
-// member. With -dir the workers keep their state there, and two of them are killed, one after the other: each comes back as the voter
-// that it was. With -secret all connections are encrypted. At the end the number must equal the sum of all turns and tokens must have risen without exception, or the exit status is 1.
+// server compares fencing tokens. Two of them are killed with SIGKILL while they hold the lock, one after the other, the leader first, and
+// started again. All state is in memory: who comes back is somebody new, and is made a voter in the place of who it was. It takes its first
+// turn when it is ready, which is when the group can lose another. With -dir the workers keep their state there, and each comes back as the
+// voter that it was. With -secret all connections are encrypted. At the end the number must equal the sum of all turns and tokens must have
+// risen without exception, or the exit status is 1.
 //
 // What it promises to show and nothing more: it runs for about fifteen seconds, needs no other set-up, and leaves nothing behind. The
 // instances use the smallest lease (1 s) so that the wait for the dead holder's lease is short, and no grace (Grace: -1) because no
@@ -31,7 +33,7 @@ func main() {
 	work := flag.String("worker", "", "run as the worker of this name (used by the quickstart itself)")
 	addresses := flag.String("addresses", "", "the workers' addresses, with commas (used by the quickstart itself)")
 	resource := flag.String("resource", "", "the address of the resource (used by the quickstart itself)")
-	flag.StringVar(&o.dir, "dir", "", "a directory for the workers' state; two of them are killed then")
+	flag.StringVar(&o.dir, "dir", "", "a directory for the workers' state; without it they keep it in memory")
 	flag.StringVar(&o.secret, "secret", "", "the cluster's secret, at least 16 bytes")
 	flag.Parse()
 	var err error
@@ -49,13 +51,8 @@ func main() {
 // options are what the workers are started with.
 type options struct{ dir, secret string }
 
-// kills is how many workers are killed: in memory a voter that comes back does not vote, so two kills would leave no majority.
-func (o options) kills() int {
-	if o.dir != "" {
-		return 2
-	}
-	return 1
-}
+// killings is how many workers are killed, each when the one before is back: without a way to heal, two would leave no majority of three.
+const killings = 2
 
 // names are what the three workers are called.
 var names = [...]string{"anna", "ben", "cleo"}
@@ -131,7 +128,7 @@ func (s *show) watch(length time.Duration) {
 				began, end = time.Now(), time.After(length)
 			}
 			s.take(e)
-			due := length * time.Duration(len(s.kills)+1) / time.Duration(s.options.kills()+1)
+			due := length * time.Duration(len(s.kills)+1) / time.Duration(killings+1)
 			if e.Kind == granted && time.Since(began) >= due && s.mayKill(e) {
 				s.kill(e.Worker)
 			}
@@ -142,7 +139,7 @@ func (s *show) watch(length time.Duration) {
 // mayKill reports whether the worker that was just granted the lock is to be killed: first the leader, then, when that one is back,
 // somebody else.
 func (s *show) mayKill(e event) bool {
-	if len(s.kills) == s.options.kills() {
+	if len(s.kills) == killings {
 		return false
 	}
 	if len(s.kills) == 0 {
@@ -219,8 +216,8 @@ func (s *show) judge(out *os.File) error {
 		return fmt.Errorf("the number (%d) is not the sum of all turns (%d): two workers were inside at once", number, sum)
 	case s.fellBack > 0:
 		return fmt.Errorf("%d grants had a token that did not rise", s.fellBack)
-	case len(s.kills) < s.options.kills():
-		return fmt.Errorf("%d of %d workers were killed while they held the lock", len(s.kills), s.options.kills())
+	case len(s.kills) < killings:
+		return fmt.Errorf("%d of %d workers were killed while they held the lock", len(s.kills), killings)
 	}
 	for _, k := range s.kills {
 		if k.takenOver == 0 || !k.back {

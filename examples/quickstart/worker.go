@@ -61,6 +61,9 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 		return err
 	}
 	defer node.Close()
+	if err := node.Ready(ctx); err != nil && ctx.Err() == nil { // as a deploy waits before it goes on to the next instance
+		return err
+	}
 	for ctx.Err() == nil {
 		if err := takeTurn(ctx, node, name, resource, tell); err != nil && ctx.Err() == nil {
 			_ = tell.Encode(event{Worker: name, Kind: noted, Text: err.Error()})

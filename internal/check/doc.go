@@ -9,6 +9,7 @@
 //   - [Raft]: one leader a term, one vote a term and voter, one entry an index.
 //   - [Rising]: what may only rise, rises.
 //   - [Groups]: there are never two groups that could both grant.
+//   - [Members]: a raft ID is one instance, one stay in the configuration, one life of its data; nobody votes twice.
 //   - [Served]: when the trouble is over, whoever waits is served; [Left]: nothing stays behind.
 //   - [Acks]: what a caller was told, the state says too, on every replica, for ever.
 //

@@ -19,6 +19,15 @@ func birth() []Bug {
 		{Name: "clocks-not-compared", Room: "cluster/birth", Hazard: "S7, 28", Breaks: "a founding time that is wrong by minutes is accepted, and a later group's tokens are lower"},
 		{Name: "settings-not-compared", Room: "cluster/birth", Hazard: "54", Breaks: "instances that were told different settings found a group"},
 		{Name: "bound-for-ever", Room: "cluster/birth", Hazard: "A1", Some: true, Breaks: "a founding that failed leaves its instances stuck"},
+		{Name: "prepared-not-durable", Room: "cluster/birth", Hazard: "S4, 35", Some: true, Breaks: "a replica is said to run before the directory has its raft ID"},
+		{Name: "prepared-twice", Room: "cluster/birth", Hazard: "S4, B1", Some: true, Breaks: "a Prepare that comes again gives a raft ID a second life with an empty log"},
+		{Name: "stale-prepare-ends-voter", Room: "cluster/birth", Hazard: "S4", Breaks: "the late Prepare of a leader of before ends a replica whose vote counts"},
+		{Name: "removed-not-told", Room: "cluster/birth", Hazard: "B2", Some: true, Breaks: "a replica that was removed goes on, and asks for votes for ever"},
+		{Name: "at-ignored", Room: "cluster/birth", Hazard: "B2", Breaks: "an older configuration takes the place of a newer one"},
+		{Name: "recover-with-leader", Room: "cluster/birth", Hazard: "B10", Breaks: "a group that lives is given up, and an operator makes two of it"},
+		{Name: "floor-ignored", Room: "cluster/birth", Hazard: "B10, S7", Breaks: "a group is founded below tokens that its founders have seen"},
 		{Name: "book-moves-ids", Room: "cluster/birth", Hazard: "45, 58", Breaks: "the address book gives a voter's raft ID to another instance"},
+		{Name: "removed-vote-forgotten", Room: "cluster/birth", Hazard: "A5", Some: true,
+			Breaks: "a replica that was removed does not go on after a crash, and whoever does not know that it was removed needs its vote"},
 	}
 }

@@ -26,6 +26,7 @@ func leases() []Bug {
 		{Name: "push-lost", Room: "session", Hazard: "22, 24", Some: true, Breaks: "who is granted a lock by another's release is not told"},
 		{Name: "refused-reply-forgotten", Room: "session", Hazard: "B11", Some: true, Breaks: "a grant that did not fit a full queue is dropped, and its attachment goes on"},
 		{Name: "silent-leader-kept", Room: "session", Hazard: "L2, 49", Nodes: "TestPlainMemberFindsTheNextLeader", Breaks: "a client stays with a leader that has fallen silent"},
+		{Name: "adopt-from-anybody", Room: "session", Hazard: "54, 59", Some: true, Breaks: "any member can change the TTL and the settings of the group"},
 		{Name: "redirect-from-anybody", Room: "session", Hazard: "59", Breaks: "any member can say that it leads, and acknowledge leases"},
 		{Name: "leave-grants-waiters", Room: "session", Hazard: "B5", Nodes: "TestLeaveEndsWaitingCalls", Breaks: "a call that waits while its node leaves is granted a lock that is left behind"},
 		{Name: "close-keeps-locks", Room: "session", Hazard: "70", Nodes: "TestCloseEndsWaitsAndLocks", Breaks: "locks go on saying that they are held after Close"},

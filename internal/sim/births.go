@@ -13,6 +13,7 @@ const birthRounds = 2
 func DrawBirth(number uint64) Config {
 	c := Draw(number)
 	c.Machines = []int{2, 3, 5}[number%3]
+	c.Late, c.Quiet = 0, false
 	c.Voters, c.Founders, c.Keys, c.Callers = 3, nil, 1, 1
 	if number/3%2 == 0 {
 		for i := range min(c.Machines, 1+int(number/6%3)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is the people: callers that lock, hold, unlock and give up, and whoever stops a process in good order.
+// This file is the people: callers that lock, hold, unlock and give up.
 
 // call is one call of one caller, from its beginning to its last news.
 type call struct {
@@ -129,37 +129,4 @@ func (c *call) lost() {
 
 func (c *call) released(err error) {
 	c.p.w.watch.released(c, err)
-}
-
-// leave is Leave of the root package: no new calls, wait for those that hold, hand over the lead, close the session, stop.
-func (p *proc) leave() {
-	w := p.w
-	w.note("%v leaves", p)
-	p.leaving = true
-	for _, c := range append([]*call(nil), p.calls...) {
-		if c.stage == waits {
-			c.leave()
-		}
-	}
-	p.inClient(func(now clock.Time) { p.client.Leaving(now) })
-	until := w.now + 10*time.Second
-	var step func()
-	step = func() {
-		if p.dead {
-			return
-		}
-		switch {
-		case p.client.Closed() || w.now > until:
-			p.m.crash(false)
-			w.after(w.between(0, 5*time.Second), p.m.ensureUp)
-			return
-		case p.client.Status(p.m.clock()).Held == 0:
-			if r := p.replica; r != nil && r.role.Leading {
-				r.log.post(func(clock.Time) { _ = r.core.Transfer(0) })
-			}
-			p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) })
-		}
-		w.after(w.between(10*time.Millisecond, 200*time.Millisecond), step)
-	}
-	w.after(w.between(0, 100*time.Millisecond), step)
 }

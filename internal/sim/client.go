@@ -34,9 +34,7 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 	}
 	if phase := p.client.Status(now).Phase; phase != p.phase {
 		p.phase = phase
-		if p.replica == nil {
-			p.tellBirth(phase == session.Attached)
-		}
+		p.leaderKnown()
 	}
 	return p.client.Next()
 }

@@ -14,7 +14,10 @@ type Config struct {
 	Seed     uint64
 	Virtual  time.Duration // how long there is trouble
 	Heal     bool          // the network heals at the end, and progress is required
+	Quiet    bool          // nothing is cut, late or slow: machines are only restarted, and no group with a majority may be given up
 	Machines int
+	Late     int // how many of them, the last ones, are not there at the beginning; with Founders only
+	Zones    int
 	Voters   int
 	Founders []string // by name; empty: Replicas, all machines
 	Durable  bool
@@ -49,7 +52,7 @@ type Trouble struct {
 	Sluggish float64 // chance that a goroutine is scheduled late
 	Brittle  float64 // chance that the power fails around a save
 	SlowDisk float64
-	Wipes    int // how many disks may be lost
+	Wipes    int // how often disks may be lost, one of them or a majority
 }
 
 // Draw makes the run of a seed: the same one until this function changes.
@@ -58,7 +61,7 @@ func Draw(seed uint64) Config {
 	pick := func(d ...time.Duration) time.Duration { return d[r.IntN(len(d))] }
 	share := func(p ...float64) float64 { return p[r.IntN(len(p))] }
 	c := Config{
-		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(4), Voters: 3, Durable: r.IntN(2) == 0,
+		Seed: seed, Virtual: 10 * time.Minute, Machines: 3 + r.IntN(5), Zones: 1 + r.IntN(3), Voters: 3, Durable: r.IntN(2) == 0,
 		TTL: pick(time.Second, 2*time.Second, 2*time.Second, 5*time.Second), Drift: share(0, 0.005, 0.009),
 		Latency:       pick(50*time.Microsecond, 500*time.Microsecond, 5*time.Millisecond),
 		SnapshotBytes: []int{2 << 10, 16 << 10, 1 << 20}[r.IntN(3)], KeepEntries: []int{0, 50, 1000}[r.IntN(3)],
@@ -79,16 +82,20 @@ func Draw(seed uint64) Config {
 		c.Voters = 5
 	}
 	if r.IntN(2) == 0 {
-		for i := range c.Voters {
+		for i := range min(c.Voters+r.IntN(3), c.Machines) {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
+		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005), Repeat: share(0, 0.01),
 		Drop: share(0, 0.005, 0.03), Sluggish: share(0, 0, 0.01), SlowDisk: share(0, 0.02),
 	}
 	if c.Durable {
-		c.Trouble.Brittle, c.Trouble.Wipes = share(0, 0.02, 0.1), r.IntN(2)
+		c.Trouble.Brittle, c.Trouble.Wipes = share(0, 0.02, 0.1), r.IntN(4)
+	}
+	if c.Quiet = r.IntN(5) == 0; c.Quiet {
+		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
 	return c
 }
@@ -120,6 +127,6 @@ func (c *Config) String() string {
 	if c.Durable {
 		disk = "durable"
 	}
-	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v",
-		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal)
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v",
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet)
 }

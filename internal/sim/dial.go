@@ -94,6 +94,7 @@ func (p *proc) down(instance uint64) {
 	if r := p.replica; r != nil {
 		r.down(instance)
 	}
+	p.look()
 }
 
 // hangUp closes all streams, in the order of the instances that they lead to.

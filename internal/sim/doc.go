@@ -1,7 +1,8 @@
 // Package sim runs whole clusters of mortise on one goroutine, from one seed. It puts the real cores together as the root package does,
-// birth and the address book of cluster, raftlog with etcd's raft, both cores of session, lockfsm, and gives them everything else: clocks
-// that drift, a network that delays, drops, repeats and cuts, disks that lose what was not synced, processes that crash, pause,
-// move and come back, and callers that lock, try, cancel, hold too long and leave.
+// birth, voters and the address book of cluster, raftlog with etcd's raft, both cores of session, lockfsm, and gives them everything else:
+// clocks that drift, a network that delays, drops, repeats and cuts, disks that lose what was not synced, processes that crash, pause,
+// move, leave and come back, callers that lock, try, cancel and hold too long, and people who restart, add and take away instances
+// and give up a group whose disks are lost.
 //
 // [Draw] makes a [Config] from a seed, [Run] runs it and returns a [Report]; [DrawBirth] and [RunBirth] do so for runs that are about
 // founding alone. A [Campaign] does it for many seeds, and says which command repeats one that fails.
@@ -40,11 +41,14 @@
 //	proc      a process: what a mortise.Node holds, from Start until it ends
 //	actor     the goroutine that owns a core: an inbox, a turn, one timer
 //	client    the shell of the session's client; caller.go has those who call it
-//	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other
-//	replica   a voter: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper
+//	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
+//	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
+//	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper
+//	leave     leave.go in the root package
 //	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
-//	nemesis   whoever does bad things
-//	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs
+//	nemesis   whoever does bad things; blows.go has those that people do on purpose, such as a rolling restart, and those that come in a row
+//	people    whoever calls Recover where a majority of the disks is lost
+//	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes
 //
 // The glue between the cores is written again here, since that of the root package is made of goroutines. Where the two differ a bug of
 // that glue can hide; the tests of whole nodes in the root package are for those.
@@ -54,6 +58,9 @@
 // One seed is one run: Run with the same Config gives the same Report.Hash, provided that crypto/rand, from which raft draws its election
 // timeouts, was seeded too (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no core can see:
 // they never ask a core whether it believes that all is well.
+//
+// After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
+// only restarted, no group is founded while the one before has a majority.
 //
 // # Concurrency
 //
@@ -68,7 +75,8 @@
 //
 // Gossip, gRPC, files and TLS are stand-ins here, as are people. Gossip always tells the present truth about whom it can hear; a queue to
 // a peer is full by chance, and not because the peer is cut off; a disk is slow, but does not hang or fail; wall clocks differ by no
-// more than birth bears, and do not jump. A voter is not replaced yet, so a group in memory mode that has lost its majority is founded anew.
+// more than birth bears, and do not jump. Settings are the same everywhere and never change, and all builds are the same one. With Replicas
+// whoever goes comes back, since all are needed for a new group; with Founders only others than founders go for good, and they have no vote.
 //
 // # Refused alternative
 //

@@ -57,7 +57,7 @@ func (r *replica) asked(from session.Peer, renewals, commands []byte) {
 // down is the news that no stream leads to an instance any more.
 func (r *replica) down(instance uint64) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, session.Peer(instance)) })
-	for _, v := range r.p.book.Voters() {
+	for _, v := range r.p.book.Voters() { // the transport knows under which raft ID the peer spoke
 		if v.Instance == instance && v.Raft != 0 {
 			id := v.Raft
 			r.log.post(func(clock.Time) { r.core.Unreachable(id) })
@@ -79,7 +79,7 @@ func (r *replica) flush() {
 		}
 		r.outbox = others
 		r.p.w.watch.sends(r, mine)
-		v, _ := r.p.book.Find(to)
+		v := r.p.place(to)
 		if r.p.w.chance(r.p.w.net.drop) || !r.p.send(v.Instance, v.Addr, frame{raft: mine}) {
 			r.log.post(func(clock.Time) { r.core.Unreachable(to) })
 		}
@@ -92,7 +92,7 @@ func (r *replica) sendSnapshot(m *raftpb.Message) {
 	w.watch.stats.SnapshotsSent++
 	from, to := r.p.identity(), m.GetTo()
 	term := m.GetTerm()
-	v, _ := r.p.book.Find(to)
+	v := r.p.place(to)
 	report := func(ok bool) { r.log.post(func(clock.Time) { r.core.SnapshotSent(to, term, ok) }) }
 	w.after(w.net.hop()+w.between(0, 20*time.Millisecond), func() {
 		target := w.at(v.Addr)
@@ -101,8 +101,7 @@ func (r *replica) sendSnapshot(m *raftpb.Message) {
 			return
 		}
 		p := target.proc
-		sender, known := p.book.Find(from.raft)
-		if p.replica == nil || p.group != from.group || p.raft != to || !known || sender.Instance != from.instance {
+		if p.replica == nil || p.group != from.group || p.replica.id != to || !p.voterIs(from) {
 			report(false)
 			return
 		}

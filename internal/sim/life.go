@@ -11,7 +11,9 @@ import (
 // This file stands for the shell of the cluster room and for the root package's life.go: it feeds birth and carries out what it decides.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
-	out := p.birth.Tick(p.birthNow(), p.m.wallUnixMS(), p.w.random())
+	now := p.birthNow()
+	p.pullNewer(now)
+	out := p.birth.Tick(now, p.m.wallUnixMS(), p.w.random())
 	if !p.persist() {
 		return 0
 	}
@@ -20,10 +22,11 @@ func (p *proc) clusterTurn(clock.Time) clock.Time {
 			return 0
 		}
 	}
+	next := min(out.Next, p.govern(now), p.pullDue(now))
 	for _, q := range out.Questions {
 		p.ask(q)
 	}
-	return p.m.origin + clock.Time(out.Next)
+	return p.m.origin + clock.Time(next)
 }
 
 // persist makes birth's state durable before anything shows it. A process may die right before it is, or right after.
@@ -61,7 +64,7 @@ func (m *machine) crashAndReturn() {
 }
 
 func (m *machine) ensureUp() {
-	if m.proc == nil {
+	if m.proc == nil && !m.gone {
 		m.start()
 	}
 }
@@ -71,11 +74,11 @@ func (p *proc) carryOut(e birth.Event) {
 	case birth.BoundTo:
 		p.w.note("%v is bound to group %x as %x", p, e.Group, e.Raft)
 		p.raft, p.group = e.Raft, e.Group
-		p.configure(e.Group, e.Charter.Voters)
+		p.configure(e.Group, founding, e.Charter.Voters)
 		if e.Raft == 0 {
 			break
 		}
-		r, fresh := newReplica(p, e.Charter, e.Raft)
+		r, fresh := foundReplica(p, e.Charter, e.Raft)
 		if fresh && p.birth.Phase() == birth.Member {
 			p.w.broken("%v is a member and its log is gone", p)
 		}
@@ -91,17 +94,21 @@ func (p *proc) carryOut(e birth.Event) {
 	case birth.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
 		p.group = e.Group
-		p.configure(e.Group, e.Voters)
+		p.configure(e.Group, e.At, e.Voters)
 		p.rebind(p.record(), targets(p.book.Voters()))
 	case birth.Restarted:
 		p.w.note("%v restarts in place as %x: %s", p, e.Instance, e.Text)
 		p.restartInPlace(e.Instance)
 	case birth.Heard:
-		changed := false
-		for _, v := range e.Voters {
-			changed = p.book.Hear(v, false) || changed
+		p.configured(e.Group, e.At, e.Voters)
+	case birth.Prepared:
+		p.raft = e.Raft
+		p.prepared(e.Group, e.Raft)
+	case birth.Removed:
+		if p.raft == e.Raft {
+			p.raft = 0
 		}
-		p.readdressed(changed)
+		p.removed(e.Raft)
 	case birth.Barred:
 		p.w.broken("%v is barred though no directory was copied: %s", p, e.Text)
 	}
@@ -121,11 +128,17 @@ func (p *proc) restartInPlace(instance uint64) {
 	}
 	p.hangUp()
 	p.instance, p.group, p.raft, p.book = instance, 0, 0, birth.Book{}
+	p.pull, p.steer = pulling{}, steward{}
 	clear(p.dialing)
 	clear(p.backOff)
 }
 
-func (p *proc) record() []byte { return []byte(p.m.name) }
+func (p *proc) record() []byte {
+	return record{instance: p.instance, name: p.m.name, zone: p.m.zone, addr: p.m.addr}.append(nil)
+}
+
+// founding is the index of the configuration that a charter makes.
+const founding = 1
 
 func targets(voters []birth.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
@@ -135,43 +148,19 @@ func targets(voters []birth.Voter) []session.Target {
 	return list
 }
 
-func (p *proc) configure(group uint64, voters []birth.Voter) {
-	p.book.Configure(voters)
-	for _, o := range p.heardOf() {
-		if o.group == group && o.raft != 0 {
-			p.book.Hear(o.voter(), true)
-		}
-	}
-	if p.raft != 0 {
-		p.book.Hear(p.voter(), true)
-	}
-	p.birth.Voters(group, p.book.Voters())
+// leaderKnown tells birth whether this instance knows a leader: its own replica is one witness of that, and its session another.
+func (p *proc) leaderKnown() {
+	r := p.replica
+	known := p.phase == session.Attached || r != nil && r.role.Leader != 0
+	p.ofLife(func() { p.birth.Leader(p.birthNow(), known) })
 }
 
-func (p *proc) voter() birth.Voter {
-	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
-}
-
-func (p *proc) readdressed(changed bool) {
-	if !changed {
-		return
-	}
-	voters := p.book.Voters()
-	p.birth.Voters(p.birth.Group(), voters)
-	if p.birth.Phase() == birth.Member && !p.birth.Settling() {
-		p.owner.post(func(now clock.Time) { p.client.SetTargets(now, targets(voters)) })
-		if r := p.replica; r != nil {
-			r.tellKeeper()
-		}
-	}
-}
-
-// tellBirth tells birth whether this instance knows a leader.
-func (p *proc) tellBirth(known bool) {
+// ofLife runs f on the cluster's owner, unless this life is over by then.
+func (p *proc) ofLife(f func()) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
 		if p.alive(instance) {
-			p.birth.Leader(p.birthNow(), known)
+			f()
 		}
 	})
 }

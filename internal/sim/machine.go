@@ -15,12 +15,15 @@ type machine struct {
 	id   int
 	name string
 	addr string
+	zone string
 	dns  string // what its name resolves to, which lags behind addr
 
 	rate        float64       // of its boot-time clock
 	origin      clock.Time    // what that clock showed when the world began
 	skew        time.Duration // of its wall clock
 	pausedUntil time.Duration // nothing runs before: a stopped process, a suspended laptop, a stalled hypervisor
+
+	gone bool // nothing runs there until people say so
 
 	disk     *disk  // nil: memory mode
 	proc     *proc  // nil: down
@@ -44,7 +47,7 @@ func newMachine(w *world, i int) *machine {
 	if i < 2 { // the two ends of the range are always there
 		m.rate = 1 + w.cfg.Drift*float64(2*i-1)
 	}
-	m.dns = m.addr
+	m.dns, m.zone, m.gone = m.addr, fmt.Sprintf("z%d", i%max(w.cfg.Zones, 1)), i >= w.cfg.Machines-w.cfg.Late
 	m.skew = w.between(-w.cfg.slack()/2, w.cfg.slack()/2)
 	if w.cfg.Durable {
 		m.disk = &disk{latency: w.between(100*time.Microsecond, 8*time.Millisecond)}

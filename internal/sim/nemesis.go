@@ -9,6 +9,7 @@ type nemesis struct {
 	brittle  float64
 	slowDisk float64
 	wipes    int
+	rolling  bool // a rolling restart is under way
 }
 
 // unleash begins the trouble.
@@ -21,6 +22,9 @@ func (w *world) unleash() {
 	}
 }
 
+// quietBlows are those of strike in which a machine only goes and comes.
+var quietBlows = [...]int{0, 2, 4, 15, 15, 20, 20, 20, 22, 23, 26}
+
 // strike does one bad thing and comes back later.
 func (n *nemesis) strike() {
 	w := n.w
@@ -28,7 +32,25 @@ func (n *nemesis) strike() {
 		return
 	}
 	m, o := w.machines[w.rng.IntN(len(w.machines))], w.machines[w.rng.IntN(len(w.machines))]
-	switch w.rng.IntN(20) {
+	blow := w.rng.IntN(28)
+	if w.cfg.Quiet {
+		blow = quietBlows[w.rng.IntN(len(quietBlows))]
+	}
+	if blow < 20 {
+		n.fault(blow, m, o)
+	} else {
+		n.operate(blow, m, o)
+	}
+	if w.chance(0.4) {
+		w.after(w.between(0, 4*w.cfg.TTL), n.mend)
+	}
+	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
+}
+
+// fault is one of the things that happen by themselves.
+func (n *nemesis) fault(blow int, m, o *machine) {
+	w := n.w
+	switch blow {
 	case 0, 1:
 		n.crash(m, false)
 	case 2, 3:
@@ -64,9 +86,7 @@ func (n *nemesis) strike() {
 	case 14:
 		n.swap(m, o)
 	case 15:
-		if m.proc != nil && !m.proc.leaving {
-			m.proc.leave()
-		}
+		m.leaveAndReturn()
 	case 16:
 		n.disk(m)
 	case 17:
@@ -74,10 +94,24 @@ func (n *nemesis) strike() {
 	case 18, 19:
 		n.voters()
 	}
-	if w.chance(0.4) {
-		w.after(w.between(0, 4*w.cfg.TTL), n.mend)
+}
+
+// operate is one of those that people do to a cluster, or machines that fail one after another.
+func (n *nemesis) operate(blow int, m, o *machine) {
+	switch blow {
+	case 20, 21:
+		n.roll()
+	case 22:
+		n.flap(m)
+	case 23, 24:
+		n.scale(m)
+	case 25:
+		n.exodus()
+	case 26:
+		n.two(m, o)
+	case 27:
+		n.disaster()
 	}
-	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
 }
 
 // mend heals the network for now.
@@ -149,17 +183,6 @@ func (n *nemesis) swap(a, b *machine) {
 	n.w.after(n.w.between(0, 2*time.Second), b.ensureUp)
 }
 
-// disk loses a disk, if it may: a group whose majority is lost cannot come back yet.
-func (n *nemesis) disk(m *machine) {
-	if m.disk == nil || n.wipes == 0 {
-		return
-	}
-	n.wipes--
-	m.crash(true)
-	m.wipe()
-	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
-}
-
 // all is what people do who restart everything at once.
 func (n *nemesis) all() {
 	n.w.note("everything is restarted")
@@ -207,6 +230,9 @@ func (w *world) heal() {
 	clear(w.net.cut)
 	for _, m := range w.machines {
 		m.pausedUntil = 0
+		if len(w.cfg.Founders) == 0 {
+			m.gone = false // all are needed if a new group has to be founded
+		}
 		m.dns = m.addr
 		w.after(w.between(0, time.Second), m.ensureUp)
 	}

@@ -52,7 +52,10 @@ type frame struct {
 }
 
 // identity is what a process says about itself at the head of a stream.
-type identity struct{ instance, group, raft uint64 }
+type identity struct {
+	instance, group, raft uint64
+	addr                  string
+}
 
 // end is one end of a stream between two processes.
 type end struct {

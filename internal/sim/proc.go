@@ -18,13 +18,18 @@ type proc struct {
 
 	stream int // of the recorded history
 
-	// Who it is, as it says at the head of its streams.
+	// Who it is. raft is that of the replica that the cluster room counts on, which may go on a while after it was removed.
 	instance, group, raft uint64
 
-	cluster actor // owns birth and book
+	cluster actor // owns birth and book, and what follows them
 	birth   *birth.Core
 	book    birth.Book
 	saved   uint64 // revision of birth that is on disk
+	steer   steward
+	pull    pulling
+	peers   map[int]meta // what gossip has shown last of each process
+	looking bool         // the facts may have changed since the last look
+	strays  map[uint64]time.Duration
 
 	owner    actor // owns client
 	client   *session.ClientCore
@@ -47,6 +52,7 @@ func (m *machine) start() *proc {
 	w := m.w
 	p := &proc{
 		w: w, m: m, instance: w.id(), stream: w.streams + 1, links: map[uint64][]*end{}, dialing: map[uint64][]frame{}, backOff: map[uint64]time.Duration{},
+		peers: map[int]meta{}, strays: map[uint64]time.Duration{},
 	}
 	w.streams++
 	cfg := birth.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
@@ -66,7 +72,7 @@ func (m *machine) start() *proc {
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
 	p.birth = birth.New(cfg)
 	if cfg.Stored != nil {
-		p.book.Configure(cfg.Stored.Voters)
+		p.book.Configure(cfg.Stored.At, cfg.Stored.Voters)
 	}
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
@@ -99,7 +105,13 @@ func (m *machine) crash(power bool) {
 	}
 }
 
-func (p *proc) identity() identity { return identity{p.instance, p.group, p.raft} }
+func (p *proc) identity() identity {
+	id := identity{instance: p.instance, group: p.group, addr: p.m.addr}
+	if p.replica != nil {
+		id.raft = p.replica.id
+	}
+	return id
+}
 
 // alive reports whether that life of an instance runs.
 func (p *proc) alive(instance uint64) bool { return !p.dead && p.instance == instance }
@@ -146,12 +158,15 @@ func (p *proc) frame(e *end, f frame) {
 	if len(f.replies) > 0 {
 		p.clientReceive(f.from.instance, f.replies)
 	}
-	voter, known := p.book.Find(f.from.raft)
-	if r == nil || !known || voter.Instance != f.from.instance {
+	if r == nil || len(f.raft) == 0 {
+		return
+	}
+	if !p.voterIs(f.from) {
+		p.stray(f.from.instance, f.from.addr)
 		return
 	}
 	for _, m := range f.raft {
-		if f.from.raft != 0 && m.GetFrom() == f.from.raft && m.GetTo() == p.raft {
+		if f.from.raft != 0 && m.GetFrom() == f.from.raft && m.GetTo() == r.id {
 			r.step(m)
 		}
 	}

@@ -36,44 +36,66 @@ type replica struct {
 
 	role     raftlog.Role
 	allBound bool
+	config   raftlog.Configuration // applied here
+	survey   raftlog.Survey        // as the log has published it
+	stale    bool                  // it is to be published anew in this turn
+
+	sessions        []lockfsm.SessionInfo // of the group, as published while this replica leads
+	changed, wanted bool                  // they are not what was published; what was published was read
+
+	counted bool // among those that lead
 
 	who   string         // for the judges: this life of this replica
 	trail *history.Trail // what it says of what it applies
 	first bool           // nobody has applied the entry before
 }
 
-// newReplica founds this process's replica of the group of a charter, or opens it again.
-func newReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
+// foundReplica founds this process's replica of the group of a charter, or opens it again.
+func foundReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
 	w := p.w
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
 		Limits: w.cfg.Limits,
 	})
 	w.must(err)
-	var voters []uint64
+	var voters []raftlog.Member
 	for _, v := range c.Voters {
-		voters = append(voters, v.Raft)
+		voters = append(voters, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
 	}
 	w.watch.founded(&c)
 	store, fresh := p.m.openLog(c.Group, id)
 	if fresh {
 		w.must(raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil)))
 	}
+	return startReplica(p, c.Group, id, store, machine, fresh), fresh
+}
+
+// joinReplica starts a replica under an ID that the leader has given: an empty one, or what the disk has of it.
+func joinReplica(p *proc, group, id uint64) *replica {
+	store, fresh := p.m.openLog(group, id)
+	if fresh {
+		p.w.must(raftlog.Join(store, group, id))
+	}
+	return startReplica(p, group, id, store, nil, fresh)
+}
+
+func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine *lockfsm.Machine, fresh bool) *replica {
+	w := p.w
 	state, err := store.Load()
 	w.must(err)
-	r = &replica{p: p, group: c.Group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
+	r := &replica{p: p, group: group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
 		EntriesInFlight: 2, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
 	w.must(err)
-	w.watch.replicaStarts(r, state)
+	w.watch.replicaStarts(r, state, fresh)
 	r.log = actor{p: p, turn: r.logTurn}
 	r.keeping = actor{p: p, turn: r.keeperTurn}
 	r.log.rouse()
 	r.keeping.rouse()
-	return r, fresh
+	return r
 }
 
 // stop ends the replica. What was being written then is there as a whole or not at all, whether the process or the power went; crash
@@ -85,10 +107,12 @@ func (r *replica) stop() {
 	}
 	r.saving = nil
 	r.log.ended, r.keeping.ended = true, true
+	r.p.w.watch.stopped(r)
 }
 
 // logTurn is Log.turn: the core's outputs, carried out in order.
 func (r *replica) logTurn(now clock.Time) clock.Time {
+	tick := r.core.NextTick()
 	r.core.Tick(now)
 	for range 32 {
 		out := r.core.Turn()
@@ -105,6 +129,12 @@ func (r *replica) logTurn(now clock.Time) clock.Time {
 		}
 	}
 	r.flush()
+	if r.machine != nil {
+		r.publish()
+	}
+	if r.core.NextTick() != tick || r.stale {
+		r.survey, r.stale = r.core.Survey(), false
+	}
 	return r.core.NextTick()
 }
 
@@ -161,20 +191,25 @@ func (r *replica) write(b *raftlog.Batch) {
 func (r *replica) event(e *raftlog.Event) {
 	switch e.Kind {
 	case raftlog.RoleChanged:
-		r.role = e.Role
+		r.role, r.stale = e.Role, true
 		r.p.w.watch.role(r)
 		r.tellKeeper()
-		r.p.tellBirth(e.Role.Leader != 0)
+		r.p.leaderKnown()
+		r.p.look()
 	case raftlog.Applied:
 		r.apply(e)
 	case raftlog.LeadBegins:
+		r.sessions, r.changed, r.stale = r.machine.Sessions(), false, true
 		lead := session.Leadership{
-			Term: e.Term, Sessions: r.machine.Sessions(), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
+			Term: e.Term, Sessions: r.sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
 			Grace: r.machine.Charter().Grace,
 		}
 		r.p.w.note("%v leads group %x in term %d", r.p, r.group, e.Term)
 		r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
 		r.proposeBorn()
+		r.p.look()
+	case raftlog.Configured:
+		r.configured(e.Config)
 	case raftlog.RoundDone:
 		term, round := e.Term, e.Round
 		r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
@@ -187,6 +222,14 @@ func (r *replica) event(e *raftlog.Event) {
 	}
 }
 
+// configured hands on a configuration that is applied here.
+func (r *replica) configured(c *raftlog.Configuration) {
+	r.config, r.stale = *c, true
+	r.p.w.watch.configured(r, c)
+	p, group, at, voters := r.p, r.group, c.Index, placed(c)
+	p.ofLife(func() { p.configured(group, at, voters) })
+}
+
 func (r *replica) apply(e *raftlog.Event) {
 	var results []lockfsm.Result
 	leading := r.role.Leading
@@ -194,6 +237,7 @@ func (r *replica) apply(e *raftlog.Event) {
 	r.machine.ApplyEntry(e.Index, e.Term, e.Data, func(result lockfsm.Result) {
 		r.p.w.watch.result(r, &result)
 		if leading {
+			r.registers(&result)
 			results = append(results, clone(&result))
 		}
 	})
@@ -236,10 +280,7 @@ func (r *replica) proposeBorn() {
 }
 
 func (r *replica) tellKeeper() {
-	leader, _ := r.p.book.Find(r.role.Leader)
-	role := session.Role{
-		Term: r.role.Term, Leading: r.role.Leading, Leader: session.Target{Peer: session.Peer(leader.Instance), Addr: leader.Addr},
-	}
+	role := session.Role{Term: r.role.Term, Leading: r.role.Leading, Leader: r.leader()}
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 }
 
@@ -254,8 +295,16 @@ func (r *replica) retire(err error) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 	r.keeping.run()
 	r.stop()
-	if r.p.replica == r {
-		r.p.replica, r.p.raft = nil, 0
+	p, id := r.p, r.id
+	if p.replica == r {
+		p.replica = nil
+		p.ofLife(func() {
+			if p.raft == id {
+				p.raft = 0
+			}
+			p.birth.Retired(p.birthNow(), id)
+		})
+		p.leaderKnown()
 	}
 }
 

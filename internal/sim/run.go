@@ -25,6 +25,9 @@ type Report struct {
 // mode may have to be given up, founded anew, and wait for its grace, with the longest queue held for the longest time behind that.
 const progressWithin = 10 * time.Minute
 
+// restsFor is how long nothing may change, beside a lease, until it counts as settled.
+const restsFor = 5 * time.Second
+
 // Run runs one simulation to its end, or to the first broken rule.
 func Run(cfg Config) *Report {
 	w := newWorld(cfg)
@@ -33,6 +36,9 @@ func Run(cfg Config) *Report {
 		w.after(w.between(0, 2*time.Second), m.ensureUp)
 	}
 	w.after(w.between(0, 20*time.Second), w.unleash)
+	if cfg.Durable && cfg.Grace > 0 {
+		w.people()
+	}
 	w.pass(w.now+cfg.Virtual, nil)
 	report := &Report{Config: cfg}
 	if cfg.Heal && w.fault == "" {
@@ -57,17 +63,17 @@ func (w *world) settle() time.Duration {
 	w.watch.served.Heal(w.now)
 	w.pass(w.now+2*w.cfg.TTL, nil)
 	w.quiet = true
-	since := time.Duration(-1)
+	since, changes := time.Duration(-1), 0
 	done := w.pass(begun+progressWithin, func() bool {
 		w.must(w.watch.served.Check(w.now))
 		if w.unsettled() != "" {
 			since = -1
 			return false
 		}
-		if since < 0 {
-			since = w.now
+		if since < 0 || w.watch.stats.Changes != changes {
+			since, changes = w.now, w.watch.stats.Changes
 		}
-		return w.now-since > w.cfg.TTL+time.Second // it stays so
+		return w.now-since > w.cfg.TTL+restsFor // it stays so
 	})
 	if !done && w.fault == "" {
 		w.broken("no progress after healing: %s", w.unsettled())
@@ -78,8 +84,13 @@ func (w *world) settle() time.Duration {
 // unsettled says what is left to do, or returns "".
 func (w *world) unsettled() string {
 	var group uint64
+	there := 0
 	for _, m := range w.machines {
 		p := m.proc
+		if m.gone {
+			continue
+		}
+		there++
 		if p == nil {
 			return m.name + " is down"
 		}
@@ -101,11 +112,11 @@ func (w *world) unsettled() string {
 	if l == nil {
 		return "nobody leads"
 	}
-	if err := check.Left(l.p.String(), l.machine.Counts(), len(w.machines)); err != nil {
+	if err := check.Left(l.p.String(), l.machine.Counts(), there); err != nil {
 		return err.Error()
 	}
-	if k := l.keeper.Status(); k.Sessions != len(w.machines) || k.Attachments != len(w.machines) || k.Expiring+k.Opens != 0 {
+	if k := l.keeper.Status(); k.Sessions != there || k.Attachments != there || k.Expiring+k.Opens != 0 {
 		return fmt.Sprintf("the keeper of the leader %v: %+v", l.p, k)
 	}
-	return ""
+	return w.misplaced(l)
 }

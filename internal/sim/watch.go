@@ -16,18 +16,21 @@ type watch struct {
 	stats   Stats
 	history []history.Event
 
-	front     check.Front
-	tokens    check.Tokens
-	beliefs   check.Beliefs
-	register  check.Register
-	hashes    check.Hashes
-	raft      check.Raft
-	rising    check.Rising
-	births    check.Groups
-	served    check.Served
-	groups    map[uint64]*group
-	believers map[string][]*call // who believes, per key, until his belief is seen to end
-	bound     map[uint64]uint64  // the group to whose charter a life of an instance was bound
+	front      check.Front
+	tokens     check.Tokens
+	beliefs    check.Beliefs
+	register   check.Register
+	hashes     check.Hashes
+	raft       check.Raft
+	rising     check.Rising
+	births     check.Groups
+	served     check.Served
+	members    check.Members
+	groups     map[uint64]*group
+	believers  map[string][]*call // who believes, per key, until his belief is seen to end
+	leaders    int                // that lead now, in any group
+	leaderless time.Duration      // since when nobody does; 0: somebody does, or nobody has yet
+	bound      map[uint64]uint64  // the group to whose charter a life of an instance was bound
 }
 
 // group is what is known from outside about a group.
@@ -43,6 +46,9 @@ type Stats struct {
 	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
 	Retired, Events, Recorded                                  int
+
+	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
+	Leaderless                           time.Duration // the longest time without a leader
 }
 
 // Add adds up runs.
@@ -63,6 +69,11 @@ func (s *Stats) Add(o Stats) {
 	s.Retired += o.Retired
 	s.Events += o.Events
 	s.Recorded += o.Recorded
+	s.Changes += o.Changes
+	s.Replaced += o.Replaced
+	s.Leaves += o.Leaves
+	s.Recovered += o.Recovered
+	s.Leaderless = max(s.Leaderless, o.Leaderless)
 }
 
 func newWatch(w *world) *watch {

@@ -55,14 +55,18 @@ func (o *watch) born(r *replica) {
 		voters = append(voters, v.Instance)
 	}
 	o.w.must(o.births.Born(r.group, g.charter.FoundedUnixMS, voters...))
+	if o.w.cfg.Quiet && o.births.Needless() > 0 {
+		o.w.broken("group %x is born, and a group before it had a majority all the time", r.group)
+	}
 }
 
 // replicaStarts sees a replica begin, with what its store holds.
-func (o *watch) replicaStarts(r *replica, state raftlog.State) {
+func (o *watch) replicaStarts(r *replica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.id, r.group, o.w.numbers)
 	r.trail = history.NewTrail(r.group, func(e history.Event) { o.trail(r, e) })
 	o.voted(r, state.HardState)
+	o.begins(r, fresh)
 }
 
 // saved sees what a replica has stored. What it was about to store when its power failed binds nobody.
@@ -102,6 +106,7 @@ func (o *watch) trail(r *replica, e history.Event) {
 }
 
 func (o *watch) role(r *replica) {
+	o.counts(r, r.role.Leading)
 	if r.role.Leading {
 		o.stats.Terms++
 		o.w.must(o.raft.Leads(r.group, r.role.Term, r.id))

@@ -59,7 +59,7 @@ func (s *schedule) Pop() any {
 }
 
 // notesKept is how many of the last notes a report has.
-const notesKept = 400
+const notesKept = 4000
 
 func newWorld(cfg Config) *world {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x6d6f7274)), run: fnv.New64a(), verbose: cfg.Verbose, now: time.Hour}

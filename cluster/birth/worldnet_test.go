@@ -1,0 +1,79 @@
+package birth
+
+import (
+	"slices"
+	"time"
+)
+
+// put sends one question of the core through the network and feeds its outcome.
+func (s *slot) put(q Question) {
+	asked := s.w.now
+	s.send(q, func(outcome Outcome, answer []byte) {
+		s.core.Result(s.w.now, q.ID, asked, outcome, answer)
+		s.tick()
+	})
+}
+
+// send sends a question through the network, and calls then once in this life.
+func (s *slot) send(q Question, then func(Outcome, []byte)) {
+	w, life := s.w, s.life
+	answered := false
+	finish := func(after time.Duration, outcome Outcome, answer []byte) {
+		w.after(after, func() {
+			if s.life != life || answered {
+				return
+			}
+			answered = true
+			then(outcome, answer)
+		})
+	}
+	finish(time.Second, Silent, nil)
+	w.after(w.hop(), func() {
+		if w.silent[q.Addr] {
+			return
+		}
+		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.addr == q.Addr })
+		if at < 0 {
+			finish(w.hop(), Refused, nil) // the machine moved away; the address refuses
+			return
+		}
+		to := w.slots[at]
+		if w.lost(s, to) || w.lost(to, s) {
+			w.repeat(q)
+			return
+		}
+		if to.core == nil {
+			finish(w.hop(), Refused, nil)
+			return
+		}
+		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
+		if q.To != 0 && q.To != to.core.Instance() && !late {
+			finish(w.hop(), Other, nil)
+			return
+		}
+		answer := to.core.Ask(w.now, to.wall(), q.Body)
+		w.mustBeFinal(q, to, answer)
+		w.repeat(q)
+		if w.plant == "answer before save" && answer != nil {
+			finish(w.hop(), Answered, answer)
+		}
+		before := to.retired
+		if !to.persist(nil) || to.retired != before {
+			return // nothing that is not stored is said
+		}
+		to.mustHaveStored("answers")
+		w.mustBePrepared(to, answer)
+		to.tick()
+		if answer != nil {
+			finish(w.hop(), Answered, answer)
+		}
+	})
+}
+
+func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.delay))) + 1 }
+
+func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
+
+func (w *world) linked(a, b *slot) bool {
+	return !w.cut[[2]int{a.id, b.id}] && !w.cut[[2]int{b.id, a.id}]
+}

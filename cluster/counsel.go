@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
+)
+
+// ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
+var ErrNoLeader = errors.New("cluster: no leader has answered")
+
+// Counsel is what the leader of a group says about its voters.
+type Counsel struct {
+	MayStop    bool          // nobody needs the replica that was asked about any more (rule 13)
+	AllLeaving bool          // everybody in reach has said that it leaves
+	Due        bool          // a change of voters is due or in flight
+	Known      bool          // the leader knows a session of the asking instance, and its look has counted it
+	Report     voters.Report // of the leader's last look, at most 50 ms old; of Next only Kind and Why
+	At         uint64        // index of the newest configuration that the leader knows
+	Leader     uint64        // the leader's instance
+	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
+}
+
+const (
+	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
+	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
+)
+
+// Consult asks the leader, or this instance itself if it leads, how the voters stand and whether the replica here may stop. It asks until
+// somebody who leads has answered, one question at a time; when ctx ends before, the error wraps ErrNoLeader and its cause.
+func (c *Cluster) Consult(ctx context.Context) (Counsel, error) {
+	return c.consult(ctx, func() uint64 { return c.own.raft })
+}
+
+// ConsultFor is Consult about the replica with that raft ID: that of this instance may be in no configuration any more.
+func (c *Cluster) ConsultFor(ctx context.Context, raft uint64) (Counsel, error) {
+	return c.consult(ctx, func() uint64 { return raft })
+}
+
+// consult asks about the replica that whose names, which is called on the owner goroutine.
+func (c *Cluster) consult(ctx context.Context, whose func() uint64) (Counsel, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
+	for try := 0; ; try++ {
+		r, ok := c.route(ctx, whose, try)
+		if ok && r.done {
+			return r.counsel, nil
+		}
+		if ok {
+			if counsel, ok := c.follow(ctx, r); ok {
+				return counsel, nil
+			}
+		}
+		if !wait(ctx, consultEvery+r.spread) {
+			return Counsel{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))
+		}
+	}
+}
+
+// route is what the owner says about a consultation: the counsel itself if this instance leads, else what to ask, and whom.
+type route struct {
+	done    bool
+	counsel Counsel
+	body    []byte
+	to      uint64
+	addr    string
+	spread  time.Duration // how much longer to wait until the next attempt
+}
+
+// route asks the owner. It reports false if there is nobody to ask, or ctx has ended.
+func (c *Cluster) route(ctx context.Context, whose func() uint64, try int) (route, bool) {
+	reply := make(chan route, 1)
+	c.in.post(func() {
+		r := route{spread: time.Duration(c.word() % uint64(consultEvery/2))}
+		q := consultation{Group: c.own.core.Group(), Instance: c.own.core.Instance(), Raft: whose()}
+		if r.counsel, r.done = c.counsel(q); !r.done {
+			r.to, r.addr = c.whom(try)
+			r.body = q.append(nil)
+		}
+		reply <- r
+	})
+	select {
+	case r := <-reply:
+		return r, r.done || r.addr != ""
+	case <-ctx.Done():
+		return route{}, false
+	}
+}
+
+// whom returns whom to ask: who leads as far as is known here, and by turns some voter, since that may be out of date.
+func (c *Cluster) whom(try int) (instance uint64, addr string) {
+	self := c.own.core.Instance()
+	if c.cfg.Net == nil || c.own.core.Phase() != birth.Member {
+		return 0, ""
+	}
+	if instance, addr = c.cfg.Host.Leader(); instance == self {
+		instance, addr = 0, ""
+	}
+	others := slices.DeleteFunc(c.own.book.Voters(), func(v Voter) bool { return v.Learner || v.Instance == self })
+	if len(others) == 0 || instance != 0 && try%2 == 0 {
+		return instance, addr
+	}
+	v := others[c.word()%uint64(len(others))]
+	return v.Instance, v.Addr
+}
+
+// follow puts the question, and again to whom the asked names instead, a few times.
+func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
+	for range 1 + consultHops {
+		asking, cancel := context.WithTimeout(ctx, askWithin)
+		answer, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
+		cancel()
+		if outcomeOf(answer, err) != birth.Answered {
+			break
+		}
+		if counsel, err := decodeCounsel(answer); err == nil {
+			return counsel, true
+		}
+		other, err := decodeElsewhere(answer)
+		if err != nil || other.Instance == 0 || other.Instance == r.to {
+			break
+		}
+		r.to, r.addr = other.Instance, other.Addr
+	}
+	return Counsel{}, false
+}
+
+// counsel is what this instance says if it leads. It looks anew if it has not looked for a while: a leader that has lost its lead must not
+// go on as if it had not.
+func (c *Cluster) counsel(q consultation) (Counsel, bool) {
+	o := &c.own
+	s := &o.steer
+	if o.core.Phase() != birth.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
+		return Counsel{}, false
+	}
+	if now := c.now(); !s.looked || now-s.at >= lookPause {
+		c.observe(now)
+	}
+	if !s.leads && !bug("consult-answered-by-follower") {
+		return Counsel{}, false
+	}
+	report := s.core.Report()
+	return Counsel{
+		MayStop: s.core.MayStop(q.Raft), AllLeaving: s.core.AllLeaving(), Due: report.Due, Report: report, At: o.book.At(), Leader: o.core.Instance(),
+		Remarks: s.facts.Remarks,
+		Known:   slices.ContainsFunc(s.facts.Registered, func(r voters.Registered) bool { return r.Session && r.Instance == q.Instance }),
+	}, true
+}
+
+// advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
+func (c *Cluster) advise(question []byte) ([]byte, bool) {
+	q, err := decodeConsultation(question)
+	probe := isProbe(question)
+	switch {
+	case err != nil && !probe:
+		return nil, false
+	case c.own.core.Refusal() != "":
+		return nil, true
+	case probe:
+		return appendHere(nil), true
+	}
+	if counsel, leads := c.counsel(q); leads {
+		return counsel.append(nil), true
+	}
+	var other elsewhere
+	if q.Group == c.own.core.Group() && c.own.core.Phase() == birth.Member {
+		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= addrBytesMax {
+			other = elsewhere{Instance: instance, Addr: addr}
+		}
+	}
+	return other.append(nil), true
+}

@@ -1,0 +1,290 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/voters"
+)
+
+// consults asks and fails unless that leader answers within a time.
+func (n *node) consults(leader *node, within time.Duration) Counsel {
+	n.f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	began := time.Now()
+	counsel, err := n.Consult(ctx)
+	if took := time.Since(began); err != nil || counsel.Leader != leader.instance || took > within {
+		n.f.t.Fatalf("after %v the answer is %+v, %v; want that of %s within %v", took, counsel, err, leader.cfg.Name, within)
+	}
+	return counsel
+}
+
+func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		plain := f.start(f.config(3, 3))
+		f.raft(2 * time.Second)
+		g := f.newGroup()
+		for _, n := range f.nodes {
+			n.follows(g.leader)
+		}
+		facts := g.see()
+		facts.Remarks = []string{"the settings differ"}
+		g.leader.lead(1, facts)
+		for _, n := range f.nodes {
+			got := n.consults(g.leader, 50*time.Millisecond)
+			want, _ := g.leader.Report()
+			got.Report.Next.Next, want.Next = 0, voters.Step{Kind: want.Next.Kind, Why: want.Next.Why}
+			if !got.Known || got.AllLeaving || got.At != 1 || !reflect.DeepEqual(got.Report, want) || !slices.Equal(got.Remarks, facts.Remarks) || got.Due != want.Due {
+				t.Errorf("%s hears %+v, want the leader's %+v", n.cfg.Name, got, want)
+			}
+			if got.MayStop != (n == plain) {
+				t.Errorf("%s is told MayStop %v", n.cfg.Name, got.MayStop)
+			}
+		}
+		if b := plain.Answer("x", consultation{Group: g.id + 1, Instance: 5, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+			t.Errorf("another group is answered % x", b)
+		}
+		if b := g.leader.Answer("x", consultation{Group: g.id + 1, Instance: 5, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+			t.Errorf("another group is answered by the leader: % x", b)
+		}
+		// It looks anew for whoever asks, though nobody has said that anything has changed.
+		time.Sleep(lookPause)
+		facts.Registered = slices.Clone(facts.Registered[:3])
+		for i := range facts.Registered {
+			facts.Registered[i].Leaving = true
+		}
+		g.leader.mu.Lock()
+		g.leader.facts = facts
+		g.leader.mu.Unlock()
+		if got := plain.consults(g.leader, 50*time.Millisecond); !got.AllLeaving || got.Known {
+			t.Errorf("the leader answers by an old look: %+v", got)
+		}
+		// About another replica than its own.
+		gone := f.nodes[1].place().Raft
+		ctx := context.Background()
+		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || got.MayStop {
+			t.Errorf("%+v, %v about a replica that votes", got, err)
+		}
+		facts.Config.Voters = slices.DeleteFunc(slices.Clone(facts.Config.Voters), func(id uint64) bool { return id == gone })
+		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas), func(r voters.Replica) bool { return r.ID == gone })
+		g.leader.lead(1, facts)
+		time.Sleep(lookPause)
+		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || !got.MayStop {
+			t.Errorf("%+v, %v about a replica that was removed", got, err)
+		}
+	})
+}
+
+// Whoever does not lead says who does, and never answers itself, not even right after it has led.
+func TestOnlyTheLeaderAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		plain := f.start(f.config(3, 3))
+		f.raft(2 * time.Second)
+		g := f.newGroup()
+		facts := g.see()
+		g.leader.lead(1, facts)
+		plain.follows(f.nodes[2]) // who has been told by
+		f.nodes[2].follows(f.nodes[1])
+		f.nodes[1].follows(f.nodes[0])
+		f.net.tape()
+		plain.consults(g.leader, 50*time.Millisecond)
+		if asks := f.net.played(kindConsultation, addrOf(3), ""); len(asks) != 3 {
+			t.Errorf("%d questions along a chain of two", len(asks))
+		}
+		g.leader.lead(0, voters.Facts{})
+		g.leader.follows(f.nodes[1])
+		f.nodes[1].follows(nil)
+		facts.Self = f.nodes[1].place().Raft
+		f.nodes[1].lead(2, facts)
+		time.Sleep(lookPause)
+		plain.consults(f.nodes[1], 50*time.Millisecond)
+		g.leader.consults(f.nodes[1], 50*time.Millisecond)
+		f.nodes[1].consults(f.nodes[1], 0)
+		if _, leads := g.leader.Report(); leads {
+			t.Error("who has lost the lead has a report")
+		}
+	})
+}
+
+func TestConsultWithoutALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		plain := f.start(f.config(3, 3))
+		f.raft(2 * time.Second)
+		g := f.newGroup()
+		plain.follows(f.nodes[1]) // two that send everybody round
+		f.nodes[1].follows(f.nodes[2])
+		f.nodes[2].follows(f.nodes[1])
+		f.net.tape()
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := plain.Consult(ctx)
+		if took := time.Since(began); !errors.Is(err, ErrNoLeader) || !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		asks := f.net.played(kindConsultation, addrOf(3), "")
+		gaps := map[time.Duration]int{}
+		for i := range asks[1:] {
+			gap := asks[i+1].at.Sub(asks[i].at)
+			if gap < time.Millisecond {
+				t.Fatalf("two questions at a time: %v", gap)
+			}
+			if gap > 10*time.Millisecond {
+				gaps[gap]++
+			}
+		}
+		attempts := 0
+		for gap, n := range gaps {
+			attempts += n
+			if gap < consultEvery || gap > consultEvery*3/2+time.Millisecond {
+				t.Errorf("a pause of %v", gap)
+			}
+		}
+		if attempts < 17 || attempts > 30 || len(gaps) < 10 || len(asks) > (attempts+1)*(1+consultHops) {
+			t.Errorf("%d attempts, %d questions, %d different pauses in three seconds", attempts, len(asks), len(gaps))
+		}
+		// It waits until somebody leads, whoever is taken for the leader meanwhile.
+		facts := g.see()
+		done := make(chan Counsel, 1)
+		go func() {
+			c, _ := plain.Consult(context.Background())
+			done <- c
+		}()
+		time.Sleep(5 * time.Second)
+		g.leader.lead(3, facts)
+		f.nodes[1].follows(g.leader)
+		f.nodes[2].follows(g.leader)
+		time.Sleep(2 * consultEvery)
+		select {
+		case c := <-done:
+			if c.Leader != g.leader.instance {
+				t.Errorf("answered by %x", c.Leader)
+			}
+		default:
+			t.Fatal("there is a leader, and the question is not answered")
+		}
+		plain.follows(nil) // it finds the leader by asking the voters
+		plain.consults(g.leader, 500*time.Millisecond)
+		plain.follows(&node{instance: 4711, cfg: Config{Advertise: addrOf(66)}}) // or though it is wrong about it
+		plain.consults(g.leader, 500*time.Millisecond)
+	})
+}
+
+func TestCloseEndsAConsultation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		f.net.muffle(addrOf(1), true)
+		f.nodes[0].follows(f.nodes[1])
+		done := make(chan error, 1)
+		go func() {
+			_, err := f.nodes[0].Consult(context.Background())
+			done <- err
+		}()
+		time.Sleep(time.Second / 2)
+		began := time.Now()
+		f.nodes[0].Close()
+		err := <-done
+		if took := time.Since(began); took > 0 || !errors.Is(err, ErrNoLeader) || !errors.Is(err, ErrClosed) {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if _, err := f.nodes[0].Consult(context.Background()); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		f.nodes[0].Stray(1, addrOf(1))
+		f.nodes[0].Look()
+		f.nodes[0].Configured(1, 2, nil)
+	})
+}
+
+func fullCounsel() Counsel {
+	c := Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, At: math.MaxUint64, Leader: math.MaxUint64}
+	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
+	for range listedMax {
+		c.Report.Missing = append(c.Report.Missing, voters.Missing{
+			ID: math.MaxUint64, Instance: math.MaxUint64, Name: strings.Repeat("n", nameBytesMax), SilentFor: math.MaxInt64,
+		})
+		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
+		c.Remarks = append(c.Remarks, strings.Repeat("r", whyBytesMax))
+	}
+	c.Report.Next = voters.Step{Kind: voters.Transfer, Why: strings.Repeat("w", whyBytesMax)}
+	return c
+}
+
+func TestCounselReturns(t *testing.T) {
+	full := fullCounsel()
+	for _, c := range []Counsel{full, {}, {Leader: 5, Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
+		b := c.append(nil)
+		if got, err := decodeCounsel(b); err != nil || !reflect.DeepEqual(got, c) {
+			t.Errorf("%+v came back as %+v, %v", c, got, err)
+		}
+		for n := range b {
+			if _, err := decodeCounsel(b[:n]); err == nil {
+				t.Fatalf("the first %d of %d bytes were accepted", n, len(b))
+			}
+		}
+		if _, err := decodeCounsel(append(b, 0)); err == nil {
+			t.Error("a byte too many was accepted")
+		}
+	}
+	long := full
+	long.Report.Missing = append(slices.Clone(full.Report.Missing), full.Report.Missing[0])
+	long.Remarks = append(slices.Clone(full.Remarks), "one more")
+	long.Report.Missing[0].Name = "n\xff"
+	long.Report.Next.Why = strings.Repeat("é", whyBytesMax)
+	got, err := decodeCounsel(long.append(nil))
+	if err != nil || len(got.Report.Missing) != listedMax || len(got.Remarks) != listedMax || len(got.Report.Next.Why) != whyBytesMax {
+		t.Errorf("what is too long came back as %d, %d bytes, %v", len(got.Report.Missing), len(got.Report.Next.Why), err)
+	}
+}
+
+// FuzzCounsel feeds any bytes to the decoders. What is accepted comes back as it is, and none is taken for a message of another kind.
+func FuzzCounsel(f *testing.F) {
+	full := fullCounsel()
+	f.Add(full.append(nil))
+	f.Add(consultation{1, 2, 3}.append(nil))
+	f.Add(elsewhere{4, "a:1"}.append(nil))
+	f.Add(appendProbe(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		kinds := 0
+		same := func(again []byte) {
+			kinds++
+			if string(again) != string(b) {
+				t.Fatalf("% x came back as % x", b, again)
+			}
+		}
+		if c, err := decodeCounsel(b); err == nil {
+			same(c.append(nil))
+		}
+		if q, err := decodeConsultation(b); err == nil {
+			same(q.append(nil))
+		}
+		if e, err := decodeElsewhere(b); err == nil {
+			same(e.append(nil))
+		}
+		if isProbe(b) {
+			same(appendProbe(nil))
+		}
+		if kinds > 1 {
+			t.Fatalf("% x is %d messages", b, kinds)
+		}
+	})
+}

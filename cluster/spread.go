@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+)
+
+// Times and bounds of spreading a configuration.
+const (
+	pullWithin    = 2 * time.Second // how long one peer is waited for who knows a newer one
+	announceTries = 4
+	announcePause = time.Second
+	strayPause    = time.Second // between two announcements to one stray
+	straysMax     = 64          // strays that are remembered
+)
+
+// Configured takes that the log here has applied a configuration of the group: who has a replica, learners included. at is the log index of
+// the entry that made it: of two configurations the one with the higher index is the newer, wherever it was heard of.
+func (c *Cluster) Configured(group, at uint64, voters []Voter) {
+	voters = slices.Clone(voters)
+	c.in.postOfLife(func() { c.configured(group, at, voters) })
+}
+
+// Retired takes that the replica here has stopped by itself. Its raft ID is never used again.
+func (c *Cluster) Retired(raft uint64) {
+	c.in.postOfLife(func() {
+		if c.own.raft == raft {
+			c.own.raft = 0
+		}
+		c.own.core.Retired(c.now(), raft)
+	})
+}
+
+// configured takes a configuration, applied here or heard of. An older one than is known changes nothing; of the one that is known, and
+// where at is 0, it may say newer addresses.
+func (c *Cluster) configured(group, at uint64, voters []Voter) {
+	o := &c.own
+	if group == 0 || group != o.core.Group() {
+		return
+	}
+	known := o.book.At()
+	if at < known && bug("old-configuration-wins") {
+		o.book, known = birth.Book{}, 0
+	}
+	switch {
+	case at < known && at != 0:
+		o.core.Voters(c.now(), group, at, voters) // an older one that names this instance's replica tells that it was removed since
+	case at <= known:
+		changed := false
+		for _, v := range voters {
+			changed = o.book.Hear(v, false) || changed
+		}
+		c.readdressed(changed)
+	default:
+		before := o.book.Voters()
+		c.configure(group, at, voters)
+		o.pull.until = 0 // whoever knows a still newer one is asked at once
+		c.dismiss(before)
+		c.tellVoters()
+		c.looking.Store(true)
+	}
+}
+
+// tellVoters tells the host the whole address book. Who is not a member yet is told by Bound and Member.
+func (c *Cluster) tellVoters() {
+	if c.own.core.Phase() == birth.Member && !c.own.core.Settling() {
+		c.cfg.Host.Voters(c.own.book.Voters())
+	}
+}
+
+// dismiss lets the leader tell the replicas that the configuration before named and this one does not (rule 14), where they were last.
+func (c *Cluster) dismiss(before []Voter) {
+	gone := slices.DeleteFunc(before, func(v Voter) bool {
+		_, stays := c.own.book.Find(v.Raft)
+		return stays || v.Instance == c.own.core.Instance()
+	})
+	if len(gone) == 0 || bug("configuration-not-announced") {
+		return
+	}
+	if _, _, leads := c.cfg.Host.Facts(); !leads {
+		return
+	}
+	for _, v := range gone {
+		c.announceTo(v.Instance, v.Addr, announceTries)
+	}
+}
+
+// announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
+func (c *Cluster) announceTo(instance uint64, addr string, tries int) {
+	o := &c.own
+	if c.cfg.Net == nil || addr == "" || o.core.Phase() != birth.Member || o.core.Settling() || o.book.At() == 0 {
+		return
+	}
+	body := birth.AppendAnnounce(nil, birth.Announce{To: instance, Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()})
+	c.help(func() {
+		for try := range tries {
+			if try > 0 && !wait(c.ctx, announcePause) {
+				return
+			}
+			ctx, cancel := context.WithTimeout(c.ctx, askWithin)
+			answer, err := c.cfg.Net.Ask(ctx, addr, instance, body)
+			cancel()
+			if outcomeOf(answer, err) != birth.Silent {
+				return
+			}
+		}
+	})
+}
+
+// wait waits that long and reports true, or returns false as soon as ctx ends.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// strays are the instances that were told lately that they are in no configuration.
+type strays struct {
+	mu   sync.Mutex // guards told; held only for a look at it
+	told map[uint64]time.Duration
+}
+
+// Stray takes that somebody whose raft ID is in no configuration speaks raft here. It is told the newest one, at most once a second: it
+// was removed and has not heard of it. It may be called for every message, on any goroutine.
+func (c *Cluster) Stray(instance uint64, addr string) {
+	if c.strays.due(instance, c.now()) {
+		c.in.post(func() { c.announceTo(instance, addr, 1) })
+	}
+}
+
+// due reports whether a stray is to be told now, and notes it.
+func (s *strays) due(instance uint64, now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, known := s.told[instance]; known && now-last < strayPause && !bug("stray-not-limited") {
+		return false
+	}
+	if s.told == nil {
+		s.told = make(map[uint64]time.Duration)
+	}
+	for who, last := range s.told {
+		if now-last >= strayPause {
+			delete(s.told, who)
+		}
+	}
+	if len(s.told) >= straysMax {
+		return false
+	}
+	s.told[instance] = now
+	return true
+}
+
+// pulling is the search for a newer configuration, of which gossip says that there is one. The owner goroutine owns it.
+type pulling struct {
+	until time.Duration // nobody else is asked before that; 0: at once
+	turn  int
+}
+
+// pull asks one of the peers who know a newer configuration of this group, and another one if that brings no news for a while.
+func (c *Cluster) pull(now time.Duration) {
+	p := &c.own.pull
+	ahead := c.ahead()
+	if len(ahead) == 0 || now < p.until || bug("newer-not-pulled") {
+		return
+	}
+	p.until = now + pullWithin
+	p.turn++
+	c.own.core.Inquire(now, ahead[p.turn%len(ahead)])
+}
+
+// pullDue is when pull has something to do.
+func (c *Cluster) pullDue(now time.Duration) time.Duration {
+	if len(c.ahead()) == 0 {
+		return now + time.Hour
+	}
+	return max(c.own.pull.until, now)
+}
+
+// ahead are the addresses of those of whom gossip says that they know a newer configuration of this group, in order.
+func (c *Cluster) ahead() []string {
+	o := &c.own
+	if o.core.Phase() != birth.Member || o.core.Settling() {
+		return nil // who is not a member yet asks everybody anyway
+	}
+	var addrs []string
+	for _, p := range o.peers {
+		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {
+			addrs = append(addrs, m.Addr)
+		}
+	}
+	slices.Sort(addrs)
+	return addrs
+}

@@ -1,0 +1,60 @@
+package voters
+
+import (
+	"slices"
+	"time"
+)
+
+// lossMemory is how long a loss counts.
+const lossMemory = 2 * time.Minute
+
+// loss is one loss of a replica, under the name of its instance, since the next life has another ID and instance.
+type loss struct {
+	name string
+	at   time.Duration
+}
+
+// absence is the time in which nothing is heard of a replica. It counts as one loss at most.
+type absence struct {
+	id      ID
+	since   time.Duration
+	counted bool
+}
+
+// count looks for losses (Registered.Lost): replicas that are dead by rule 11, once in each absence, and those that come back after as long a
+// silence. A leaver is no loss.
+func (s *Steward) count() {
+	now, seen := s.view.Now, look(s.view)
+	s.losses = slices.DeleteFunc(s.losses, func(l loss) bool { return now-l.at >= lossMemory })
+	var absences []absence
+	for _, m := range slices.Concat(seen.voters, seen.learners) {
+		if m.self {
+			continue
+		}
+		i := slices.IndexFunc(s.absences, func(a absence) bool { return a.id == m.ID })
+		a := absence{id: m.ID, since: now - m.SilentFor}
+		if i >= 0 {
+			a = s.absences[i]
+		}
+		lost := m.dead || m.Active && now-m.SilentFor-a.since >= seen.silence()
+		if lost && !a.counted && m.who.Name != "" && !m.who.Leaving && !bug("losses-not-counted") {
+			s.losses = append(s.losses, loss{name: m.who.Name, at: now})
+			a.counted = true
+		}
+		if !m.Active {
+			absences = append(absences, a)
+		}
+	}
+	s.absences = absences
+}
+
+// lost is how often a replica of that name was lost in the last two minutes.
+func (s *Steward) lost(name string) int {
+	n := 0
+	for _, l := range s.losses {
+		if l.name == name {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,78 @@
+package voters
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestRestlessFounders: three founders, of which one is killed every 5 s for two minutes. Each time it is back, it votes again within 5 s
+// although it was lost more than three times: the two others, who are there all the time, never rest with one vote for all.
+func TestRestlessFounders(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
+		w.run(20 * time.Second)
+		w.changes = 0
+		kills := 0
+		for until := w.now + 2*time.Minute; w.now < until; kills++ {
+			w.restart("n1")
+			k := 0
+			for ; len(w.config.Voters) < 3 || len(w.config.Outgoing) > 0 || !w.votes("n1"); k++ {
+				if w.step(); k > 150 {
+					t.Fatalf("seed %d: n1 has no vote again: %+v\n%s", seed, w.config, w.dump())
+				}
+			}
+			w.run(5*time.Second - time.Duration(k)*tick)
+		}
+		if w.fault != "" || w.changes > 3*kills {
+			t.Fatalf("seed %d: %s, %d changes for %d kills\n%s", seed, w.fault, w.changes, kills, w.dump())
+		}
+		t.Logf("%d changes for %d kills", w.changes, kills)
+	}
+}
+
+// restart kills the living process of a name and starts the next.
+func (w *world) restart(name string) {
+	for _, p := range w.living() {
+		if p.name == name {
+			w.crash(p)
+			w.start(name, p.zone)
+		}
+	}
+}
+
+// votes reports whether the living process of a name votes.
+func (w *world) votes(name string) bool {
+	for _, id := range w.config.Voters {
+		if w.replicas[id].of.name == name && w.up(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestThreeRollingRestarts kills each of three founders in turn, three times over within two minutes, as fast as Ready lets it. In the third round
+// all are restless; the majority is never lost, nor is any process ever the only voter while all three are there and nothing is due.
+func TestThreeRollingRestarts(t *testing.T) {
+	for seed := range uint64(40) {
+		w := newWorld(seed, 3, Settings{Voters: 3, Founders: []string{"n0", "n1", "n2"}}, []string{"a"})
+		w.careful = true
+		w.run(20 * time.Second)
+		began := w.now
+		for i := range 9 {
+			w.restart(fmt.Sprint("n", i%3))
+			w.run(time.Second)
+			for k := 0; w.leader == 0 || w.steward().Report().Due; k++ {
+				if w.step(); k > 300 {
+					t.Fatalf("seed %d: never ready\n%s", seed, w.dump())
+				}
+			}
+			if w.fault != "" || len(w.config.Voters) != 3 {
+				t.Fatalf("seed %d: restart %d: %s, voters %v\n%s", seed, i, w.fault, w.config.Voters, w.dump())
+			}
+		}
+		if took := w.now - began; took > 2*time.Minute {
+			t.Fatalf("seed %d: took %v, so it proves nothing", seed, took)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package voters
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// lead is a steward with what its leader sees: a line as in scene, with links as streams are, and every name's order that of its place.
+type lead struct {
+	Steward
+	t     *testing.T
+	now   time.Duration
+	f     Facts
+	fresh ID
+}
+
+func newLead(t *testing.T, line string, settings Settings) *lead {
+	l := &lead{t: t, now: time.Hour, fresh: 200}
+	l.see(line, settings)
+	return l
+}
+
+// see replaces what the leader sees.
+func (l *lead) see(line string, settings Settings) {
+	v := scene(l.t, line, settings)
+	l.f = Facts{Self: v.Self, Settings: settings, Config: v.Config, Replicas: v.Replicas, Registered: v.Registered}
+	for i := range l.f.Registered {
+		l.f.Registered[i].Order = uint64(i + 1)
+	}
+	for i := range l.f.Replicas {
+		r := &l.f.Replicas[i]
+		r.Addr, r.LifeOver = fmt.Sprint("host", r.ID), false
+		r.Linked = slices.ContainsFunc(v.Registered, func(g Registered) bool { return g.Instance == r.Instance && g.Reachable })
+	}
+	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return !r.Session || r.Instance == 0 })
+}
+
+// look looks after some time, with a fresh ID each time.
+func (l *lead) look(later time.Duration) Step {
+	l.now += later
+	l.fresh++
+	return l.Look(l.now, l.f, l.fresh)
+}
+
+func (l *lead) want(later time.Duration, kind Kind, id ID, why string) {
+	l.t.Helper()
+	if s := l.look(later); s.Kind != kind || id != 0 && s.ID != id {
+		l.t.Fatalf("%s: %v %d (%s), want %v %d", why, s.Kind, s.ID, s.Why, kind, id)
+	}
+}
+
+var three = Settings{Voters: 3}
+
+func TestAsked(t *testing.T) {
+	l := newLead(t, "a* b c/dead | | d", three)
+	l.want(0, Prepare, 201, "rule 9")
+	l.want(time.Second, None, 0, "it is asked once")
+	l.Answered(l.now, 999, Running) // a stranger's
+	l.want(time.Second, None, 0, "that was not asked")
+	l.Answered(l.now, 201, Running)
+	l.want(0, AddLearner, 201, "it runs")
+	l.want(20*time.Second, AddLearner, 201, "and goes on running")
+	l.Begin()
+	l.Answered(l.now, 201, Running)
+	l.want(0, Prepare, 206, "another leader may have had it end that replica")
+	l.want(11*time.Second, Prepare, 207, "no answer: asked anew")
+	l.Answered(l.now, 206, Running)
+	l.want(0, None, 0, "whoever answers the newer question has ended the older replica")
+	l.Answered(l.now, 207, Running)
+	l.want(0, AddLearner, 207, "the newer is added")
+	l.Answered(l.now, 207, Ended)
+	l.Answered(l.now+time.Second, 207, Ended)
+	l.Answered(l.now, 207, Running)
+	if l.prepared[0].Since != l.now {
+		t.Error("an answer that is repeated prolongs the rest")
+	}
+	if s := l.look(0); s.Kind == AddLearner {
+		t.Fatal("B1: what has ended runs again")
+	}
+	l.see("a* b c/dead | | ", three)
+	if l.look(11 * time.Second); len(l.prepared) != 0 {
+		t.Errorf("questions are kept for ever: %v", l.prepared)
+	}
+}
+
+// An ID has one stay in the configuration, whatever its instance says (S4, B1): it may have heard of neither its addition nor its removal.
+func TestUsedIDIsEnded(t *testing.T) {
+	l := newLead(t, "a* b c/dead | | d", three)
+	l.want(0, Prepare, 201, "rule 9")
+	l.Answered(l.now, 201, Running)
+	l.want(0, AddLearner, 201, "it runs")
+	l.f.Config.Learners = []ID{201}
+	l.f.Replicas = append(l.f.Replicas, Replica{ID: 201, Instance: 104, SilentFor: 5 * time.Second})
+	l.look(time.Second)
+	l.f.Config.Learners, l.f.Replicas = nil, l.f.Replicas[:3]
+	for range 30 {
+		l.Answered(l.now, 201, Running)
+		if s := l.look(time.Second); s.Kind == AddLearner {
+			t.Fatalf("%d is added again", s.ID)
+		}
+	}
+	l = newLead(t, "a* b c/dead | | d", three)
+	l.want(0, Prepare, 201, "rule 9")
+	l.Answered(l.now, 201, Running)
+	l.Retired(201)
+	l.Answered(l.now, 201, Running)
+	if s := l.look(0); s.Kind == AddLearner {
+		t.Fatal("a replica is added that retired before")
+	}
+}
+
+func TestLifeOver(t *testing.T) {
+	over := func(l *lead, later time.Duration) bool {
+		l.t.Helper()
+		l.look(later)
+		return l.view.Replicas[2].LifeOver
+	}
+	linked := func(l *lead, is bool) { l.f.Replicas[2].Linked = is }
+	anew := func(l *lead, order uint64) {
+		l.f.Registered = append(l.f.Registered, Registered{Instance: 300, Name: "c", Session: true, Reachable: true, Order: order})
+	}
+	l := newLead(t, "a* b c/unreachable | d |", three)
+	if over(l, 0) {
+		t.Error("no stream, and nothing else: A10 asks for more")
+	}
+	anew(l, 9)
+	if !over(l, 0) {
+		t.Error("A10: its name is registered anew, by a later life")
+	}
+	l.want(0, Change, 0, "rule 11: it is replaced at once")
+	if linked(l, true); over(l, 0) {
+		t.Error("two processes go by one name, and both are there")
+	}
+	linked(l, false)
+	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return r.Instance == 103 })
+	if !over(l, 0) {
+		t.Error("its session has expired, and its name is forgotten")
+	}
+	l = newLead(t, "a* b c/unreachable | d |", three)
+	if anew(l, 1); over(l, 0) {
+		t.Error("an earlier life of the name makes a later one be over")
+	}
+	l = newLead(t, "a* b c | d |", three)
+	l.Retired(3)
+	l.Retired(99)
+	if !over(l, 0) || len(l.retired) != 1 {
+		t.Error("it said itself that it has retired; its instance goes on")
+	}
+	if l.Begin(); !over(l, 0) {
+		t.Error("a replica that has retired comes back with the next lead")
+	}
+	for id := range ID(1000) {
+		l.Retired(id)
+	}
+	if len(l.retired) > 100 {
+		t.Error("retired IDs pile up between two looks")
+	}
+	l = newLead(t, "a* b c/over | d |", Settings{Voters: 3, Durable: true})
+	l.want(0, None, 0, "with a directory it comes back")
+	if p := l.Probes(l.now); len(p) != 0 || l.look(0).Next != time.Minute-time.Second {
+		t.Errorf("with a directory %v are asked for nothing, and again in %v", p, l.look(0).Next)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	l := newLead(t, "a* b c/silent | d |", three)
+	probes := func(later time.Duration, want int, next time.Duration, why string) {
+		t.Helper()
+		l.now += later
+		p := l.Probes(l.now)
+		if s := l.look(0); len(p) != want || want == 1 && p[0] != (Probe{ID: 3, Instance: 103, Addr: "host3"}) || s.Next != next {
+			t.Fatalf("%s: %+v, next look in %v, want %d and %v", why, p, s.Next, want, next)
+		}
+	}
+	linked := func(is bool) { l.f.Replicas[2].Linked, l.f.Replicas[2].Active = is, is; l.look(0) }
+	if s := l.look(0); s.Next != time.Millisecond {
+		t.Errorf("a probe is due, and the next look is in %v", s.Next)
+	}
+	probes(0, 1, time.Second, "at once")
+	probes(time.Second, 0, 500*time.Millisecond, "one at a time")
+	l.f.Replicas[2].SilentFor = 0
+	probes(500*time.Millisecond, 1, 1500*time.Millisecond, "it is given up")
+	l.Probed(l.now, 3, false)
+	probes(0, 0, 250*time.Millisecond, "not at once again")
+	probes(250*time.Millisecond, 1, 1500*time.Millisecond, "every 250 ms")
+	linked(true)
+	probes(time.Second/10, 0, lossMemory-time.Second/10, "there is a stream; only a loss is to be forgotten")
+	linked(false)
+	probes(0, 0, 1400*time.Millisecond, "the one before is still under way")
+	l.Probed(l.now, 3, true) // what was asked before
+	if l.look(0); l.view.Replicas[2].LifeOver {
+		t.Fatal("an answer from before there was a stream again ends a life")
+	}
+	probes(0, 1, 1500*time.Millisecond, "at once, since it is another absence")
+	l.Probed(l.now, 3, true)
+	asked := l.Probes(l.now + time.Second)
+	l.want(0, Change, 0, "rule 11")
+	if !l.view.Replicas[2].LifeOver || len(asked) > 0 || len(l.Probes(l.now+time.Hour)) > 0 {
+		t.Fatal("its address refuses, and it is asked again")
+	}
+	linked(true)
+	if linked(false); l.view.Replicas[2].LifeOver {
+		t.Fatal("a life that was there again is over")
+	}
+	l.Probes(l.now)
+	l.Begin()
+	if l.Probed(l.now, 3, true); len(l.Probes(l.now)) > 0 {
+		t.Fatal("probes before the first look")
+	}
+	if l.look(0); l.view.Replicas[2].LifeOver {
+		t.Fatal("the answer to an earlier lead's probe counts")
+	}
+	probes(2*time.Second, 1, 1500*time.Millisecond, "a new lead asks itself")
+	if l.f.Config, l.f.Replicas = (Config{Voters: []ID{1}}), l.f.Replicas[:1]; l.look(0).Kind == Change || len(l.Probes(l.now+time.Hour)) > 0 {
+		t.Fatal("who is gone is asked")
+	}
+}
+
+// A leaver that has stopped closes its session before it is removed: it is remembered that it left, and the group waits for nothing.
+func TestRemembered(t *testing.T) {
+	l := newLead(t, "a* b c/leaving | |", three)
+	l.f.Pending = true
+	l.want(0, None, 0, "in flight")
+	l.see("a* b c/silent/gone | |", three)
+	l.want(time.Second, Change, 0, "rule 8: it left")
+	if got := l.Report().Missing; len(got) != 1 || got[0].Name != "c" {
+		t.Errorf("missing: %+v", got)
+	}
+	l.look(10 * time.Second)
+	if l.lost("c") != 0 {
+		t.Error("a leaver is counted as a loss")
+	}
+	if l.see("a* | |", three); l.look(0).Kind == Change || len(l.known) != 1 {
+		t.Errorf("%v are remembered", l.known)
+	}
+	var s Steward
+	if s.MayStop(5) || s.MayStop(0) || s.AllLeaving() || !s.Report().Due || s.Probes(0) != nil {
+		t.Error("something is said before the first look")
+	}
+	l = newLead(t, "a* b c | d |", three)
+	l.look(0)
+	if l.MayStop(2) || !l.MayStop(9) || l.AllLeaving() {
+		t.Error("rule 13, by the last look")
+	}
+	l.see("a*/leaving | |", three)
+	l.look(0)
+	all := l.AllLeaving()
+	if l.Begin(); !all || l.AllLeaving() || l.MayStop(9) {
+		t.Error("rule 13, by a look of an earlier lead")
+	}
+}
+
+// What is remembered of an instance with several sessions is the sum of them; and it is remembered as one without a session.
+func TestRememberedTwice(t *testing.T) {
+	l := newLead(t, "a* b c/leaving/unreachable | |", three)
+	l.f.Registered = append(l.f.Registered, Registered{Instance: 103, Name: "c", Session: true, Order: 9})
+	l.look(0)
+	l.f.Registered = append(l.f.Registered[:2], Registered{Instance: 300, Name: "c", Session: true, Reachable: true, Order: 5})
+	if l.look(0); l.view.Replicas[2].LifeOver {
+		t.Error("a session that is older than its last ends its life")
+	}
+	if got := l.known[2]; !got.Leaving || got.Order != 9 {
+		t.Errorf("remembered: %+v", got)
+	}
+	l = newLead(t, "a* b c/silent | d |", three)
+	l.look(0)
+	l.see("a* b c/dead | d/gone |", three)
+	l.want(0, None, 0, "rule 8: d has lost its session")
+	l = newLead(t, "a* b c/gone/dead | |", three)
+	if l.look(0); len(l.losses) > 0 {
+		t.Error("somebody is lost of whom no name is known")
+	}
+}
+
+func TestLosses(t *testing.T) {
+	l := newLead(t, "a* b c | |", three)
+	lost := func(line string, later time.Duration, want int, why string) {
+		t.Helper()
+		l.see(line, three)
+		l.look(later)
+		for _, r := range l.view.Registered {
+			if r.Name == "c" && r.Lost != want {
+				t.Fatalf("%s: lost %d times, want %d", why, r.Lost, want)
+			}
+		}
+	}
+	lost("a* b c | |", 0, 0, "never")
+	lost("a* b c/silent | |", time.Second, 0, "silent")
+	lost("a* b c | |", time.Second/2, 0, "and back in time")
+	lost("a* b c/silent | |", time.Second, 0, "silent again")
+	lost("a* b c/dead | |", time.Second, 1, "dead")
+	lost("a* b c/dead | |", time.Second, 1, "dead still")
+	l.Begin()
+	lost("a* b c/dead | |", time.Second, 1, "and for the next leader, which is the same")
+	lost("a* b c | |", time.Second, 1, "back")
+	lost("a* b c/silent | |", time.Second, 1, "silent")
+	lost("a* b c | |", time.Second, 2, "silent for 5 s in all, which nobody saw before it was back")
+	l.Begin()
+	lost("a* b c/silent | |", 0, 2, "kept")
+	l.Begin()
+	lost("a* b c | |", time.Minute, 2, "silent under an earlier leader: nobody knows for how long")
+	lost("a* b c/dead/leaving | |", time.Second, 2, "leaving is no loss")
+	lost("a* b | | d c", time.Second, 2, "the next life of the name has its losses")
+	l.see("a* | |", three)
+	for k := 0; len(l.losses) > 0; k++ {
+		if s := l.look(0); s.Next == 0 || k > 10 {
+			t.Fatalf("the losses %v never pass, next look in %v", l.losses, s.Next)
+		} else if l.look(s.Next); l.now > time.Hour+4*time.Minute {
+			t.Fatalf("a loss counts too long, %v", l.losses)
+		}
+	}
+	if l.lost("c") != 0 || l.look(0).Next != 0 {
+		t.Errorf("after two minutes: %v", l.losses)
+	}
+}
+
+// Three losses in two minutes keep an instance out, and it comes back by the passing of time alone: Next says when.
+func TestBarredForTwoMinutes(t *testing.T) {
+	five := Settings{Voters: 5}
+	l := newLead(t, "a* b c d e | |", five)
+	for range 3 {
+		l.see("a* b c d e/dead | |", five)
+		l.f.Pending = true
+		l.look(time.Second)
+		l.see("a* b c d e | |", five)
+		l.look(time.Second)
+	}
+	l.see("a* b c | d | e", five)
+	l.want(time.Second, None, 0, "restless")
+	for range 5 {
+		if s := l.look(l.look(0).Next); s.Kind == Prepare && l.now > time.Hour+lossMemory {
+			return
+		}
+	}
+	t.Error("it never comes back")
+}

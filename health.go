@@ -1,0 +1,144 @@
+package mortise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
+)
+
+// Health is how the voters of the group stand, as its leader sees them: for people who ask whether they may stop an instance now, and for
+// programs that deploy. It is a value of its own.
+type Health struct {
+	Leader   string // Name of the instance that leads
+	Eligible int    // instances that could vote
+	Target   int    // how many of them should
+
+	Missing    []MissingVoter // voters that are not heard of
+	CannotLose []string       // Names of the instances any one of whose loss now would leave the group without a majority
+	Due        bool           // a change of the voters is due or in flight: stop nobody now
+	Change     string         // what that is, or why there is none, in a sentence
+	Differs    []string       // settings that are not equal on all instances, one sentence each
+	Advice     string         // the next safe step
+}
+
+// MissingVoter is a voter that the leader does not hear of.
+type MissingVoter struct {
+	Name     string
+	Instance string
+	Silent   time.Duration // for how long this leader has not heard of it
+}
+
+// Health asks the leader how the voters stand. ctx bounds the wait for one who answers; an error that wraps the context's means that nobody
+// leads, and says which voters are missing as far as this instance knows.
+func (n *Node) Health(ctx context.Context) (Health, error) {
+	if err := n.Err(); err != nil {
+		return Health{}, err
+	}
+	counsel, err := n.cluster().Consult(ctx)
+	if err != nil {
+		return Health{}, n.explain("ask how the voters stand", err)
+	}
+	return n.health(counsel.Report, counsel.Leader, counsel.Remarks), nil
+}
+
+// health puts a report into names.
+func (n *Node) health(r voters.Report, leader uint64, remarks []string) Health {
+	c := n.cluster().Status()
+	h := Health{
+		Leader: nameIn(c.Members, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: r.Next.Why, Differs: slices.Clone(remarks),
+	}
+	for _, m := range r.Missing {
+		name := m.Name
+		if name == "" {
+			name = nameIn(c.Members, m.Instance)
+		}
+		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: instanceText(m.Instance), Silent: m.SilentFor})
+	}
+	for _, id := range r.CannotSurvive {
+		name := fmt.Sprintf("replica %x", id)
+		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
+			name = nameIn(c.Members, c.Voters[at].Instance)
+		}
+		h.CannotLose = append(h.CannotLose, name)
+	}
+	h.Advice = h.advice(r.Quorum)
+	return h
+}
+
+// advice is the next safe step.
+func (h *Health) advice(quorum bool) string {
+	switch {
+	case !quorum && len(h.Missing) > 0:
+		return "bring back a majority of the voters: " + h.missing()
+	case h.Due && len(h.Missing) > 0:
+		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
+	case h.Due:
+		return "stop nobody now; wait until the change is done"
+	case h.Eligible == 1:
+		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
+	case h.Eligible == 2:
+		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
+	case len(h.CannotLose) > 0:
+		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")
+	}
+	return "any one instance may be stopped; wait for Ready of its successor before the next"
+}
+
+// missing names the voters that are not heard of.
+func (h *Health) missing() string {
+	var names []string
+	for _, m := range h.Missing {
+		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// String shows the health in a few lines.
+func (h Health) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
+	if len(h.Missing) > 0 {
+		b.WriteString("\nmissing: " + h.missing())
+	}
+	if len(h.CannotLose) > 0 {
+		b.WriteString("\nthis group cannot survive the loss of " + strings.Join(h.CannotLose, ", or of "))
+	}
+	if h.Change != "" {
+		fmt.Fprintf(&b, "\nvoters: %s", h.Change)
+	}
+	for _, d := range h.Differs {
+		b.WriteString("\ndiffers: " + d)
+	}
+	b.WriteString("\nnext safe step: " + h.Advice)
+	return b.String()
+}
+
+// nameIn finds the name of an instance, or shows its ID.
+func nameIn(members []cluster.Member, instance uint64) string {
+	if instance == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Instance == instance && m.Name != "" })
+	if at < 0 {
+		return instanceText(instance)
+	}
+	return members[at].Name
+}
+
+// String says who wants what.
+func (d Disagreement) String() string {
+	var others []string
+	for _, o := range d.Others {
+		others = append(others, fmt.Sprintf("%s on %s", o.Value, strings.Join(o.Names, ", ")))
+	}
+	text := fmt.Sprintf("%s: the group has %s; %s", d.Setting, d.Group, strings.Join(others, "; "))
+	if d.Why != "" {
+		text += "; not adopted, because " + d.Why
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file stands for the transport's Ask: questions that one instance puts to another, beside their streams.
+
+// query is one of them: of birth's, a probe whether somebody is there, or a consultation of the leader.
+type query struct {
+	body    []byte
+	probe   bool
+	consult *consultation
+}
+
+// reply is what comes back.
+type reply struct {
+	body      []byte
+	counsel   *counsel       // of a leader
+	elsewhere session.Target // of who is none
+}
+
+// ask puts one of birth's questions to an address.
+func (p *proc) ask(q birth.Question) {
+	instance, asked := p.instance, p.birthNow()
+	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome birth.Outcome, r reply) {
+		if p.alive(instance) {
+			p.ofLife(func() { p.birth.Result(p.birthNow(), q.ID, asked, outcome, r.body) })
+		}
+	})
+}
+
+// put puts a question to whoever is at an address, or only to one instance there. What comes of it comes once, after a second at the latest.
+func (p *proc) put(addr string, to uint64, q query, then func(birth.Outcome, reply)) {
+	w := p.w
+	answered := false
+	finish := func(outcome birth.Outcome, r reply) {
+		if !answered && !p.dead {
+			answered = true
+			then(outcome, r)
+		}
+	}
+	w.after(time.Second, func() { finish(birth.Silent, reply{}) })
+	w.after(w.net.hop(), func() {
+		m := w.at(addr)
+		switch {
+		case m == nil:
+			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
+		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
+		case m.proc == nil:
+			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
+		case to != 0 && to != m.proc.instance:
+			w.after(w.net.hop(), func() { finish(birth.Other, reply{}) })
+		default:
+			m.proc.answer(q, func(r reply) {
+				if w.net.linked(p.m, m) {
+					w.after(w.net.hop(), func() { finish(birth.Answered, r) })
+				}
+			})
+		}
+	})
+}
+
+// answer answers a question once that to which it binds this instance is stored.
+func (p *proc) answer(q query, then func(reply)) {
+	p.cluster.post(func(clock.Time) {
+		if r, ours := p.advise(q); ours {
+			then(r)
+			return
+		}
+		b := p.birth.Ask(p.birthNow(), p.m.wallUnixMS(), q.body)
+		if p.persist() && b != nil {
+			then(reply{body: b})
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what happens to a cluster that is operated: restarts one after another, machines that come and go, disks that are lost.
+
+// roll restarts one machine after the other, in good order or not, and perhaps waits each time until the new process is ready.
+func (n *nemesis) roll() {
+	w := n.w
+	if n.rolling {
+		return
+	}
+	n.rolling = true
+	order := w.rng.Perm(len(w.machines))
+	leave, paced, pause := w.chance(0.6), w.cfg.Quiet || w.chance(0.6), w.between(0, 3*time.Second)
+	w.note("a rolling restart, with leave: %v, paced: %v", leave, paced)
+	var next func()
+	next = func() {
+		for len(order) > 0 && w.machines[order[0]].proc == nil {
+			order = order[1:]
+		}
+		if w.calm || len(order) == 0 {
+			n.rolling = false
+			return
+		}
+		m := w.machines[order[0]]
+		order = order[1:]
+		back := func() {
+			w.after(w.between(50*time.Millisecond, 2*time.Second), func() {
+				m.ensureUp()
+				if !paced {
+					w.after(pause, next)
+					return
+				}
+				m.whenReady(readyWithin, func() { w.after(pause, next) })
+			})
+		}
+		if leave && m.proc != nil {
+			m.proc.leave(back)
+			return
+		}
+		m.crash(false)
+		back()
+	}
+	next()
+}
+
+// readyWithin is how long a rolling restart waits for an instance.
+const readyWithin = time.Minute
+
+// whenReady stands for Ready in the root package: the session is attached, the grace is over, and no change of voters is due.
+func (m *machine) whenReady(within time.Duration, then func()) {
+	w, over := m.w, false
+	end := func() {
+		if !over {
+			over = true
+			then()
+		}
+	}
+	until := w.now + within
+	w.after(within, end)
+	var look func()
+	look = func() {
+		p := m.proc
+		if over || p == nil {
+			return
+		}
+		if st := p.client.Status(m.clock()); st.Phase != session.Attached || st.GraceUntil != 0 {
+			w.after(settlePoll, look)
+			return
+		}
+		p.consult(func() uint64 { return p.raft }, until-w.now, func(c counsel, ok bool) {
+			if ok && c.known && !c.due {
+				end()
+				return
+			}
+			w.after(settlePoll, look)
+		})
+	}
+	look()
+}
+
+// flap lets a machine come and go for a while, or be cut off and heard again.
+func (n *nemesis) flap(m *machine) {
+	w := n.w
+	period, times, cut := w.between(2*time.Second, 8*time.Second), 4+w.rng.IntN(12), !w.cfg.Quiet && w.chance(0.3)
+	w.note("%s flaps %d times, every %v, cut off: %v", m.name, times, period, cut)
+	var next func()
+	next = func() {
+		if times--; times < 0 || w.calm {
+			return
+		}
+		if cut {
+			for _, o := range w.machines {
+				n.cutOneWay(m, o)
+				n.cutOneWay(o, m)
+			}
+			w.after(period/2, n.mend)
+		} else {
+			m.crash(w.chance(0.2))
+			w.after(w.between(50*time.Millisecond, period/2), m.ensureUp)
+		}
+		w.after(period, next)
+	}
+	next()
+}
+
+// scale lets a machine go, or come. Where there are founders, one that is none goes for good; else it comes back after a while, since all
+// are needed for a new group.
+func (n *nemesis) scale(m *machine) {
+	w := n.w
+	lasting := len(w.cfg.Founders) > 0
+	if m.gone {
+		w.note("%s comes", m.name)
+		m.gone = false
+		m.ensureUp()
+		return
+	}
+	if lasting && slices.Contains(w.cfg.Founders, m.name) {
+		return
+	}
+	w.note("%s goes", m.name)
+	m.gone = true
+	if p := m.proc; p != nil && !p.leaving && w.chance(0.7) {
+		p.leave(func() {})
+	} else {
+		m.crash(w.chance(0.5))
+	}
+	if !lasting {
+		w.after(w.between(10*time.Second, 3*time.Minute), func() {
+			m.gone = false
+			m.ensureUp()
+		})
+	}
+}
+
+// exodus lets some leave at the same time, or all.
+func (n *nemesis) exodus() {
+	all := n.w.chance(0.3)
+	n.w.note("some leave at once; all: %v", all)
+	for _, m := range n.w.machines {
+		if all || n.w.chance(0.5) {
+			m.leaveAndReturn()
+		}
+	}
+}
+
+// two kills two machines, the second some seconds after the first.
+func (n *nemesis) two(a, b *machine) {
+	n.crash(a, n.w.chance(0.3))
+	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
+}
+
+// disk loses a disk. Where no earlier group may have existed, none may be given up either.
+func (n *nemesis) disk(m *machine) {
+	if m.disk == nil || n.wipes == 0 || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(m.instance) {
+		return
+	}
+	n.wipes--
+	n.wipe(m)
+}
+
+func (n *nemesis) wipe(m *machine) {
+	m.crash(true)
+	m.wipe()
+	n.w.after(n.w.between(0, 2*time.Second), m.ensureUp)
+}
+
+// disaster loses the disks of a majority of the voters, which only people can mend.
+func (n *nemesis) disaster() {
+	l := n.w.leader()
+	if l == nil || !l.born || n.wipes == 0 || n.w.cfg.Grace == 0 {
+		return
+	}
+	n.wipes--
+	n.w.note("a majority of the disks is lost")
+	left := len(l.config.Voters)/2 + 1
+	for _, m := range n.w.machines {
+		if m.disk != nil && m.proc != nil && m.proc.replica != nil && slices.Contains(l.config.Voters, m.proc.replica.id) && left > 0 {
+			left--
+			n.wipe(m)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file stands for counsel.go of the cluster room: what a leader says about its voters to whoever asks.
+
+// counsel is what the leader of a group says.
+type counsel struct {
+	mayStop, allLeaving, due, known bool
+}
+
+// consultation is the question for it.
+type consultation struct{ group, instance, raft uint64 }
+
+const (
+	consultEvery = 100 * time.Millisecond
+	consultHops  = 3
+)
+
+// asking is a consultation under way.
+type asking struct {
+	p    *proc
+	raft func() uint64
+	then func(counsel, bool)
+	over bool
+}
+
+// consult asks until somebody who leads has answered, and calls then; with false if that takes longer than within.
+func (p *proc) consult(raft func() uint64, within time.Duration, then func(counsel, bool)) {
+	a := &asking{p: p, raft: raft, then: then}
+	p.later(within, func() { a.end(counsel{}, false) })
+	a.attempt()
+}
+
+func (a *asking) end(c counsel, ok bool) {
+	if !a.over && !a.p.dead {
+		a.over = true
+		a.then(c, ok)
+	}
+}
+
+// attempt asks once.
+func (a *asking) attempt() {
+	p := a.p
+	p.cluster.post(func(clock.Time) {
+		if a.over {
+			return
+		}
+		q := consultation{group: p.birth.Group(), instance: p.instance, raft: a.raft()}
+		if c, leads := p.counsel(q); leads {
+			p.later(0, func() { a.end(c, true) })
+			return
+		}
+		if to := p.advisor(); to.Addr != "" && uint64(to.Peer) != p.instance {
+			a.follow(q, to, consultHops)
+			return
+		}
+		a.again()
+	})
+}
+
+func (a *asking) again() {
+	a.p.later(a.p.w.between(consultEvery, consultEvery*3/2), a.attempt)
+}
+
+// follow puts the question, and again to whom the asked names instead, a few times.
+func (a *asking) follow(q consultation, to session.Target, hops int) {
+	a.p.put(to.Addr, uint64(to.Peer), query{consult: &q}, func(outcome birth.Outcome, r reply) {
+		switch {
+		case a.over || a.p.dead:
+		case outcome != birth.Answered:
+			a.again()
+		case r.counsel != nil:
+			a.end(*r.counsel, true)
+		case r.elsewhere.Peer == 0 || r.elsewhere.Peer == to.Peer || hops == 0:
+			a.again()
+		default:
+			a.follow(q, r.elsewhere, hops-1)
+		}
+	})
+}
+
+// advisor is who leads as far as is known here, else some voter.
+func (p *proc) advisor() session.Target {
+	if p.birth.Phase() != birth.Member {
+		return session.Target{}
+	}
+	if t := p.leader(); t.Peer != 0 && uint64(t.Peer) != p.instance {
+		return t
+	}
+	others := slices.DeleteFunc(p.book.Voters(), func(v birth.Voter) bool { return v.Learner || v.Instance == p.instance })
+	if len(others) == 0 {
+		return session.Target{}
+	}
+	v := others[p.w.rng.IntN(len(others))]
+	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
+}
+
+// counsel is what this instance says if it leads, from a look that is not old.
+func (p *proc) counsel(q consultation) (counsel, bool) {
+	s := &p.steer
+	if !p.settled() || q.group != p.birth.Group() {
+		return counsel{}, false
+	}
+	if now := p.birthNow(); !s.looked || now-s.at >= lookPause {
+		p.observe(now)
+	}
+	if !s.leads {
+		return counsel{}, false
+	}
+	return counsel{
+		mayStop: s.core.MayStop(q.raft), allLeaving: s.core.AllLeaving(), due: s.core.Report().Due,
+		known: slices.ContainsFunc(s.facts.Registered, func(r voters.Registered) bool { return r.Session && r.Instance == q.instance }),
+	}, true
+}
+
+// advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
+func (p *proc) advise(q query) (reply, bool) {
+	if q.probe {
+		return reply{}, true
+	}
+	if q.consult == nil {
+		return reply{}, false
+	}
+	if c, leads := p.counsel(*q.consult); leads {
+		return reply{counsel: &c}, true
+	}
+	var other session.Target
+	if q.consult.group == p.birth.Group() && p.birth.Phase() == birth.Member {
+		if t := p.leader(); uint64(t.Peer) != p.instance && uint64(t.Peer) != q.consult.instance {
+			other = t
+		}
+	}
+	return reply{elsewhere: other}, true
+}

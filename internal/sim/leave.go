@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// This file stands for leave.go in the root package: whoever stops a process in good order (rules 12 and 13).
+
+const (
+	leaveTime  = 10 * time.Second
+	leaderless = 3 * time.Second
+	lastWords  = time.Second
+	departPoll = 20 * time.Millisecond
+)
+
+// leaver is a Leave under way.
+type leaver struct {
+	p     *proc
+	until time.Duration
+	then  func() // the process has ended
+}
+
+// leave makes no new calls, waits for those that hold, hands over the vote and the lead, closes the session and stops.
+func (p *proc) leave(then func()) {
+	w := p.w
+	if p.leaving {
+		return
+	}
+	w.note("%v leaves", p)
+	p.leaving = true
+	for _, c := range append([]*call(nil), p.calls...) {
+		if c.stage == waits {
+			c.leave()
+		} else if w.chance(0.8) { // its context has ended too
+			w.after(w.between(0, time.Second), c.release)
+		}
+	}
+	p.inClient(func(now clock.Time) { p.client.Leaving(now) })
+	l := &leaver{p: p, until: w.now + leaveTime, then: then}
+	p.later(0, l.released)
+}
+
+// released waits until nothing is held.
+func (l *leaver) released() {
+	p := l.p
+	if p.client.Status(p.m.clock()).Held > 0 && p.w.now < l.until {
+		p.later(departPoll, l.released)
+		return
+	}
+	l.depart()
+}
+
+// depart waits until the group can do without this instance.
+func (l *leaver) depart() {
+	p, w := l.p, l.p.w
+	r := p.replica
+	switch {
+	case p.birth.Phase() != birth.Member:
+		l.close(true)
+		return
+	case r == nil || w.now >= l.until:
+		l.close(false)
+		return
+	}
+	p.consult(func() uint64 { return r.id }, min(leaderless, l.until-w.now), func(c counsel, ok bool) {
+		switch {
+		case !ok:
+			w.note("%v leaves without handing its vote over", p)
+			l.close(true)
+		case c.allLeaving:
+			l.seeOff(min(w.now+lastWords, l.until))
+		case c.mayStop:
+			w.watch.stats.Leaves++
+			l.close(false)
+		default:
+			p.later(departPoll, l.depart)
+		}
+	})
+}
+
+// seeOff lets a leader whom everybody leaves go last.
+func (l *leaver) seeOff(until time.Duration) {
+	p := l.p
+	if r := p.replica; r == nil || !r.role.Leading || !r.company() || p.w.now >= until {
+		l.close(true)
+		return
+	}
+	p.later(departPoll, func() { l.seeOff(until) })
+}
+
+// company reports whether another replica of the configuration is connected.
+func (r *replica) company() bool {
+	for _, v := range placed(&r.config) {
+		if v.Instance != r.p.instance && r.p.linked(v.Instance) {
+			return true
+		}
+	}
+	return false
+}
+
+// close closes the session, if nothing is held, and stops the process. alone says that nobody may be left to answer.
+func (l *leaver) close(alone bool) {
+	p, w := l.p, l.p.w
+	if alone {
+		l.until = min(l.until, w.now+lastWords)
+	}
+	p.inClient(func(now clock.Time) {
+		if p.client.Status(now).Held == 0 {
+			_ = p.client.CloseSession(now)
+		}
+	})
+	p.later(0, l.stop)
+}
+
+func (l *leaver) stop() {
+	p := l.p
+	if !p.client.Closed() && p.client.Status(p.m.clock()).Held == 0 && p.w.now < l.until {
+		p.later(departPoll, l.stop)
+		return
+	}
+	p.m.crash(false)
+	l.then()
+}
+
+// leaveAndReturn is a restart in good order.
+func (m *machine) leaveAndReturn() {
+	if m.proc != nil {
+		m.proc.leave(func() { m.w.after(m.w.between(0, 5*time.Second), m.ensureUp) })
+	}
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// This file stands for spread.go and meta.go of the cluster room: how a configuration gets around.
+
+// Times and bounds of spreading a configuration.
+const (
+	pullWithin    = 2 * time.Second
+	announceTries = 4
+	announcePause = time.Second
+	strayPause    = time.Second
+)
+
+// configured takes a configuration, applied here or heard of.
+func (p *proc) configured(group, at uint64, voters []birth.Voter) {
+	if group == 0 || group != p.birth.Group() {
+		return
+	}
+	switch known := p.book.At(); {
+	case at < known && at != 0:
+		p.birth.Voters(p.birthNow(), group, at, voters) // an older one that names this instance's replica tells that it was removed since
+	case at <= known:
+		changed := false
+		for _, v := range voters {
+			changed = p.book.Hear(v, false) || changed
+		}
+		p.readdressed(changed)
+	default:
+		before := p.book.Voters()
+		p.configure(group, at, voters)
+		p.pull.until = 0
+		p.dismissed(before)
+		p.tellVoters()
+		p.look()
+	}
+}
+
+func (p *proc) configure(group, at uint64, voters []birth.Voter) {
+	p.book.Configure(at, voters)
+	for _, o := range p.heardOf() {
+		if o.group == group && o.raft != 0 {
+			p.book.Hear(o.voter(), true)
+		}
+	}
+	if p.raft != 0 {
+		p.book.Hear(p.voter(), true)
+	}
+	p.birth.Voters(p.birthNow(), group, p.book.At(), p.book.Voters())
+}
+
+func (p *proc) voter() birth.Voter {
+	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
+}
+
+// readdressed passes on that voters have moved.
+func (p *proc) readdressed(changed bool) {
+	if changed {
+		p.birth.Voters(p.birthNow(), p.birth.Group(), p.book.At(), p.book.Voters())
+		p.tellVoters()
+	}
+}
+
+// tellVoters tells the client whom to ask, and the keeper where the leader is.
+func (p *proc) tellVoters() {
+	if !p.settled() {
+		return
+	}
+	voters := p.book.Voters()
+	p.owner.post(func(now clock.Time) { p.client.SetTargets(now, targets(voters)) })
+	if r := p.replica; r != nil {
+		r.tellKeeper()
+	}
+}
+
+// dismissed lets the leader tell the replicas that are in no configuration any more (rule 14).
+func (p *proc) dismissed(before []birth.Voter) {
+	gone := slices.DeleteFunc(before, func(v birth.Voter) bool {
+		_, stays := p.book.Find(v.Raft)
+		return stays || v.Instance == p.instance
+	})
+	if len(gone) == 0 {
+		return
+	}
+	if _, _, leads := p.facts(); !leads {
+		return
+	}
+	for _, v := range gone {
+		p.announceTo(v.Instance, v.Addr, announceTries)
+	}
+}
+
+// announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
+func (p *proc) announceTo(instance uint64, addr string, tries int) {
+	if addr == "" || !p.settled() || p.book.At() == 0 {
+		return
+	}
+	body := birth.AppendAnnounce(nil, birth.Announce{To: instance, Group: p.birth.Group(), At: p.book.At(), Voters: p.book.Voters()})
+	var try func()
+	try = func() {
+		tries--
+		p.put(addr, instance, query{body: body}, func(outcome birth.Outcome, _ reply) {
+			if outcome == birth.Silent && tries > 0 {
+				p.later(announcePause, try)
+			}
+		})
+	}
+	try()
+}
+
+// stray takes that somebody whose raft ID is in no configuration speaks raft.
+func (p *proc) stray(instance uint64, addr string) {
+	now := p.birthNow()
+	if last, known := p.strays[instance]; known && now-last < strayPause {
+		return
+	}
+	p.strays[instance] = now
+	p.w.note("%v tells %x that it is in no configuration", p, instance)
+	p.ofLife(func() { p.announceTo(instance, addr, 1) })
+}
+
+// meta is what gossip says about a process.
+type meta struct {
+	instance, group, raft, at uint64
+	addr                      string
+}
+
+func (p *proc) meta() meta {
+	return meta{instance: p.instance, group: p.group, raft: p.raft, at: p.book.At(), addr: p.m.addr}
+}
+
+// seen takes what gossip says now: of whom, and in which order.
+func (p *proc) seen(streams []int, metas []meta) {
+	peers := make(map[int]meta, len(metas))
+	for i, m := range metas {
+		if before := p.peers[streams[i]]; p.steer.leads && before.raft != 0 && before.raft != m.raft && before.group == p.birth.Group() {
+			p.steer.core.Retired(before.raft)
+			p.look()
+		}
+		peers[streams[i]] = m
+	}
+	p.peers = peers
+}
+
+// pulling is the search for a newer configuration, of which gossip says that there is one.
+type pulling struct {
+	until time.Duration
+	turn  int
+}
+
+// pullNewer asks one of the peers who know a newer configuration of this group.
+func (p *proc) pullNewer(now time.Duration) {
+	ahead := p.ahead()
+	if len(ahead) == 0 || now < p.pull.until {
+		return
+	}
+	p.pull.until = now + pullWithin
+	p.pull.turn++
+	p.birth.Inquire(now, ahead[p.pull.turn%len(ahead)])
+}
+
+func (p *proc) pullDue(now time.Duration) time.Duration {
+	if len(p.ahead()) == 0 {
+		return now + time.Hour
+	}
+	return max(p.pull.until, now)
+}
+
+// ahead are the addresses of those of whom gossip says that they know a newer configuration, in a fixed order.
+func (p *proc) ahead() []string {
+	if !p.settled() {
+		return nil
+	}
+	var addrs []string
+	for _, m := range p.peers {
+		if m.group == p.birth.Group() && m.at > p.book.At() {
+			addrs = append(addrs, m.addr)
+		}
+	}
+	slices.Sort(addrs)
+	return addrs
+}

@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// This file is what the watch sees of who votes.
+
+// begins sees a replica begin, empty or with what the disk has kept.
+func (o *watch) begins(r *replica, empty bool) {
+	o.w.must(o.members.Begins(r.group, r.id, r.p.instance, empty))
+}
+
+// stopped sees a replica end.
+func (o *watch) stopped(r *replica) { o.counts(r, false) }
+
+// counts keeps count of who leads, and of the longest time in which nobody did.
+func (o *watch) counts(r *replica, leads bool) {
+	if leads == r.counted {
+		return
+	}
+	r.counted = leads
+	switch {
+	case leads:
+		if o.leaders == 0 && o.leaderless > 0 {
+			o.stats.Leaderless = max(o.stats.Leaderless, o.w.now-o.leaderless)
+		}
+		o.leaders++
+	default:
+		if o.leaders--; o.leaders == 0 {
+			o.leaderless = o.w.now
+		}
+	}
+}
+
+// carries sees a step that a leader hands to its log.
+func (o *watch) carries(r *replica, step voters.Step) {
+	if slices.Contains(step.Remove, r.id) || slices.Contains(step.Demote, r.id) {
+		o.w.broken("%v leads and would take its own vote: %s", r.p, step.Why)
+	}
+}
+
+// configured sees a configuration applied.
+func (o *watch) configured(r *replica, c *raftlog.Configuration) {
+	places := placed(c)
+	members := make([]check.Member, 0, len(places))
+	for _, v := range places {
+		members = append(members, check.Member{ID: v.Raft, Instance: v.Instance})
+	}
+	fresh, err := o.members.Configured(r.group, c.Index, members, c.Voters)
+	o.w.must(err)
+	o.births.Configured(r.group, c.Index, instances(places, c.Voters), instances(places, c.Outgoing))
+	if !fresh {
+		return
+	}
+	if n := len(c.Voters); n%2 == 0 && n > 2 {
+		o.w.broken("group %x has %d voters at index %d", r.group, n, c.Index)
+	}
+	if c.Index == founding {
+		return
+	}
+	o.stats.Changes++
+	come := func(id uint64) bool { return !slices.Contains(c.Outgoing, id) }
+	gone := func(id uint64) bool { return !slices.Contains(c.Voters, id) }
+	if slices.ContainsFunc(c.Voters, come) && slices.ContainsFunc(c.Outgoing, gone) {
+		o.stats.Replaced++
+	}
+	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.group, c.Index, c.Voters, c.Outgoing, c.Learners)
+}
+
+func instances(places []birth.Voter, ids []uint64) []uint64 {
+	var list []uint64
+	for _, v := range places {
+		if slices.Contains(ids, v.Raft) {
+			list = append(list, v.Instance)
+		}
+	}
+	return list
+}
+
+// misplaced says how the configuration differs from the one that the rules ask for when all is well, or returns "".
+func (w *world) misplaced(l *replica) string {
+	eligible := 0
+	for _, m := range w.machines {
+		if !m.gone && (len(w.cfg.Founders) == 0 || slices.Contains(w.cfg.Founders, m.name)) {
+			eligible++
+		}
+	}
+	wanted := min(w.cfg.Voters, eligible)
+	votes := wanted - (wanted+1)%2
+	c := &l.config
+	if len(c.Outgoing) > 0 || len(c.Voters) != votes || len(c.Learners) != wanted-votes {
+		return "the configuration is not what is wanted: " + configText(c)
+	}
+	for _, v := range placed(c) {
+		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
+			return m.proc != nil && m.proc.instance == v.Instance && m.proc.replica != nil && m.proc.replica.id == v.Raft
+		})
+		if !alive {
+			return "nobody runs a replica of the configuration: " + configText(c)
+		}
+	}
+	for _, m := range w.machines {
+		if p := m.proc; p != nil && p.replica != nil && p.replica.config.Index > 0 && !slices.ContainsFunc(c.Members, func(o raftlog.Member) bool { return o.ID == p.replica.id }) {
+			return p.String() + " runs a replica that was removed"
+		}
+	}
+	return ""
+}
+
+func configText(c *raftlog.Configuration) string {
+	return fmt.Sprintf("voters %x, outgoing %x, learners %x at %d", c.Voters, c.Outgoing, c.Learners, c.Index)
+}

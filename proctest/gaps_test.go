@@ -1,0 +1,138 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/history"
+)
+
+// gap is how long free locks could not be had after a departure.
+type gap struct {
+	nobody time.Duration // the longest time in which none of those that live on was granted one
+	worst  time.Duration // the longest time in which one of them was granted none
+	by     string        // which
+}
+
+// gaps prints how long locks could not be had, per departure, and compares with the goals.
+func (w *world) gaps(events []history.Event) {
+	w.t.Helper()
+	if len(w.departures) == 0 {
+		return
+	}
+	probes := w.probes(events)
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "who\twas\thow\tgone after\tnobody granted for\tworst instance")
+	worst := map[string][]time.Duration{}
+	for _, d := range w.departures {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t", d.who.life, d.role, d.how, d.took.Round(time.Millisecond))
+		g := d.gap(w, probes)
+		if g.by == "" {
+			fmt.Fprintln(table, "nobody was left\t")
+			continue
+		}
+		fmt.Fprintf(table, "%v\t%v %s\n", g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), g.by)
+		if w.mayLose[d.who] {
+			continue // the scenario takes the majority: there is no goal
+		}
+		worst[d.how] = append(worst[d.how], g.nobody)
+		if limit := slack * d.goal(); g.nobody > limit {
+			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v", d.how, d.who.life, g.nobody, slack, d.goal())
+		}
+	}
+	table.Flush()
+	for _, how := range []string{byLeave, byKill} {
+		if all := worst[how]; len(all) > 0 {
+			slices.Sort(all)
+			fmt.Fprintf(&text, "%s: %d departures, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
+				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond), departure{how: how}.goal())
+		}
+	}
+	w.t.Logf("departures:\n%s", text.String())
+}
+
+// probes are the times at which each life was granted a key that nobody else wants, in order, by stream.
+func (w *world) probes(events []history.Event) [][]int64 {
+	times := make([][]int64, len(w.lives)+1)
+	probing := make([]map[uint64]bool, len(w.lives)+1)
+	for _, e := range events {
+		switch {
+		case e.Kind == history.Call && strings.HasPrefix(e.Key, "probe/"):
+			if probing[e.Stream] == nil {
+				probing[e.Stream] = map[uint64]bool{}
+			}
+			probing[e.Stream][e.Op] = true
+		case e.Kind == history.Return && e.Outcome == history.Granted && probing[e.Stream][e.Op]:
+			times[e.Stream] = append(times[e.Stream], e.At)
+		}
+	}
+	return times
+}
+
+// gap measures between a departure and what ends its time, over those that lived all that time.
+func (d departure) gap(w *world, probes [][]int64) gap {
+	var g gap
+	var all []int64
+	from, until := d.at.UnixNano(), d.until.UnixNano()
+	for i, in := range w.lives {
+		if !in.livedThrough(d) {
+			continue
+		}
+		own := between(probes[i+1], from, until)
+		all = append(all, own...)
+		if longest := longestGap(own, from, until); longest > g.worst {
+			g.worst, g.by = longest, in.life
+		}
+	}
+	slices.Sort(all)
+	g.nobody = longestGap(all, from, until)
+	return g
+}
+
+// livedThrough reports whether an instance was ready before a departure and lived on after what is put down to it.
+func (in *instance) livedThrough(d departure) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.readyAt.IsZero() || in.readyAt.After(d.at) {
+		return false
+	}
+	for _, other := range in.w.departures {
+		if other.who == in && other.at.Before(d.until) {
+			return false
+		}
+	}
+	return true
+}
+
+// between are the times from one to another, and the first after them: what is not had then is had at last.
+func between(times []int64, from, until int64) []int64 {
+	first, _ := slices.BinarySearch(times, from)
+	last, _ := slices.BinarySearch(times, until)
+	return slices.Clone(times[first:min(last+1, len(times))])
+}
+
+// open is how long a time without a grant must have been going on when the next departure comes to be put down to the one before.
+const open = 100 * time.Millisecond
+
+// longestGap is the longest time without an event among those that began before a point in time.
+func longestGap(times []int64, from, until int64) time.Duration {
+	longest, last := int64(0), from
+	for _, at := range times {
+		if at > until && last > until-int64(open) {
+			at = until
+		}
+		if last < until {
+			longest, last = max(longest, at-last), at
+		}
+	}
+	if last < until { // nothing came any more
+		longest = max(longest, until-last)
+	}
+	return time.Duration(longest)
+}

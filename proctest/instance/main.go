@@ -1,0 +1,168 @@
+// Instance is what the process tests run: a service with a node in it whose goroutines take locks in every way there is. The node's Config
+// comes from the environment (prefix ORDERS); MT_HISTORY names the file for Config.History, MT_PROBE_EVERY is the pause between two probes.
+//
+// It says what happens as lines of JSON on standard output (an [event] each) and takes lines of JSON on standard input (a [request] each).
+// SIGTERM makes it leave. The end of standard input makes it stop everything and close: so none outlives a test that dies.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// leaveWithin bounds Leave: as long as what an orchestrator gives a process by default, less some for the rest.
+const leaveWithin = 25 * time.Second
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "instance:", err)
+		os.Exit(1)
+	}
+}
+
+// instance is the one node and everything around it.
+type instance struct {
+	node *mortise.Node
+	load *load
+
+	mu   sync.Mutex // guards all below
+	out  *json.Encoder
+	held map[string]*mortise.Lock // by request
+}
+
+func run() error {
+	config, err := mortise.ConfigFromEnv("ORDERS")
+	if err != nil {
+		return err
+	}
+	config.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	history, err := os.OpenFile(os.Getenv("MT_HISTORY"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer history.Close()
+	config.History = history
+	pause, err := time.ParseDuration(os.Getenv("MT_PROBE_EVERY"))
+	if err != nil {
+		return fmt.Errorf("MT_PROBE_EVERY: %w", err)
+	}
+	leave, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	node, err := mortise.Start(leave, config)
+	if err != nil {
+		return err
+	}
+	i := &instance{node: node, out: json.NewEncoder(os.Stdout), held: map[string]*mortise.Lock{}}
+	i.load = startLoad(node, config.Name, pause)
+	go i.ready()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		i.serve(os.Stdin)
+	}()
+	select {
+	case <-leave.Done():
+		return i.leave()
+	case <-over:
+		i.load.stop()
+		return node.Close()
+	}
+}
+
+// ready tells when the node can be granted locks for the first time: what a rolling deploy is paced by.
+func (i *instance) ready() {
+	if err := i.node.Ready(context.Background()); err == nil {
+		i.tell(event{Kind: "ready"})
+	}
+}
+
+// leave leaves the group as a service does on SIGTERM: the load goes on meanwhile, and ends because the node leaves.
+func (i *instance) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+	defer cancel()
+	err := i.node.Leave(ctx)
+	i.load.stop()
+	i.tell(event{Kind: "left", Err: text(err)})
+	return nil
+}
+
+// serve answers requests until their source ends.
+func (i *instance) serve(source io.Reader) {
+	lines := bufio.NewScanner(source)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			fmt.Fprintln(os.Stderr, "instance:", err)
+			return
+		}
+		go i.answer(r)
+	}
+}
+
+// answer does what a request asks for, and says what came of it.
+func (i *instance) answer(r request) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Within))
+	defer cancel()
+	e := event{Kind: "answer", ID: r.ID}
+	switch r.Op {
+	case "lock":
+		lock, err := i.node.Lock(ctx, r.Key)
+		if e.Err = text(err); err == nil {
+			e.Token = uint64(lock.Token())
+			i.mu.Lock()
+			i.held[r.Key] = lock
+			i.mu.Unlock()
+		}
+	case "unlock":
+		i.mu.Lock()
+		lock := i.held[r.Key]
+		delete(i.held, r.Key)
+		i.mu.Unlock()
+		if lock == nil {
+			e.Err = fmt.Sprintf("%q was not locked by request", r.Key)
+			break
+		}
+		e.Err = text(lock.Unlock(ctx))
+	case "ready":
+		e.Err = text(i.node.Ready(ctx))
+	case "status":
+		s := i.node.Status()
+		e.Status = &s
+		e.Text = s.String()
+	case "quiet": // no more load: what it holds is given back
+		i.load.stop()
+	default:
+		e.Err = fmt.Sprintf("no request %q", r.Op)
+	}
+	i.tell(e)
+}
+
+func (i *instance) tell(e event) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_ = i.out.Encode(e)
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// over reports whether an error says that the node takes no more requests.
+func over(err error) bool {
+	return errors.Is(err, mortise.ErrLeaving) || errors.Is(err, mortise.ErrClosed)
+}

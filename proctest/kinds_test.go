@@ -1,0 +1,235 @@
+//go:build linux
+
+package proctest
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+)
+
+// behindForwarder is the port on which an instance listens that is reached through a forwarder.
+const behindForwarder = ":7948"
+
+// kind is what a connection is for, as its first request says. All kinds share a port; no two share a connection.
+type kind int
+
+const (
+	unknown kind = iota // nothing was asked for yet
+	links               // sessions and raft
+	gossip              // gossip and questions: those of birth, of leaving, of changes of voters
+)
+
+// The first request on a connection names its method, in the letters of HTTP/2's own code: what
+// hpack.AppendHuffmanString(nil, "/mortise.transport.v1.Peer/Link") gives, and the same for Snapshot; others begin as they do.
+const (
+	anyMethod      = "6293d89320aba6c1d48acf6257ee15f594b6"
+	linkMethod     = anyMethod + "319cd575"
+	snapshotMethod = anyMethod + "31baa1d689ce9f"
+)
+
+// kindOf says what the bytes that opened a connection ask for.
+func kindOf(opening []byte) kind {
+	has := func(text string) bool {
+		code, err := hex.DecodeString(text)
+		return err == nil && bytes.Contains(opening, code)
+	}
+	switch {
+	case has(linkMethod), has(snapshotMethod):
+		return links
+	case has(anyMethod):
+		return gossip
+	}
+	return unknown
+}
+
+// forwarders stand before all instances of a world. What is held is not refused and not closed: it is as if its packets were lost.
+type forwarders struct {
+	mu   sync.Mutex // guards all below
+	hold func(k kind, from, to string) bool
+	free chan struct{} // closed and made anew when hold changes
+	seen map[kind]int
+}
+
+func newForwarders() *forwarders {
+	return &forwarders{hold: func(kind, string, string) bool { return false }, free: make(chan struct{}), seen: map[kind]int{}}
+}
+
+// cut says which connections are held from now on, those that there are among them.
+func (f *forwarders) cut(hold func(k kind, from, to string) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hold = hold
+	close(f.free)
+	f.free = make(chan struct{})
+}
+
+// heal holds nothing any more.
+func (f *forwarders) heal() { f.cut(func(kind, string, string) bool { return false }) }
+
+// pass waits until a connection may go on, or is over.
+func (f *forwarders) pass(k kind, from, to string, over <-chan struct{}) bool {
+	for {
+		f.mu.Lock()
+		held, free := f.hold(k, from, to), f.free
+		f.mu.Unlock()
+		if !held {
+			return true
+		}
+		select {
+		case <-free:
+		case <-over:
+			return false
+		}
+	}
+}
+
+// stand puts a forwarder before a machine, until the test ends.
+func (f *forwarders) stand(t *testing.T, m *machine) {
+	t.Helper()
+	var listener net.Listener
+	err := inSpace(m, func() (err error) {
+		listener, err = net.Listen("tcp4", m.ip+":7947")
+		return err
+	})
+	if err != nil {
+		t.Fatalf("forwarder: %v", err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go f.forward(client, m)
+		}
+	}()
+}
+
+// forward carries one connection.
+func (f *forwarders) forward(client net.Conn, m *machine) {
+	defer client.Close()
+	var server net.Conn
+	err := inSpace(m, func() (err error) {
+		server, err = net.DialTimeout("tcp4", m.ip+behindForwarder, time.Second)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	c := &carried{f: f, from: netip.MustParseAddrPort(client.RemoteAddr().String()).Addr().String(), to: m.ip, over: make(chan struct{})}
+	go c.carry(client, server)
+	c.carry(server, client)
+}
+
+// carried is one connection that is forwarded.
+type carried struct {
+	f        *forwarders
+	from, to string
+
+	mu      sync.Mutex // guards all below
+	opening []byte     // of the one who dialed, until the kind is known
+	kind    kind
+	over    chan struct{}
+	ended   bool
+}
+
+// carry copies one direction until either end is over. A connection that is held ends when its ends do, as far as they can tell.
+func (c *carried) carry(from, to net.Conn) {
+	defer c.end(from, to)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if !c.f.pass(c.look(from, buffer[:n]), c.from, c.to, c.over) {
+				return
+			}
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// look says what kind of connection it is, as far as is known.
+func (c *carried) look(from net.Conn, chunk []byte) kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kind == unknown && from.RemoteAddr().(*net.TCPAddr).Port != 7948 {
+		c.opening = append(c.opening, chunk...)
+		if c.kind = kindOf(c.opening); c.kind != unknown {
+			c.opening = nil
+			c.f.mu.Lock()
+			c.f.seen[c.kind]++
+			c.f.mu.Unlock()
+		}
+	}
+	return c.kind
+}
+
+func (c *carried) end(conns ...net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.ended = true
+		close(c.over)
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+}
+
+// TestKindsOfConnections cuts gossip while sessions and raft go on, and the reverse. Each is held for longer than anything here waits.
+func TestKindsOfConnections(t *testing.T) {
+	const cutFor = 30 * time.Second
+	t.Run("gossip", func(t *testing.T) {
+		begin(t, whole)
+		w := newWorld(t, settings{replicas: 3, kinds: true})
+		fleet := w.startAll(3)
+		w.waitReady(slack*readyTime, fleet...)
+		w.forwarders.cut(func(k kind, _, _ string) bool { return k == gossip })
+		w.keepsGranting(cutFor, fleet...) // nobody needs gossip to hold, to lock, or to lead
+		w.forwarders.heal()
+		w.bothKindsSeen()
+		w.verdict(slack * readyTime)
+	})
+	t.Run("links", func(t *testing.T) {
+		begin(t, whole)
+		w := newWorld(t, settings{replicas: 3, kinds: true, ttl: 3 * time.Second})
+		fleet := w.startAll(3)
+		w.waitReady(slack*readyTime, fleet...)
+		leader := w.leader(fleet...)
+		w.lose(leader)
+		w.forwarders.cut(func(k kind, from, to string) bool {
+			return k == links && (from == leader.machine.ip || to == leader.machine.ip)
+		})
+		others := without(fleet, leader)
+		w.leader(others...) // although gossip says that all are well
+		w.keepsGranting(cutFor, others...)
+		w.notGranted(leader, 2*time.Second)
+		w.forwarders.heal()
+		w.bothKindsSeen()
+		w.verdict(slack * readyTime)
+	})
+}
+
+// bothKindsSeen checks that the forwarders can tell the kinds apart: else nothing was cut.
+func (w *world) bothKindsSeen() {
+	w.t.Helper()
+	w.forwarders.mu.Lock()
+	defer w.forwarders.mu.Unlock()
+	for _, k := range []kind{links, gossip} {
+		if w.forwarders.seen[k] == 0 {
+			w.t.Errorf("the forwarders have seen no connection of kind %d: %v", k, w.forwarders.seen)
+		}
+	}
+}

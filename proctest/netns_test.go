@@ -1,0 +1,114 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// network is machines on one bridge. It belongs to one test.
+type network struct {
+	t        *testing.T
+	name     string // what its namespaces begin with
+	machines []*machine
+}
+
+// machine is a network namespace with one address.
+type machine struct {
+	space string // the namespace's name
+	ip    string
+	cut   map[*machine]bool // whom it does not reach
+}
+
+var worlds atomic.Int64 // counts the networks of this process, for their names
+
+// newNetwork makes a network without machines, which is removed with all of them when the test ends.
+func newNetwork(t *testing.T) *network {
+	t.Helper()
+	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1))}
+	t.Cleanup(n.remove)
+	n.ip("netns add "+n.bridge(), fmt.Sprintf("-n %s link add name bridge0 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge0 up", n.bridge()))
+	return n
+}
+
+func (n *network) bridge() string { return n.name + "-bridge" }
+
+// add makes a machine with an address that no other has had.
+func (n *network) add() *machine {
+	n.t.Helper()
+	number := len(n.machines) + 1
+	m := &machine{space: fmt.Sprintf("%s-%d", n.name, number), ip: fmt.Sprintf("10.77.%d.%d", number/200, number%200+1), cut: map[*machine]bool{}}
+	n.machines = append(n.machines, m)
+	n.ip(
+		"netns add "+m.space,
+		fmt.Sprintf("link add name eth0 netns %s type veth peer name port%d netns %s", m.space, number, n.bridge()),
+		fmt.Sprintf("-n %s link set port%d master bridge0 up", n.bridge(), number),
+		fmt.Sprintf("-n %s address add %s/16 dev eth0", m.space, m.ip),
+		fmt.Sprintf("-n %s link set eth0 up", m.space),
+		fmt.Sprintf("-n %s link set lo up", m.space),
+	)
+	return m
+}
+
+// cutOneWay loses whatever the first machine sends to the second, in silence.
+func (n *network) cutOneWay(from, to *machine) {
+	n.t.Helper()
+	from.cut[to] = true
+	n.ip(fmt.Sprintf("-n %s neighbour replace %s lladdr 02:00:00:00:00:00 dev eth0 nud permanent", from.space, to.ip)) // nobody's
+}
+
+// cut cuts all links between two groups of machines, both ways.
+func (n *network) cut(some, others []*machine) {
+	n.t.Helper()
+	for _, a := range some {
+		for _, b := range others {
+			n.cutOneWay(a, b)
+			n.cutOneWay(b, a)
+		}
+	}
+}
+
+// heal undoes all cuts.
+func (n *network) heal() {
+	n.t.Helper()
+	for _, m := range n.machines {
+		for other := range m.cut {
+			n.ip(fmt.Sprintf("-n %s neighbour delete %s dev eth0", m.space, other.ip))
+		}
+		clear(m.cut)
+	}
+}
+
+// ip runs commands of ip, each in a line; none may fail.
+func (n *network) ip(lines ...string) {
+	n.t.Helper()
+	for _, line := range lines {
+		if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+			n.t.Fatalf("ip %s: %v: %s", line, err, out)
+		}
+	}
+}
+
+// remove removes the namespaces. Their links and addresses go with them.
+func (n *network) remove() {
+	for _, space := range spaces() {
+		if strings.HasPrefix(space, n.name+"-") {
+			_ = exec.Command("ip", "netns", "del", space).Run()
+		}
+	}
+}
+
+// spaces lists the namespaces of this machine that have names.
+func spaces() []string {
+	var names []string
+	entries, _ := os.ReadDir("/run/netns") // none: there are no names
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package proctest
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// shape is a way to cut a fleet of five voters whose leader is known.
+type shape struct {
+	name string
+	in   scope
+	// cut cuts, and says who then is granted locks and who is not. Those on neither list may be or not.
+	cut func(w *world, leader *instance, rest []*instance) (granted, refused []*instance)
+}
+
+var shapes = [...]shape{
+	{"minority", always, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		granted, refused = append(rest[2:], leader), rest[:2]
+		w.net.cut(machinesOf(granted), machinesOf(refused))
+		return granted, refused
+	}},
+	{"majority", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		granted, refused = rest[1:], append(rest[:1:1], leader)
+		w.net.cut(machinesOf(granted), machinesOf(refused))
+		return granted, refused
+	}},
+	{"leader alone", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		w.net.cut(machinesOf(rest), []*machine{leader.machine})
+		return rest, []*instance{leader}
+	}},
+	{"leader is not heard", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		for _, in := range rest {
+			w.net.cutOneWay(leader.machine, in.machine)
+		}
+		return rest, []*instance{leader}
+	}},
+	{"leader does not hear", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		for _, in := range rest {
+			w.net.cutOneWay(in.machine, leader.machine)
+		}
+		return rest, []*instance{leader}
+	}},
+	// The leader is the only one whom both halves reach: not transitive. With it either half is a majority; it goes on.
+	{"leader is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		w.net.cut(machinesOf(rest[:2]), machinesOf(rest[2:]))
+		return append(rest, leader), nil
+	}},
+	// The bridge is another: whoever leads, its half and the bridge are a majority, and the other half reaches nobody who leads.
+	{"follower is the bridge", whole, func(w *world, leader *instance, rest []*instance) (granted, refused []*instance) {
+		near, bridge, far := []*instance{leader, rest[0]}, rest[1], rest[2:]
+		w.net.cut(machinesOf(near), machinesOf(far))
+		return []*instance{bridge}, nil // a half may change with the other, but never without the bridge
+	}},
+}
+
+// TestPartitions cuts a fleet of five voters for a minute in every shape, and heals it.
+func TestPartitions(t *testing.T) {
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			begin(t, s.in)
+			const ttl = 3 * time.Second
+			during := time.Minute
+			if os.Getenv(wantEnv) == "part" {
+				during = 25 * time.Second
+			}
+			w := newWorld(t, settings{replicas: 5, voters: 5, ttl: ttl})
+			fleet := w.startAll(5)
+			w.waitReady(slack*readyTime, fleet...)
+			leader := w.leader(fleet...)
+			healing := time.Now().Add(during)
+			granted, refused := s.cut(w, leader, without(fleet, leader))
+			w.lose(slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return slices.Contains(granted, in) })...)
+			for _, in := range granted {
+				w.granted(in, slack*(ttl+failover))
+			}
+			time.Sleep(2 * ttl) // the time of a lease: whoever may not be granted anything has come to know it
+			for _, in := range refused {
+				w.notGranted(in, ttl)
+			}
+			for time.Now().Before(healing) {
+				w.keepsGranting(min(time.Until(healing), 5*time.Second), granted...)
+			}
+			w.net.heal()
+			w.verdict(slack * readyTime)
+		})
+	}
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package proctest
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// What the scenarios rest on, for itself: it needs no root.
+
+func TestLongestGap(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for _, c := range []struct {
+		times []int64 // in milliseconds, as the others
+		want  int64
+	}{
+		{[]int64{1020, 1200, 1990}, 790},
+		{[]int64{1010, 1020}, 980},        // nothing came any more
+		{[]int64{1010, 1020, 5000}, 3980}, // it came after the end of what is looked at: that is how long it took
+		{[]int64{1010, 1950, 5000}, 940},  // what had just begun then is the next departure's
+		{nil, 1000},
+		{[]int64{10, 20, 3000, 3100, 9000}, 2000}, // what was before does not count
+	} {
+		times := slices.Clone(c.times)
+		for i := range times {
+			times[i] *= ms
+		}
+		if got := longestGap(between(times, 1000*ms, 2000*ms), 1000*ms, 2000*ms); got != time.Duration(c.want*ms) {
+			t.Errorf("the longest gap in %v from 1000 to 2000: %v, want %d ms", c.times, got, c.want)
+		}
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	code := func(text string) []byte {
+		b, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Concat([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), b, []byte("rest"))
+	}
+	for text, want := range map[string]kind{
+		linkMethod: links, snapshotMethod: links, anyMethod + "310a3aff": gossip, anyMethod + "31ac64ea54a3": gossip, anyMethod + "3178f555": gossip, "": unknown,
+	} {
+		if got := kindOf(code(text)); got != want {
+			t.Errorf("a connection that opens with %q is of kind %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestRespond(t *testing.T) {
+	ask := func(name string, kind byte) []byte {
+		packet := []byte{7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1}
+		packet = append(append(packet, name...), 0, 0, kind, 0, 1)
+		return append(packet, 0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0) // what resolvers add: it is not answered
+	}
+	here := netip.MustParseAddr("10.77.0.9")
+	answer := func(asker netip.Addr) []netip.Addr { return []netip.Addr{asker} }
+	if got := respond(ask("\x06orders\x04test", typeA), here, answer); len(got) != 12+17+16 || got[3] != 0 || got[7] != 1 || !slices.Equal(got[len(got)-4:], here.AsSlice()) {
+		t.Errorf("the answer to a question for the service: %v", got)
+	}
+	if got := respond(ask("\x06orders\x04test", 28), here, answer); len(got) != 12+17 || got[3] != 0 || got[7] != 0 {
+		t.Errorf("the answer to a question for other addresses of the service: %v", got)
+	}
+	if got := respond(ask("\x05other\x04test", typeA), here, answer); len(got) != 12+16 || got[3] != noSuchName {
+		t.Errorf("the answer to a question for another name: %v", got)
+	}
+	for _, broken := range [][]byte{nil, ask("\x06ord", typeA)[:16], {0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 200}} {
+		if got := respond(broken, here, answer); got != nil {
+			t.Errorf("the answer to %v: %v", broken, got)
+		}
+	}
+}
+
+func TestAbandoned(t *testing.T) {
+	mine := runName()
+	for space, want := range map[string]bool{
+		mine + "-1-2": false, mine + "-probe": false, "mt1-1-1-bridge": startOf(1) != "1", "mt999999999-5-1-1": true, "mt": false, "mtx-1-1": false, "other": false,
+	} {
+		if abandoned(space) != want {
+			t.Errorf("%s (this process is %d): abandoned %v, want %v", space, os.Getpid(), !want, want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// runName is what the namespaces of this process are called at first: nobody else's are, not even those of a later process with the same number.
+func runName() string { return fmt.Sprintf("mt%d-%s", os.Getpid(), startOf(os.Getpid())) }
+
+// startOf says when a process was started, in the kernel's ticks; "" if there is none.
+func startOf(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before it may have any characters
+	if fields := strings.Fields(rest); len(fields) > 19 {
+		return fields[19]
+	}
+	return ""
+}
+
+// sweep removes what runs left behind that did not come to their end: their namespaces, with the processes in them.
+func sweep() {
+	for _, space := range spaces() {
+		if !abandoned(space) {
+			continue
+		}
+		pids, _ := exec.Command("ip", "netns", "pids", space).Output()
+		for _, text := range strings.Fields(string(pids)) {
+			if pid, err := strconv.Atoi(text); err == nil && pid > 1 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		_ = exec.Command("ip", "netns", "del", space).Run()
+	}
+}
+
+// abandoned reports whether a namespace is of a run that has ended.
+func abandoned(space string) bool {
+	parts := strings.Split(space, "-")
+	number, ours := strings.CutPrefix(parts[0], "mt")
+	pid, err := strconv.Atoi(number)
+	return ours && err == nil && len(parts) >= 3 && startOf(pid) != parts[1]
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package proctest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/history"
+)
+
+// clocks is how far the clocks of two instances' histories may be apart: each is set once, by a wall clock that all share, in two readings
+// between which a process may lose the processor.
+const clocks = 200 * time.Millisecond
+
+// verdict ends a scenario: all that live are ready within the time given, give everything back, stop, and what all lives have recorded is judged.
+func (w *world) verdict(readyWithin time.Duration) {
+	w.t.Helper()
+	w.close()
+	began := time.Now()
+	w.waitAllReady(readyWithin)
+	ready := time.Since(began)
+	w.waitVoters(readyWithin, w.living()...)
+	voters := time.Since(began)
+	w.waitMembers(gossipTime, w.living()...)
+	w.t.Logf("all ready after %v, with all voters after %v, and seen by each other after %v",
+		ready.Round(time.Millisecond), voters.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	time.Sleep(2 * time.Second) // what was won back must last
+	living := w.living()
+	together(living, func(in *instance) {
+		if _, err := in.ask("quiet", "", time.Minute); err != nil {
+			w.t.Errorf("give everything back: %v", err)
+		}
+	})
+	together(living, func(in *instance) {
+		_ = in.in.Close() // the end of its input is its end
+		select {
+		case <-in.ended:
+		case <-time.After(time.Minute):
+			w.t.Errorf("%s does not stop", in.life)
+		}
+	})
+	w.judge()
+}
+
+// judge judges what is recorded. Nobody runs any more.
+func (w *world) judge() {
+	w.t.Helper()
+	w.judged = true
+	events := w.recorded()
+	settle := 2*cmp.Or(w.ttl, 10*time.Second) + 15*time.Second // longer than any lease, and than any time without a leader but the scenarios' own
+	if err := history.Judge(events, history.Options{Uncertainty: clocks, Settle: settle}); err != nil {
+		w.t.Errorf("the history of this world is not right: %v", err)
+	}
+	w.census(events)
+	w.losses(events)
+	w.gaps(events)
+}
+
+// census counts what there is to judge, and the groups that have granted locks: nobody may found one beside or after another, but where the
+// scenario takes the majority away.
+func (w *world) census(events []history.Event) {
+	w.t.Helper()
+	told := 0
+	var groups []string
+	for _, e := range events {
+		switch {
+		case e.Kind == history.Return && e.Outcome == history.Granted:
+			told++
+		case e.Kind == history.Grant && !slices.Contains(groups, fmt.Sprintf("%x", uint64(e.Group))):
+			groups = append(groups, fmt.Sprintf("%x", uint64(e.Group)))
+		}
+	}
+	w.t.Logf("%d lives, %d events, %d locks granted, by group %s", len(w.lives), len(events), told, strings.Join(groups, ", then "))
+	if told == 0 {
+		w.t.Error("nobody was granted anything: there is nothing to judge")
+	}
+	if most := max(w.groups, 1); len(groups) > most {
+		w.t.Errorf("%d groups have granted locks, and there may be %d", len(groups), most)
+	}
+}
+
+// recorded reads the histories of all lives. The stream of a life is its place among them, from 1.
+func (w *world) recorded() []history.Event {
+	w.t.Helper()
+	var events []history.Event
+	for i, in := range w.lives {
+		file, err := os.Open(w.file(in.life + ".jsonl"))
+		if err != nil {
+			w.t.Errorf("the history of %s: %v", in.life, err)
+			continue
+		}
+		var own []history.Event
+		own, err = history.Read(nil, file)
+		file.Close()
+		if err != nil {
+			w.t.Errorf("the history of %s: %v", in.life, err)
+		}
+		for _, e := range own {
+			e.Stream = i + 1
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// losses looks for locks that were lost by instances that nothing was done to.
+func (w *world) losses(events []history.Event) {
+	w.t.Helper()
+	keys := map[int]map[uint64]string{} // by stream and call
+	lost := map[int][]string{}
+	for _, e := range events {
+		switch e.Kind {
+		case history.Call:
+			if keys[e.Stream] == nil {
+				keys[e.Stream] = map[uint64]string{}
+			}
+			keys[e.Stream][e.Op] = e.Key
+		case history.Lost:
+			lost[e.Stream] = append(lost[e.Stream], keys[e.Stream][e.Op])
+		}
+	}
+	for i, in := range w.lives {
+		if few := lost[i+1]; len(few) > 0 && !w.mayLose[in] {
+			w.t.Errorf("%s has lost %d locks, and nothing was done to it: %s", in.life, len(few), strings.Join(few[:min(len(few), 5)], ", "))
+		}
+	}
+}
+
+// together does something with all instances at once, and waits.
+func together(instances []*instance, do func(*instance)) {
+	var all sync.WaitGroup
+	for _, in := range instances {
+		all.Go(func() { do(in) })
+	}
+	all.Wait()
+}

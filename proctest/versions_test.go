@@ -1,0 +1,38 @@
+//go:build linux
+
+package proctest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestVersions deploys the next version of the rules over this one, instance by instance, and this one over the next. Until everybody has the
+// next, the group keeps to the version that all know, so that a deploy can be taken back at any time before its end.
+func TestVersions(t *testing.T) {
+	begin(t, always)
+	if _, err := os.Stat(filepath.Join(os.Getenv(programsEnv), next)); err != nil {
+		t.Skipf("*** SKIPPED: there is no next version of the program: %v ***", err)
+	}
+	for _, how := range []string{byLeave, byKill} {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t, settings{replicas: 3})
+			fleet := w.startAll(3)
+			w.waitReady(slack*readyTime, fleet...)
+			exchange := func(i int, program string) {
+				w.depart(how, fleet[i])
+				fleet[i] = w.startProgram(program, fleet[i].name, fleet[i].machine)
+				w.waitReady(slack*readyTime, fleet[i])
+			}
+			exchange(0, next)
+			exchange(1, next)
+			exchange(0, present) // taken back
+			exchange(1, present)
+			for i := range fleet { // and once more, to the end
+				exchange(i, next)
+			}
+			w.verdict(slack * readyTime)
+		})
+	}
+}

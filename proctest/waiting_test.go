@@ -1,0 +1,145 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// readyTime is how long an instance of a healthy group takes from its start to being ready: to be found, to get a session, and to wait for a
+// change of voters that is due.
+const readyTime = 12 * time.Second
+
+// failover is how long a group with a majority goes without a leader at most.
+const failover = 2 * time.Second
+
+// gossipTime is how long everybody may take to know who is here: gossip forgets and finds by itself, and in its own time.
+const gossipTime = 3 * time.Minute
+
+// waitReady waits until instances have said that they are ready for the first time, as a rolling deploy does.
+func (w *world) waitReady(within time.Duration, instances ...*instance) {
+	w.t.Helper()
+	limit := time.After(within)
+	for _, in := range instances {
+		select {
+		case <-in.ready:
+		case <-limit:
+			w.t.Fatalf("%s is not ready %v after its start: %s", in.life, time.Since(in.began).Round(time.Second/10), in.describe())
+		}
+		if in.gone() {
+			w.t.Fatalf("%s has ended before it was ready:\n%s", in.life, in.logTail(10))
+		}
+	}
+}
+
+// waitAllReady waits until all that live can be granted locks now.
+func (w *world) waitAllReady(within time.Duration) {
+	w.t.Helper()
+	limit := time.Now().Add(within)
+	for _, in := range w.living() {
+		if _, err := in.ask("ready", "", max(time.Until(limit), time.Millisecond)); err != nil {
+			w.t.Fatalf("not ready again within %v: %v", within, err)
+		}
+	}
+}
+
+// leader waits until one of the instances leads, and returns it.
+func (w *world) leader(of ...*instance) *instance {
+	w.t.Helper()
+	var found *instance
+	w.until(slack*failover, "somebody leads", func() bool {
+		for _, in := range of {
+			if !in.gone() && in.status().Leading {
+				found = in
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// until waits until something holds. A poll with a limit is no hope: the limit fails the test.
+func (w *world) until(within time.Duration, what string, holds func() bool) {
+	w.t.Helper()
+	for limit := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(limit) {
+			w.t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+// waitVoters waits until all of these instances know as many voters as so many instances should have.
+func (w *world) waitVoters(within time.Duration, living ...*instance) {
+	w.t.Helper()
+	candidates := len(living)
+	if w.founders != nil {
+		candidates = 0
+		for _, in := range living {
+			if slices.Contains(w.founders, in.name) {
+				candidates++
+			}
+		}
+	}
+	want := min(max(w.voters, 1), candidates)
+	if w.voters == 0 {
+		want = min(3, candidates)
+	}
+	want -= 1 - want%2 // the largest odd number
+	for _, in := range living {
+		w.until(within, fmt.Sprintf("%s knows %d voters", in.life, want), func() bool { return len(in.status().Voters) == want })
+	}
+}
+
+// waitMembers waits until all of these instances see each other by gossip, and nobody else.
+func (w *world) waitMembers(within time.Duration, living ...*instance) {
+	w.t.Helper()
+	var want []string
+	for _, in := range living {
+		want = append(want, in.name)
+	}
+	slices.Sort(want)
+	for _, in := range living {
+		w.until(within, fmt.Sprintf("%s sees %v and nobody else", in.life, want), func() bool {
+			var seen []string
+			for _, m := range in.status().Members {
+				seen = append(seen, m.Name)
+			}
+			slices.Sort(seen)
+			return slices.Equal(seen, want)
+		})
+	}
+}
+
+// granted checks that an instance can be granted a free lock within a time, and gives it back.
+func (w *world) granted(in *instance, within time.Duration) {
+	w.t.Helper()
+	key := fmt.Sprintf("asked/%s/%d", in.life, time.Now().UnixNano())
+	if _, err := in.ask("lock", key, within); err != nil {
+		w.t.Fatalf("a free lock: %v (%s)", err, in.describe())
+	}
+	if _, err := in.ask("unlock", key, within); err != nil {
+		w.t.Errorf("%v", err)
+	}
+}
+
+// notGranted checks that an instance is granted nothing for a while.
+func (w *world) notGranted(in *instance, during time.Duration) {
+	w.t.Helper()
+	key := fmt.Sprintf("refused/%s/%d", in.life, time.Now().UnixNano())
+	if e, err := in.ask("lock", key, during); err == nil {
+		w.t.Errorf("%s was granted a lock (token %d), although it must not be", in.life, e.Token)
+	}
+}
+
+// keepsGranting checks for a while that each of some instances is granted free locks without a break that anybody would notice.
+func (w *world) keepsGranting(during time.Duration, instances ...*instance) {
+	w.t.Helper()
+	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		for _, in := range instances {
+			w.granted(in, slack*failover)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Limits in real time are asserted this many times over, since machines are shared; the figures are printed.
+const slack = 5
+
+// settings are what all instances of a world have in common, but for those that say otherwise when they start.
+type settings struct {
+	replicas int
+	founders []string
+	voters   int           // 0: the default, 3
+	ttl      time.Duration // 0: the default, 10 s
+	grace    bool          // false: none, for worlds in which no group can follow another
+	durable  bool          // with a directory each, by name
+	groups   int           // how many groups may grant locks, one after the other; 0: 1
+	kinds    bool          // each is reached through a forwarder, which can cut some kinds of connections
+}
+
+// world is a network, a name server and the instances of one scenario.
+type world struct {
+	t *testing.T
+	settings
+	net        *network
+	names      *names
+	forwarders *forwarders // only if kinds are to be cut
+	dir        string
+	resolv     string // resolv.conf of all machines
+
+	lives      []*instance // all that were ever started, in that order
+	listed     []*machine  // where the service's name leads
+	departures []departure
+	mayLose    map[*instance]bool // was cut off, stopped or without a majority: the loss of its locks is right
+	judged     bool
+}
+
+// newWorld makes the world of a scenario, which must end with verdict.
+func newWorld(t *testing.T, s settings) *world {
+	t.Helper()
+	w := &world{t: t, settings: s, dir: t.ArtifactDir(), mayLose: map[*instance]bool{}}
+	w.net = newNetwork(t)
+	server := w.net.add()
+	w.names = serveNames(t, server)
+	w.resolv = filepath.Join(w.dir, "resolv.conf")
+	if err := os.WriteFile(w.resolv, fmt.Appendf(nil, "nameserver %s\noptions timeout:1 attempts:1\n", server.ip), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s.kinds {
+		w.forwarders = newForwarders()
+	}
+	t.Cleanup(w.end)
+	return w
+}
+
+// end stops whatever still runs, and tells of it if the test has failed.
+func (w *world) end() {
+	if w.t.Failed() {
+		w.tell()
+	}
+	for _, in := range w.lives {
+		in.stopNow()
+	}
+	if !w.judged && !w.t.Failed() {
+		w.t.Error("the scenario has ended without a verdict")
+	}
+}
+
+// list says which machines the service's name stands for, from now on and for everybody.
+func (w *world) list(machines ...*machine) {
+	w.listed = machines
+	var found []netip.Addr
+	for _, m := range machines {
+		found = append(found, netip.MustParseAddr(m.ip))
+	}
+	w.names.say(func(netip.Addr) []netip.Addr { return found })
+}
+
+// machine makes a machine for an instance.
+func (w *world) machine() *machine {
+	w.t.Helper()
+	m := w.net.add()
+	if w.kinds {
+		w.forwarders.stand(w.t, m)
+	}
+	return m
+}
+
+// unlist takes a machine from behind the service's name.
+func (w *world) unlist(m *machine) {
+	w.list(slices.DeleteFunc(slices.Clone(w.listed), func(other *machine) bool { return other == m })...)
+}
+
+// startAll starts n instances at once, each on a machine of its own, all of them listed. They are called a, b, c, …
+func (w *world) startAll(n int) []*instance {
+	w.t.Helper()
+	return w.startOn(w.machinesFor(n)...)
+}
+
+// machinesFor makes n machines, and lists them beside those that are.
+func (w *world) machinesFor(n int) []*machine {
+	w.t.Helper()
+	var machines []*machine
+	for range n {
+		machines = append(machines, w.machine())
+	}
+	w.list(slices.Concat(w.listed, machines)...)
+	return machines
+}
+
+// startOn starts an instance on each of some machines. They are called a, b, c, …
+func (w *world) startOn(machines ...*machine) []*instance {
+	w.t.Helper()
+	var started []*instance
+	for i, m := range machines {
+		started = append(started, w.start(nameOf(i), m))
+	}
+	return started
+}
+
+// nameOf is what the i-th instance is called.
+func nameOf(i int) string { return string(rune('a' + i)) }
+
+// start starts an instance on a machine.
+func (w *world) start(name string, m *machine, more ...string) *instance {
+	return w.startProgram(present, name, m, more...)
+}
+
+// startProgram starts an instance that runs a certain program. What more has replaces or adds to its variables.
+func (w *world) startProgram(program, name string, m *machine, more ...string) *instance {
+	w.t.Helper()
+	life := fmt.Sprintf("%s-%d", name, len(w.lives))
+	in := newInstance(w, name, life, m)
+	w.lives = append(w.lives, in)
+	in.run(filepath.Join(os.Getenv(programsEnv), program), append(w.environment(name, life, m), more...))
+	return in
+}
+
+// environment is the variables of an instance.
+func (w *world) environment(name, life string, m *machine) []string {
+	vars := []string{
+		"PATH=" + os.Getenv("PATH"), "MORTISE_BUG=" + os.Getenv("MORTISE_BUG"),
+		"MT_HISTORY=" + w.file(life+".jsonl"), "MT_PROBE_EVERY=20ms",
+		"ORDERS_NAME=" + name, "ORDERS_JOIN=dns:///" + service + ":7947",
+	}
+	set := func(name, value string) { vars = append(vars, name+"="+value) }
+	if w.replicas > 0 {
+		set("ORDERS_REPLICAS", fmt.Sprint(w.replicas))
+	}
+	if len(w.founders) > 0 {
+		set("ORDERS_FOUNDERS", strings.Join(w.founders, ","))
+	}
+	if w.voters > 0 {
+		set("ORDERS_VOTERS", fmt.Sprint(w.voters))
+	}
+	if w.ttl > 0 {
+		set("ORDERS_SESSION_TTL", w.ttl.String())
+	}
+	if !w.grace {
+		set("ORDERS_GRACE", "none")
+	}
+	if w.durable {
+		set("ORDERS_DIR", w.file("state-"+name))
+	}
+	if w.kinds { // plain, so that the forwarders can see what a connection is for
+		set("ORDERS_INSECURE", "true")
+		set("ORDERS_BIND", m.ip+behindForwarder)
+		set("ORDERS_ADVERTISE", m.ip+":7947")
+	} else {
+		set("ORDERS_SECRET", "a secret that is long enough")
+	}
+	return vars
+}
+
+// lose notes that instances may lose their locks from here on: what is done to them takes them from everybody else.
+func (w *world) lose(instances ...*instance) {
+	for _, in := range instances {
+		w.mayLose[in] = true
+	}
+}
+
+// without leaves some instances out of a list.
+func without(list []*instance, out ...*instance) []*instance {
+	return slices.DeleteFunc(slices.Clone(list), func(in *instance) bool { return slices.Contains(out, in) })
+}
+
+// machinesOf are the machines of instances.
+func machinesOf(instances []*instance) []*machine {
+	var machines []*machine
+	for _, in := range instances {
+		machines = append(machines, in.machine)
+	}
+	return machines
+}
+
+// file is the path of a file of this world.
+func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
+
+// living are the instances that run.
+func (w *world) living() []*instance {
+	var living []*instance
+	for _, in := range w.lives {
+		if !in.gone() {
+			living = append(living, in)
+		}
+	}
+	return living
+}
+
+// tell prints what all instances that live say of themselves, and the end of everybody's log.
+func (w *world) tell() {
+	for _, in := range w.lives {
+		if !in.gone() {
+			w.t.Logf("%s: %s", in.life, in.describe())
+		}
+		w.t.Logf("the log of %s ends:\n%s", in.life, in.logTail(12))
+	}
+}

@@ -1,0 +1,89 @@
+package raftlog
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// newConfiguration puts together what raft knows and what is known of who is who; of those that are not in it nothing is kept.
+func newConfiguration(index uint64, conf *raftpb.ConfState, known []Member) Configuration {
+	c := Configuration{
+		Index:  index,
+		Voters: union(conf.GetVoters(), nil), Outgoing: union(conf.GetVotersOutgoing(), nil), Learners: union(conf.GetLearners(), nil),
+	}
+	for _, id := range union(union(c.Voters, c.Outgoing), union(c.Learners, conf.GetLearnersNext())) {
+		m := Member{ID: id}
+		if i := slices.IndexFunc(known, func(k Member) bool { return k.ID == id }); i >= 0 {
+			m = known[i]
+		}
+		c.Members = append(c.Members, m)
+	}
+	return c
+}
+
+// union returns the members of both in ascending order, once each; nil for none.
+func union(a, b []uint64) []uint64 {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	u := slices.Concat(a, b)
+	slices.Sort(u)
+	return slices.Compact(u)
+}
+
+// has reports whether a replica is in the configuration.
+func (c *Configuration) has(id uint64) bool {
+	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.ID == id })
+}
+
+// plan makes a change one for raft, or reports that it makes no sense: raft would panic when it applies it, or do nothing.
+func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
+	if ch.Add != nil {
+		m := *ch.Add
+		alone := len(ch.Promote)+len(ch.Demote)+len(ch.Remove) == 0
+		if !alone || !validID(m.ID) || c.has(m.ID) || len(m.Context) > contextMax || len(c.Members) >= membersMax {
+			return nil, false
+		}
+		return &raftpb.ConfChangeV2{Changes: single(nil, raftpb.ConfChangeAddLearnerNode, m.ID), Context: added(m)}, true
+	}
+	voters, touched := len(c.Voters), []uint64(nil)
+	var changes []*raftpb.ConfChangeSingle
+	for _, id := range ch.Promote {
+		if !slices.Contains(c.Learners, id) {
+			return nil, false
+		}
+		changes, touched, voters = single(changes, raftpb.ConfChangeAddNode, id), append(touched, id), voters+1
+	}
+	for _, id := range ch.Demote {
+		if !slices.Contains(c.Voters, id) {
+			return nil, false
+		}
+		changes, touched, voters = single(changes, raftpb.ConfChangeAddLearnerNode, id), append(touched, id), voters-1
+	}
+	for _, id := range ch.Remove {
+		if !c.has(id) {
+			return nil, false
+		}
+		if slices.Contains(c.Voters, id) {
+			voters--
+		}
+		changes, touched = single(changes, raftpb.ConfChangeRemoveNode, id), append(touched, id)
+	}
+	if len(changes) == 0 || voters < 1 || len(union(touched, nil)) != len(touched) {
+		return nil, false
+	}
+	cc := &raftpb.ConfChangeV2{Changes: changes}
+	switch {
+	case len(changes) == 1: // raft needs no joint configuration
+	case bug("not-auto-leave"):
+		cc.Transition = raftpb.ConfChangeTransitionJointExplicit.Enum()
+	default:
+		cc.Transition = raftpb.ConfChangeTransitionJointImplicit.Enum()
+	}
+	return cc, true
+}
+
+func single(list []*raftpb.ConfChangeSingle, kind raftpb.ConfChangeType, id uint64) []*raftpb.ConfChangeSingle {
+	return append(list, &raftpb.ConfChangeSingle{Type: kind.Enum(), NodeId: &id})
+}

@@ -1,0 +1,73 @@
+package raftlog
+
+import (
+	"maps"
+	"time"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// caughtUpEntries is how much a replica may lack and still count as caught up: what is on its way to it under load, about.
+const caughtUpEntries = 64
+
+// hearing is when a replica was heard of last.
+type hearing struct {
+	tick  uint64 // if it never was: when this lead began, or it came into the configuration
+	spoke bool
+}
+
+// hear files that a replica of the configuration has spoken, in this term or a later one: what arrives late says nothing of now.
+func (c *Core) hear(id, term uint64) {
+	if _, ok := c.heard[id]; ok && term >= c.role.Term {
+		c.heard[id] = hearing{c.ticks, true}
+	}
+}
+
+// listen begins to listen to those of the configuration; anew says that what was heard before does not count.
+func (c *Core) listen(anew bool) {
+	if anew && !bug("heard-of-earlier-lead-counts") {
+		clear(c.heard)
+	}
+	maps.DeleteFunc(c.heard, func(id uint64, _ hearing) bool { return !c.config.has(id) })
+	for _, m := range c.config.Members {
+		if _, ok := c.heard[m.ID]; !ok {
+			c.heard[m.ID] = hearing{tick: c.ticks}
+		}
+	}
+}
+
+// silent returns for how many ticks nothing was heard of a replica, and whether it is active.
+func (c *Core) silent(id uint64) (ticks uint64, active bool) {
+	if id == c.id {
+		return 0, true
+	}
+	h, ok := c.heard[id]
+	ticks = c.ticks - h.tick
+	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
+}
+
+// Survey returns how this replica sees its group. The slices are shared and must not be changed.
+func (c *Core) Survey() Survey {
+	s := Survey{Self: c.id, Config: c.config}
+	if !c.role.Leading || !c.group.leads {
+		return s
+	}
+	s.Term, s.Pending = c.role.Term, c.pending()
+	s.Replicas = make([]Progress, 0, len(c.config.Members))
+	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) { // by ID
+		ticks, active := c.silent(id)
+		takes := pr.State == tracker.StateReplicate
+		p := Progress{
+			ID: id, Active: active, SilentFor: time.Duration(ticks) * c.cfg.Tick,
+			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
+			Full:     id == c.id || takes && pr.Next > c.last,
+			Settled:  pr.Match > c.group.changing.mark,
+		}
+		if bug("settled-too-early") {
+			p.Settled = pr.Match >= c.config.Index
+		}
+		s.Replicas = append(s.Replicas, p)
+	})
+	return s
+}

@@ -1,0 +1,246 @@
+package mortise
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file says which settings a group is to adopt: those that all its instances name alike and that are not the group's yet. It is pure; the
+// leader asks it whenever somebody has come or gone. As long as they differ the group's own hold, and people are shown who says what.
+
+// groupSettings are the settings of a group as a whole. Their JSON is what the state machine keeps, unread. A build that adds a field has to
+// wait for a rules version of its own before it writes it: an older leader would drop the field again.
+type groupSettings struct {
+	Replicas   int           `json:"replicas,omitempty"`
+	Founders   []string      `json:"founders,omitempty"` // ascending, each once
+	Voters     int           `json:"voters"`
+	SessionTTL time.Duration `json:"session_ttl_ns"`
+	Grace      time.Duration `json:"grace_ns"` // 0: none
+}
+
+// group returns what this configuration says of the group. A node on its own needs no grace: its group is closed, nobody else can have been
+// granted anything.
+func (c Config) group() groupSettings {
+	g := groupSettings{Replicas: c.Replicas, Founders: unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0)}
+	if c.alone() {
+		g.Grace = 0
+	}
+	return g
+}
+
+// settingsOf returns the settings that a group was founded with.
+func settingsOf(s birth.Settings) groupSettings {
+	return groupSettings{Replicas: s.Replicas, Founders: unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace}
+}
+
+// birth returns the settings for the cluster room.
+func (g groupSettings) birth(solo bool) birth.Settings {
+	return birth.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
+}
+
+func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// named returns the settings as an instance's record names them.
+func (g groupSettings) named() settings {
+	s := settings{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace}
+	if len(g.Founders) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(g.Founders, "\x00")))
+		s.Founders = hex.EncodeToString(sum[:8])
+	}
+	return s
+}
+
+// encode returns what the state machine keeps, nil if that is more than it takes: very many founders with very long names.
+func (g groupSettings) encode() []byte {
+	b, err := json.Marshal(g)
+	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
+		return nil
+	}
+	return b
+}
+
+// decodeSettings reads what encode has written.
+func decodeSettings(b []byte) (groupSettings, error) {
+	var g groupSettings
+	if err := json.Unmarshal(b, &g); err != nil {
+		return groupSettings{}, fmt.Errorf("mortise: the group's settings cannot be read: %w", err)
+	}
+	return g, nil
+}
+
+// presentSettings returns the settings that are in force in a group: those that it has adopted, or was founded with.
+func presentSettings(c lockfsm.Charter) (groupSettings, error) {
+	g, err := decodeSettings(c.Settings)
+	g.SessionTTL = c.SessionTTL // by which the rules go
+	return g, err
+}
+
+// Disagreement is a setting of which some instance has another value than the group.
+type Disagreement struct {
+	Setting string // field of Config
+	Group   string // the value in force
+	Others  []OtherSetting
+	Why     string // all instances name the same value, and still it is not adopted; else ""
+}
+
+// OtherSetting is a value that the group does not have, and the Names of the instances that want it.
+type OtherSetting struct {
+	Value string
+	Names []string
+}
+
+// agreement is what becomes of the settings: adopt is what the group is to have, encoded in blob if that is something new. differ is for people.
+type agreement struct {
+	adopt  groupSettings
+	blob   []byte // nil: nothing is to be adopted
+	differ []Disagreement
+}
+
+// setting is one field, or several that mean something only together.
+type setting struct {
+	name func(settings) string
+	text func(settings) string // equal exactly if the values are
+	take func(g *groupSettings, own groupSettings)
+}
+
+// The places in the list of settings.
+const (
+	votersSetting = iota
+	ttlSetting
+	graceSetting
+	foundersSetting
+)
+
+func allSettings() [4]setting {
+	called := func(name string) func(settings) string { return func(settings) string { return name } }
+	return [...]setting{
+		votersSetting: {
+			called("Voters"), func(s settings) string { return strconv.Itoa(s.Voters) },
+			func(g *groupSettings, own groupSettings) { g.Voters = own.Voters },
+		},
+		ttlSetting: {
+			called("SessionTTL"), func(s settings) string { return s.SessionTTL.String() },
+			func(g *groupSettings, own groupSettings) { g.SessionTTL = own.SessionTTL },
+		},
+		graceSetting: { // for a later group: this one has counted its own
+			called("Grace"), func(s settings) string { return s.Grace.String() },
+			func(g *groupSettings, own groupSettings) { g.Grace = own.Grace },
+		},
+		foundersSetting: {
+			settings.foundedBy, settings.founding,
+			func(g *groupSettings, own groupSettings) { g.Replicas, g.Founders = own.Replicas, own.Founders },
+		},
+	}
+}
+
+func (s settings) foundedBy() string {
+	if s.FounderCount > 0 {
+		return "Founders"
+	}
+	return "Replicas"
+}
+
+func (s settings) founding() string {
+	if s.FounderCount > 0 {
+		return fmt.Sprintf("%d names (%s)", s.FounderCount, s.Founders)
+	}
+	return fmt.Sprintf("%d replicas", s.Replicas)
+}
+
+// agree compares what all registered instances name with what the group has. own are this instance's settings, which must be among what all
+// name: so nothing is adopted that was not found valid here, and the names of the founders are at hand. longest is the largest TTL of the
+// sessions that live: with a shorter one in force, a later group would not wait for their holders.
+func agree(group, own groupSettings, registered []record, longest time.Duration) agreement {
+	a := agreement{adopt: group}
+	var why [4]string
+	all := allSettings()
+	for i, s := range all {
+		mine := s.text(own.named())
+		if mine == s.text(group.named()) || !everybody(registered, func(r record) bool { return s.text(r.Settings) == mine }) {
+			continue
+		}
+		if i == ttlSetting && own.SessionTTL < longest {
+			why[i] = fmt.Sprintf("a session with a TTL of %v lives", longest)
+			continue
+		}
+		s.take(&a.adopt, own)
+	}
+	if g := &a.adopt; g.Grace > 0 && g.Grace < g.SessionTTL {
+		g.SessionTTL, g.Grace = group.SessionTTL, group.Grace
+		why[ttlSetting] = "the grace would be shorter than the TTL"
+		why[graceSetting] = why[ttlSetting]
+	}
+	if a.adopt.encode() == nil {
+		a.adopt.Replicas, a.adopt.Founders = group.Replicas, group.Founders
+		why[foundersSetting] = fmt.Sprintf("the names of the founders are longer than %d bytes together", lockfsm.MaxSettingsBytes)
+	}
+	if a.adopt.named() != group.named() {
+		a.blob = a.adopt.encode()
+	}
+	for i, s := range all {
+		a.disagree(s, group.named(), registered, why[i])
+	}
+	return a
+}
+
+// everybody is false of nobody: without a registered instance nothing is agreed on.
+func everybody(registered []record, is func(record) bool) bool {
+	return len(registered) > 0 && !slices.ContainsFunc(registered, func(r record) bool { return !is(r) })
+}
+
+// disagree notes who names another value of one setting than the group's.
+func (a *agreement) disagree(s setting, group settings, registered []record, why string) {
+	names := map[string][]string{}
+	d := Disagreement{Setting: s.name(group), Group: s.text(group)}
+	for _, r := range registered {
+		value := s.text(r.Settings)
+		if value == d.Group {
+			continue
+		}
+		name := r.Name
+		if name == "" {
+			name, value = "?", "not known"
+		}
+		names[value] = append(names[value], name)
+	}
+	for value, who := range names {
+		d.Others = append(d.Others, OtherSetting{Value: value, Names: unique(who)})
+	}
+	if len(d.Others) == 0 {
+		return
+	}
+	slices.SortFunc(d.Others, func(a, b OtherSetting) int { return strings.Compare(a.Value, b.Value) })
+	if len(d.Others) == 1 && everybody(registered, func(r record) bool { return s.text(r.Settings) == d.Others[0].Value }) {
+		d.Why = why
+	}
+	a.differ = append(a.differ, d)
+}
+
+// supported returns the newest version of the lock rules that everybody knows: every registered instance, and every instance that has a replica,
+// voter or learner. 0: of somebody it is not known. A replica whose instance has no session may be of any build, and raising the rules beyond what
+// it knows ends it.
+func supported(registered []record, replicas []uint64) uint32 {
+	lowest := ^uint32(0)
+	known := make(map[uint64]bool, len(registered))
+	for _, r := range registered {
+		known[r.id()] = true
+		if bug("raised-before-everybody") && lowest != ^uint32(0) {
+			lowest = max(lowest, r.Rules)
+			continue
+		}
+		lowest = min(lowest, r.Rules)
+	}
+	if len(registered) == 0 || slices.ContainsFunc(replicas, func(id uint64) bool { return !known[id] }) {
+		return 0
+	}
+	return lowest
+}
