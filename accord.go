@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/clock"
 )
 
 // accord is the leader's part in what all instances have to agree on: settings that are adopted once all name them (rule 15), and the
@@ -13,7 +14,7 @@ type accord struct {
 	term  uint64
 	blob  []byte // adoption asked for last, and when
 	rules uint32
-	at    time.Time
+	at    clock.Time
 }
 
 // accordEvery is after how long the same thing is asked for again, in case it was lost.
@@ -30,9 +31,9 @@ func (r *replica) agreeOn(term uint64, f *voters.Facts, records []record, longes
 		f.Remarks = append(f.Remarks, d.String())
 	}
 	r.remarks.Store(&f.Remarks)
-	now := r.node.env.wall()
+	now := r.node.env.clock.Now()
 	last := &r.accord
-	again := last.term != term || now.Sub(last.at).Abs() >= accordEvery
+	again := last.term != term || now.Sub(last.at) >= accordEvery
 	if a.blob != nil && (again || !bytes.Equal(a.blob, last.blob)) {
 		r.keeper.ProposeAdopt(term, a.adopt.SessionTTL, a.blob)
 		last.term, last.at, last.blob = term, now, a.blob

@@ -42,8 +42,8 @@ type Node struct {
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
 	replica atomic.Pointer[replica]         // nil unless this instance votes
 
-	settled  atomic.Bool               // Ready has seen the voters settled, or has given up on that
-	settleBy atomic.Pointer[time.Time] // when it gives up; nil: it has not been called
+	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that
+	settleBy atomic.Int64 // clock.Time at which it gives up; 0: it has not been called
 
 	instance atomic.Uint64 // ID of the present life
 	attached atomic.Bool   // its session is attached to a leader

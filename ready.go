@@ -3,6 +3,8 @@ package mortise
 import (
 	"context"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
 )
 
 // settleTime bounds how long the first Ready waits for changes of the voters: a group that cannot replace a voter, since nobody is
@@ -20,9 +22,9 @@ func (n *Node) Ready(ctx context.Context) error {
 	if n.config.alone() || n.settled.Load() || bug("ready-ignores-voters") {
 		return nil
 	}
-	by := n.env.wall().Add(settleTime)
-	n.settleBy.CompareAndSwap(nil, &by)
-	bounded, cancel := context.WithTimeout(ctx, n.settleBy.Load().Sub(n.env.wall()))
+	now := n.env.clock.Now()
+	n.settleBy.CompareAndSwap(0, int64(now.Add(settleTime)))
+	bounded, cancel := context.WithTimeout(ctx, clock.Time(n.settleBy.Load()).Sub(now))
 	defer cancel()
 	why := n.awaitVoters(bounded)
 	if ctx.Err() != nil {

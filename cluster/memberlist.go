@@ -20,6 +20,7 @@ type gossip struct {
 	list *memberlist.Memberlist
 	wire *gossipWire
 	meta atomic.Pointer[[]byte]
+	turn uint64                               // of setMeta, which only the owner calls once it runs
 	news func(name string, m meta, here bool) // posts to the owner; must not block
 
 	mu      sync.Mutex    // guards the rest
@@ -62,7 +63,8 @@ func startGossip(cfg *Config, first meta, news func(string, meta, bool)) (*gossi
 }
 
 func (g *gossip) setMeta(m meta) {
-	b := m.append(nil)
+	b := m.padded(g.turn)
+	g.turn++
 	g.meta.Store(&b)
 }
 

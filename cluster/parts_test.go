@@ -14,7 +14,7 @@ import (
 
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := meta{
-		Instance: 1<<64 - 1, Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, Leader: true,
+		Instance: 1<<64 - 1, Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, At: atMax, Leader: true,
 		Name: strings.Repeat("n", nameBytesMax), Zone: strings.Repeat("z", zoneBytesMax), Addr: strings.Repeat("a", addrBytesMax),
 	}
 	b := m.append(nil)
@@ -25,6 +25,24 @@ func TestMetaFitsAndReturns(t *testing.T) {
 		if got, err := decodeMeta(m.append(nil)); err != nil || got != m {
 			t.Errorf("%+v came back as %+v, %v", m, got, err)
 		}
+	}
+	for _, version := range []byte{0, metaVersion - 1, metaVersion + 1} {
+		other := append([]byte{version}, b[1:]...)
+		if _, err := decodeMeta(other); err == nil {
+			t.Errorf("version %d was accepted", version)
+		}
+	}
+	lengths := map[int]bool{}
+	for turn := range uint64(16) {
+		small := meta{Instance: 1 << 40, Name: "n", Addr: "a:1"}
+		p := small.padded(turn)
+		lengths[len(p)] = true
+		if got, err := decodeMeta(p); err != nil || got != small || len(m.padded(turn)) > metaBytesMax {
+			t.Errorf("padded it came back as %+v, %v", got, err)
+		}
+	}
+	if len(lengths) != 16 {
+		t.Errorf("%d different lengths of one meta", len(lengths))
 	}
 	for n := range b {
 		if _, err := decodeMeta(b[:n]); err == nil {

@@ -240,6 +240,9 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		if strings.Count(stray.calls(), "removed") != 1 {
 			t.Errorf("the stray's host was told %q", stray.calls())
 		}
+		if !slices.ContainsFunc(stray.Members(), func(m Member) bool { return m.Self && m.Raft == 0 }) {
+			t.Error("it still says that it has a replica")
+		}
 		f.net.tape()
 		for i := range uint64(1000) {
 			n.Stray(1<<30+i, addrOf(70))

@@ -13,6 +13,7 @@ package planted
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,6 +31,8 @@ type Bug struct {
 	Nodes string
 	// Some is set for the part that CI runs at every merge.
 	Some bool
+	// Seeds is within how many seeds the simulated clusters see it, where that is known and more than the layer runs by itself.
+	Seeds int
 }
 
 // Layer is one way to look at the code, with one test binary.
@@ -67,6 +70,17 @@ func (l Layer) Tests(bugs ...Bug) string {
 	return strings.Join(all, "|")
 }
 
+// Environ returns what is set for the layer's process against a bug.
+func (l Layer) Environ(b Bug) []string {
+	if l.Name != clusters || b.Seeds == 0 {
+		return l.Env
+	}
+	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds)) // of two the last one counts
+}
+
+// clusters is the layer of internal/sim.
+const clusters = "clusters"
+
 // nodes is the layer whose tests each bug names.
 const nodes = "nodes"
 
@@ -87,7 +101,7 @@ func Layers() []Layer {
 		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
-		{Name: "clusters", Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "transport", "."}},
 	}
 }

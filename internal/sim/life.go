@@ -119,6 +119,7 @@ func (p *proc) restartInPlace(instance uint64) {
 	p.rebind(nil, nil)
 	p.w.watch.births.EndedEverywhere(p.instance)
 	p.m.instance = instance
+	p.w.watch.names[instance] = p.m.name
 	if r := p.replica; r != nil {
 		r.stop()
 		p.replica = nil

@@ -69,6 +69,7 @@ func (m *machine) start() *proc {
 		m.instance = p.instance
 	}
 	m.proc = p
+	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
 	p.birth = birth.New(cfg)
 	if cfg.Stored != nil {

@@ -21,9 +21,10 @@ type Report struct {
 	Settled    time.Duration   // how long it took, after healing, until nothing was left to do
 }
 
-// progressWithin is how long a healed cluster may need until every caller is served and nothing is left behind. A group in memory
-// mode may have to be given up, founded anew, and wait for its grace, with the longest queue held for the longest time behind that.
-const progressWithin = 10 * time.Minute
+// progressWithin is how long a healed cluster may need until every caller is served, nothing is left behind, and those vote who should. A group
+// in memory mode may have to be given up, founded anew, and wait for its grace, with the longest queue held for the longest time behind
+// that; one whose disks are lost has to be given up by people; and who was lost often is not brought in again for two minutes.
+const progressWithin = 5 * time.Minute
 
 // restsFor is how long nothing may change, beside a lease, until it counts as settled.
 const restsFor = 5 * time.Second

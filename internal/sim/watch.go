@@ -26,6 +26,7 @@ type watch struct {
 	births     check.Groups
 	served     check.Served
 	members    check.Members
+	names      map[uint64]string // of the machines, by instance
 	groups     map[uint64]*group
 	believers  map[string][]*call // who believes, per key, until his belief is seen to end
 	leaders    int                // that lead now, in any group
@@ -77,7 +78,7 @@ func (s *Stats) Add(o Stats) {
 }
 
 func newWatch(w *world) *watch {
-	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[uint64]uint64{}}
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[uint64]uint64{}, names: map[uint64]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL
 	return o
 }

@@ -62,6 +62,7 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 	if n := len(c.Voters); n%2 == 0 && n > 2 {
 		o.w.broken("group %x has %d voters at index %d", r.group, n, c.Index)
 	}
+	o.founders(r, places, c.Voters)
 	if c.Index == founding {
 		return
 	}
@@ -72,6 +73,15 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 		o.stats.Replaced++
 	}
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.group, c.Index, c.Voters, c.Outgoing, c.Learners)
+}
+
+// founders: where there are founders nobody else votes.
+func (o *watch) founders(r *replica, places []birth.Voter, voters []uint64) {
+	for _, instance := range instances(places, voters) {
+		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
+			o.w.broken("group %x has %q among its voters; the founders are %q", r.group, name, o.w.cfg.Founders)
+		}
+	}
 }
 
 func instances(places []birth.Voter, ids []uint64) []uint64 {

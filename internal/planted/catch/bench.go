@@ -81,8 +81,8 @@ type sighting struct {
 	output []byte
 }
 
-// look runs the tests of one layer with one bug planted ("": none).
-func (b *bench) look(ctx context.Context, l planted.Layer, bug, run string) sighting {
+// look runs the tests of one layer with one bug planted (the zero one: none).
+func (b *bench) look(ctx context.Context, l planted.Layer, bug planted.Bug, run string) sighting {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	args := []string{"-test.failfast", "-test.timeout", (2 * limit).String()}
@@ -94,7 +94,7 @@ func (b *bench) look(ctx context.Context, l planted.Layer, bug, run string) sigh
 	}
 	c := exec.CommandContext(ctx, b.binary(l.Package), args...)
 	c.Dir = l.Package
-	c.Env = append(append(os.Environ(), l.Env...), "MORTISE_BUG="+bug)
+	c.Env = append(append(os.Environ(), l.Environ(bug)...), "MORTISE_BUG="+bug.Name)
 	begun := time.Now()
 	out, err := c.CombinedOutput()
 	s := sighting{layer: l.Name, failed: err != nil && ctx.Err() == nil, slow: ctx.Err() != nil, took: time.Since(begun), output: out}
@@ -130,7 +130,7 @@ func (b *bench) hunt(ctx context.Context, bug planted.Bug, every bool) []sightin
 		if !l.Sees(bug) || ctx.Err() != nil {
 			continue
 		}
-		s := b.look(ctx, l, bug.Name, l.Tests(bug))
+		s := b.look(ctx, l, bug, l.Tests(bug))
 		all = append(all, s)
 		if s.failed && !every {
 			break
@@ -145,7 +145,7 @@ func (b *bench) healthy(ctx context.Context, bugs []planted.Bug, workers int) er
 	seen := make([]sighting, len(b.layers))
 	each(len(b.layers), workers, func(i int) {
 		l := b.layers[i]
-		seen[i] = b.look(ctx, l, "", l.Tests(bugs...))
+		seen[i] = b.look(ctx, l, planted.Bug{}, l.Tests(bugs...))
 	}, func(i int) {
 		s := seen[i]
 		fmt.Printf("%-30s %-9s %-10s %-44s %6s %7s\n", "no bug", "", s.layer, s.test, s.seed, s.took.Round(10*time.Millisecond))
