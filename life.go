@@ -121,6 +121,7 @@ func (n *Node) retire(r *replica, err error) {
 	r.retired = true
 	mine := n.replica.CompareAndSwap(r, nil)
 	if mine {
+		n.farewell(r)
 		n.identify(nil, r.group)
 	}
 	n.binding.Unlock()
@@ -135,6 +136,15 @@ func (n *Node) retire(r *replica, err error) {
 		n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
 		if bug("retired-after-restart") {
 			n.identify(nil, r.group)
+		}
+	}
+}
+
+// farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
+func (n *Node) farewell(r *replica) {
+	for _, v := range placed(r.config.Load()) {
+		if v.Instance != n.instance.Load() {
+			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
 		}
 	}
 }

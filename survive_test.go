@@ -23,8 +23,8 @@ func TestCrashedLeaderCostsOneFailover(t *testing.T) {
 		after := f.lock((leader+1)%3, "k")
 		took := time.Since(crashed)
 		t.Logf("from the crash of the leader to the next grant: %v", took)
-		if took > failoverLimit {
-			t.Errorf("the next grant took %v, more than %v", took, failoverLimit)
+		if limit := 200 * time.Millisecond; took > limit { // its streams end, so nobody waits for an election timeout
+			t.Errorf("the next grant took %v, more than %v", took, limit)
 		}
 		if after.Token() <= before.Token() {
 			t.Errorf("token %d after %d", after.Token(), before.Token())

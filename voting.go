@@ -46,6 +46,16 @@ func (r *replica) names(raft, instance uint64) bool {
 	return false
 }
 
+// gone tells the log that the replica of an instance has retired. The instance may say already that it has no raft ID any more, so it is
+// found by who it is.
+func (r *replica) gone(instance uint64) {
+	for _, v := range placed(r.config.Load()) {
+		if v.Instance == instance {
+			r.log.Gone(v.Raft)
+		}
+	}
+}
+
 // linked reports whether this instance is that one, or has a stream with it.
 func (n *Node) linked(instance uint64) bool {
 	return instance == n.instance.Load() || n.port.Linked(transport.Instance(instance))

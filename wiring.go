@@ -33,6 +33,9 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 		if len(f.Raft) > 0 {
 			in.raft(r, from, f.Raft)
 		}
+		if f.Retired {
+			r.gone(uint64(from.Instance))
+		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
 		}
@@ -61,7 +64,7 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	if r := in.n.replica.Load(); r != nil {
 		r.keeper.Down(session.Peer(peer.Instance))
 		if peer.Raft != 0 {
-			r.log.Unreachable(peer.Raft)
+			r.log.Gone(peer.Raft)
 		}
 	}
 	in.n.client.Down(session.Peer(peer.Instance))

@@ -72,6 +72,9 @@ func TestAllAtOnce(t *testing.T) {
 	})
 }
 
+// allLeave is how long those take that all leave at once.
+const allLeave = 2 * time.Second
+
 // restart ends a fleet of n at once, starts it on new machines, and judges.
 func (w *world) restart(n int, how string) {
 	w.t.Helper()
@@ -80,6 +83,11 @@ func (w *world) restart(n int, how string) {
 	time.Sleep(2 * time.Second) // some history to go by
 	w.lose(fleet...)
 	w.depart(how, fleet...)
+	for _, d := range w.departures {
+		if d.took > slack*allLeave {
+			w.t.Errorf("all left at once, and %s took %v, more than %d times %v: there is nobody to hand over to", d.who.life, d.took, slack, allLeave)
+		}
+	}
 	w.list()
 	w.waitReady(slack*readyTime, w.startAll(n)...)
 	time.Sleep(2 * time.Second)

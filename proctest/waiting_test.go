@@ -89,8 +89,18 @@ func (w *world) waitVoters(within time.Duration, living ...*instance) {
 	}
 	want -= 1 - want%2 // the largest odd number
 	for _, in := range living {
-		w.until(within, fmt.Sprintf("%s knows %d voters", in.life, want), func() bool { return len(in.status().Voters) == want })
+		w.until(within, fmt.Sprintf("%s knows %d voters", in.life, want), func() bool { return voters(in) == want })
 	}
+}
+
+// voters counts the voters that an instance knows. Learners are on that list too.
+func voters(in *instance) (n int) {
+	for _, v := range in.status().Voters {
+		if v.Votes {
+			n++
+		}
+	}
+	return n
 }
 
 // waitMembers waits until all of these instances see each other by gossip, and nobody else.

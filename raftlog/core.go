@@ -55,6 +55,7 @@ type Core struct {
 	heard      map[uint64]hearing // all of config
 	ledAt      uint64             // tick at which the leader has spoken last
 
+	stand            standing
 	group            group // batches and rounds that wait; all of it belongs to role.Term
 	appends          appends
 	hang             hang

@@ -28,6 +28,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.node.Tick()
 		c.forget()
 		c.observe()
+		c.standUp()
 		c.watch()
 	}
 }

@@ -19,6 +19,7 @@ type inbox struct {
 	messages    []*raftpb.Message
 	stepBytes   int
 	unreachable []uint64
+	gone        []uint64
 	reports     []snapshotReport
 	batches     []byte // back to back
 	bounds      []bound
@@ -51,7 +52,7 @@ func (in *inbox) empty() {
 	if cap(batches) > queueKeepBytes {
 		batches = nil
 	}
-	*in = inbox{messages: messages, batches: batches, unreachable: in.unreachable[:0], reports: in.reports[:0], bounds: in.bounds[:0],
+	*in = inbox{messages: messages, batches: batches, unreachable: in.unreachable[:0], gone: in.gone[:0], reports: in.reports[:0], bounds: in.bounds[:0],
 		rounds: in.rounds[:0], transfers: in.transfers[:0]}
 }
 
@@ -140,6 +141,17 @@ func (l *Log) Unreachable(id uint64) {
 	l.put(func(in *inbox) {
 		if len(in.unreachable) < unreachableMax && !slices.Contains(in.unreachable, id) {
 			in.unreachable = append(in.unreachable, id)
+		}
+	})
+}
+
+// Gone says that the last stream of a replica has ended, or that it said itself that it has retired, behind everything that came on it: its
+// messages were given to Step before. What was in flight is sent anew once it answers again. If it led, the others need not wait for an
+// election timeout.
+func (l *Log) Gone(id uint64) {
+	l.put(func(in *inbox) {
+		if len(in.gone) < unreachableMax && !slices.Contains(in.gone, id) {
+			in.gone = append(in.gone, id)
 		}
 	})
 }

@@ -115,6 +115,10 @@ func (l *Log) feed(in *inbox) error {
 	for _, id := range in.unreachable {
 		l.core.Unreachable(id)
 	}
+	for _, id := range in.gone { // behind the messages
+		l.core.Unreachable(id)
+		l.core.Gone(id)
+	}
 	for _, r := range in.reports {
 		l.core.SnapshotSent(r.to, r.term, r.ok)
 	}

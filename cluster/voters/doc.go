@@ -83,7 +83,8 @@
 //   - Several voters that are dead or go are replaced one by one if the learners come one by one, each at once: a dead voter is worse than one more
 //     change. Those that are ready together go in one.
 //   - A leader that leaves as the only voter, with two learners at hand, has both promoted: three instead of the two that rule 12 allows.
-//   - One vote for each founder's name. Two processes that go by one name could otherwise outvote the founders, whose being newborn is taken as
+//   - One vote for each founder's name, as far as this leader has seen them registered: of a replica whose session ended before it began to lead it
+//     does not know the name. Two processes that go by one name could otherwise outvote the founders, whose being newborn is taken as
 //     proof that no older group lives. A founder that was killed takes its own place under a new ID as soon as the old life is known to be over.
 //   - Prepare asks everybody who is needed before one is added, since nothing else can be done while an entry is in flight.
 //   - A learner that lives and never catches up is not given up. Time alone does not tell a large state from a fault.

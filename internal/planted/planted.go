@@ -31,7 +31,7 @@ type Bug struct {
 	Nodes string
 	// Some is set for the part that CI runs at every merge.
 	Some bool
-	// Seeds is within how many seeds the simulated clusters see it, where that is known and more than the layer runs by itself.
+	// Seeds is within how many seeds the simulated clusters see it; 0: that is not known, and they run as many as the layer says.
 	Seeds int
 }
 

@@ -127,7 +127,7 @@ func (n *nemesis) scale(m *machine) {
 	w.note("%s goes", m.name)
 	m.gone = true
 	if p := m.proc; p != nil && !p.leaving && w.chance(0.7) {
-		p.leave(func() {})
+		p.leave(func() { w.after(w.between(0, time.Second), m.ensureUp) }) // it may have been called back meanwhile
 	} else {
 		m.crash(w.chance(0.5))
 	}
@@ -154,6 +154,26 @@ func (n *nemesis) exodus() {
 func (n *nemesis) two(a, b *machine) {
 	n.crash(a, n.w.chance(0.3))
 	n.w.after(n.w.between(time.Second, 12*time.Second), func() { n.crash(b, n.w.chance(0.3)) })
+}
+
+// lurk lets the power fail at the next changes of the voters, when some know and others do not.
+func (n *nemesis) lurk() {
+	n.w.note("the power will fail at a change of the voters")
+	n.lurking = 1 + n.w.rng.IntN(3)
+}
+
+// pounce is told who has applied a configuration first. It may strike there, and at one who is about to know.
+func (n *nemesis) pounce(first *machine) {
+	w := n.w
+	if n.lurking == 0 || w.calm {
+		return
+	}
+	n.lurking--
+	other := w.machines[w.rng.IntN(len(w.machines))]
+	w.after(w.between(0, 4*w.net.latency), func() { n.crash(first, true) })
+	if w.chance(0.5) {
+		w.after(w.between(0, 8*w.net.latency), func() { n.crash(other, true) })
+	}
 }
 
 // disk loses a disk. Where no earlier group may have existed, none may be given up either.

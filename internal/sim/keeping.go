@@ -60,7 +60,10 @@ func (r *replica) down(instance uint64) {
 	for _, v := range r.p.book.Voters() { // the transport knows under which raft ID the peer spoke
 		if v.Instance == instance && v.Raft != 0 {
 			id := v.Raft
-			r.log.post(func(clock.Time) { r.core.Unreachable(id) })
+			r.log.post(func(clock.Time) {
+				r.core.Unreachable(id)
+				r.core.Gone(id)
+			})
 		}
 	}
 }

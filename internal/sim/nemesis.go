@@ -10,6 +10,7 @@ type nemesis struct {
 	slowDisk float64
 	wipes    int
 	rolling  bool // a rolling restart is under way
+	lurking  int  // how many changes of the voters it has yet to strike at
 }
 
 // unleash begins the trouble.
@@ -32,7 +33,7 @@ func (n *nemesis) strike() {
 		return
 	}
 	m, o := w.machines[w.rng.IntN(len(w.machines))], w.machines[w.rng.IntN(len(w.machines))]
-	blow := w.rng.IntN(28)
+	blow := w.rng.IntN(30)
 	if w.cfg.Quiet {
 		blow = quietBlows[w.rng.IntN(len(quietBlows))]
 	}
@@ -111,6 +112,8 @@ func (n *nemesis) operate(blow int, m, o *machine) {
 		n.two(m, o)
 	case 27:
 		n.disaster()
+	case 28, 29:
+		n.lurk()
 	}
 }
 

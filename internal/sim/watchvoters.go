@@ -67,6 +67,7 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 		return
 	}
 	o.stats.Changes++
+	o.w.nemesis.pounce(r.p.m)
 	come := func(id uint64) bool { return !slices.Contains(c.Outgoing, id) }
 	gone := func(id uint64) bool { return !slices.Contains(c.Voters, id) }
 	if slices.ContainsFunc(c.Voters, come) && slices.ContainsFunc(c.Outgoing, gone) {

@@ -1,0 +1,86 @@
+package raftlog
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// A leader whose streams have ended is followed within a few ticks, not after an election timeout, in whatever order its voters notice.
+func TestAGoneLeaderIsFollowedAtOnce(t *testing.T) {
+	var took []int
+	for _, voters := range []int{3, 5} {
+		for seed := range uint64(100) {
+			c := newCluster(t, seed, voters)
+			l := c.elect()
+			term := l.role.Term
+			l.propose()
+			l.turn()
+			random := rand.New(rand.NewPCG(seed, 1))
+			for range random.IntN(6) { // some of it is on its way
+				if len(c.wire) > 0 {
+					c.deliver(take(&c.wire, 0))
+				}
+			}
+			l.crash(false)
+			c.wire = slices.DeleteFunc(c.wire, func(m *raftpb.Message) bool { return m.GetFrom() == l.id }) // the end comes behind the last frame
+			heirs := c.others(l)
+			random.Shuffle(len(heirs), func(i, j int) { heirs[i], heirs[j] = heirs[j], heirs[i] })
+			together := seed%2 == 0
+			for _, r := range heirs {
+				r.core.Gone(l.id)
+				r.turn()
+				if !together {
+					c.drain()
+				}
+			}
+			c.drain()
+			ticks := 0
+			for c.leader() == nil {
+				if ticks++; ticks > 100 {
+					t.Fatalf("seed %d: nobody leads", seed)
+				}
+				c.pass(1)
+			}
+			if next := c.leader(); next.role.Term <= term {
+				t.Errorf("seed %d: the next leader is of term %d, the last one was of %d", seed, next.role.Term, term)
+			}
+			took = append(took, ticks)
+			c.verify()
+		}
+	}
+	slices.Sort(took)
+	t.Logf("ticks until another leads: median %d, worst %d (election timeout 10)", took[len(took)/2], took[len(took)-1])
+	if slow := took[len(took)*95/100]; slow > 4 {
+		t.Errorf("one of twenty took more than %d ticks", slow)
+	}
+}
+
+// A living leader keeps its lead, whoever thinks that it is gone, once or again and again.
+func TestAFalseAlarmMovesNothing(t *testing.T) {
+	for seed := range uint64(50) {
+		c := newCluster(t, seed, 5)
+		l := c.elect()
+		term := l.role.Term
+		random := rand.New(rand.NewPCG(seed, 2))
+		for range 20 {
+			if r := c.replicas[random.IntN(5)]; r != l {
+				r.core.Gone(l.id)
+				r.turn()
+			}
+			c.pass(random.IntN(3))
+		}
+		c.pass(3)
+		if l.role.Term != term || !l.role.Leading {
+			t.Errorf("seed %d: the leader of term %d is %+v", seed, term, l.role)
+		}
+		for _, r := range c.others(l) {
+			if r.role.Leader != l.id {
+				t.Errorf("seed %d: replica %d does not follow any more: %+v", seed, r.id, r.role)
+			}
+		}
+		c.verify()
+	}
+}
