@@ -178,12 +178,16 @@ func (n *nemesis) pounce(first *machine) {
 
 // disk loses a disk. Where no earlier group may have existed, none may be given up either.
 func (n *nemesis) disk(m *machine) {
-	if m.disk == nil || n.wipes == 0 || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(m.instance) {
+	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(m.instance) {
 		return
 	}
 	n.wipes--
 	n.wipe(m)
 }
+
+// needed reports whether the vote of a removed replica may be needed there: then its disk counts as that of a voter, for longer than the judges
+// of groups and the people here know, who go by the newest configuration.
+func (m *machine) needed() bool { return m.disk.state != nil && m.disk.state.Lingers != 0 }
 
 func (n *nemesis) wipe(m *machine) {
 	m.crash(true)

@@ -47,12 +47,12 @@ func (l *load) stop() {
 func (l *load) hold(key string) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if !l.goesOn(err) {
-			return
-		}
-		if err == nil {
+		if err == nil { // also if the load has just ended
 			<-lock.Context(l.ctx).Done()
 			l.unlock(lock)
+		}
+		if !l.goesOn(err) {
+			return
 		}
 	}
 }
@@ -61,12 +61,12 @@ func (l *load) hold(key string) {
 func (l *load) take(key string, hold, pause time.Duration) {
 	for l.goesOn(nil) {
 		lock, err := l.node.Lock(l.ctx, key)
-		if !l.goesOn(err) {
-			return
-		}
-		if err == nil {
+		if err == nil { // also if the load has just ended
 			l.sleep(hold)
 			l.unlock(lock)
+		}
+		if !l.goesOn(err) {
+			return
 		}
 		l.sleep(pause)
 	}
