@@ -108,6 +108,9 @@ func (f *fleet) roll(n int, leave bool) {
 func TestRollingRestart(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for _, leave := range []bool{true, false} {
+			if n == 5 && underRace {
+				continue
+			}
 			t.Run(fmt.Sprintf("%d nodes, leaving %v", n, leave), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
 					f := startFleet(t, n)
@@ -176,7 +179,7 @@ func (f *fleet) wantVotes(want int) {
 func TestAnyTwoOfFiveVoters(t *testing.T) {
 	for a := range 5 {
 		for b := range 5 {
-			if a == b {
+			if a == b || underRace && (a+b)%4 != 1 { // the race detector makes it long
 				continue
 			}
 			bubble(t, func(t *testing.T) {
@@ -213,6 +216,9 @@ func TestAnyTwoOfFiveVoters(t *testing.T) {
 // TestFlappingMember is killed and started again every five seconds, for two minutes. Nobody else notices.
 func TestFlappingMember(t *testing.T) {
 	for _, founders := range []bool{false, true} {
+		if founders && underRace {
+			continue
+		}
 		bubble(t, func(t *testing.T) {
 			change := func(c *Config) {
 				if founders {
