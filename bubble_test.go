@@ -201,7 +201,7 @@ func unlock(t *testing.T, l *Lock) {
 func (n *Node) leftover() int {
 	left := n.client.Status().Requests
 	if r := n.replica.Load(); r != nil {
-		c := r.counts.Load()
+		c := r.counted()
 		left += c.Locks + c.Entries + c.Waiters
 	}
 	return left

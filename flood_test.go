@@ -142,8 +142,8 @@ func (f *fleet) watchLimits(ctx context.Context, flooder int) {
 				return
 			}
 			// The others hold and ask for four things at most.
-			if c := r.counts.Load(); c.Entries > floodEntries+8 || c.Waiters > floodWaiters+8 || c.Sessions > 3 {
-				f.t.Errorf("node %d keeps %+v", i, *c)
+			if c := r.counted(); c.Entries > floodEntries+8 || c.Waiters > floodWaiters+8 || c.Sessions > 3 {
+				f.t.Errorf("node %d keeps %+v", i, c)
 			}
 			if s := r.log.Status(); s.Queued > 1<<20 || s.Retired != nil {
 				f.t.Errorf("node %d: %+v", i, s)

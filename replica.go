@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,7 +48,9 @@ type replica struct {
 	telling  sync.Mutex  // makes reading role and telling it to the keeper one step; never held across a wait
 	allBound atomic.Bool // everybody on the charter's list is bound
 	born     atomic.Bool
-	counts   atomic.Pointer[lockfsm.Counts]
+	counting sync.Mutex                            // guards counts
+	counts   lockfsm.Counts                        // of the machine, at the end of the last turn
+	frame    []*raftpb.Message                     // owned by the log's owner goroutine; for its memory
 	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
 	revision atomic.Uint64                         // of the state, at the end of the last turn
 
@@ -111,7 +114,6 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	}
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})
-	r.counts.Store(&lockfsm.Counts{})
 	r.keeper = session.NewKeeper(session.KeeperConfig{
 		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
@@ -260,12 +262,21 @@ func (r *replica) TurnEnd() {
 		return
 	}
 	counts := r.machine.Counts()
-	r.counts.Store(&counts)
+	r.counting.Lock()
+	r.counts = counts
+	r.counting.Unlock()
 	r.revision.Store(uint64(r.machine.Revision()))
 	if r.registry.due() {
 		r.registry.publish(r.machine.Sessions())
 		r.node.cluster().Look()
 	}
+}
+
+// counted returns what the state machine held at the end of the last turn.
+func (r *replica) counted() lockfsm.Counts {
+	r.counting.Lock()
+	defer r.counting.Unlock()
+	return r.counts
 }
 
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
@@ -278,20 +289,22 @@ func (r *replica) Retired(err error) {
 // send hands raft's messages to the transport, one frame for each replica.
 func (r *replica) send(messages []*raftpb.Message) {
 	<-r.started
-	for len(messages) > 0 {
-		to := messages[0].GetTo()
-		var mine, others []*raftpb.Message
-		for _, m := range messages {
+	for i, first := range messages {
+		to := first.GetTo()
+		if slices.ContainsFunc(messages[:i], func(m *raftpb.Message) bool { return m.GetTo() == to }) {
+			continue
+		}
+		mine := r.frame[:0]
+		for _, m := range messages[i:] {
 			if m.GetTo() == to {
 				mine = append(mine, m)
-			} else {
-				others = append(others, m)
 			}
 		}
 		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
 			r.log.Unreachable(to)
 		}
-		messages = others
+		clear(mine)
+		r.frame = mine
 	}
 }
 

@@ -23,8 +23,8 @@ type Config struct {
 	// Applier is what the log is for.
 	Applier Applier
 
-	// Send hands messages to the other replicas, each named by its To. It must not block and may lose any of them. The slice and the
-	// messages are shared with raft: they may be kept and must not be changed. Called on the owner goroutine.
+	// Send hands messages to the other replicas, each named by its To. It must not block and may lose any of them. The messages are
+	// shared with raft: they may be kept and must not be changed. The slice is used again. Called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not block, and must call done

@@ -66,6 +66,7 @@ type Core struct {
 	taken            uint64        // snapshots taken
 
 	out  Output            // being collected
+	done Output            // the last one handed out, for its memory
 	due  []*raftpb.Message // responses to be delivered by the next Turn
 	held []*raftpb.Message // the same, once the owner has carried out the events of the Output being collected
 }

@@ -8,7 +8,9 @@ import (
 // appends is the way to the store: first in, first out, with one Save at a time for all that waits.
 type appends struct {
 	waiting []appendItem
-	saving  []appendItem      // handed out as Output.Save
+	saving  []appendItem      // handed out as Output.Save; nil: none is
+	batch   Batch             // what Output.Save points to, until Stored
+	spare   []appendItem      // empty, for its memory
 	hard    *raftpb.HardState // the newest, as of the last item
 	saved   *raftpb.HardState // as of the last Save handed out
 	remote  int               // items in waiting and saving that install another replica's snapshot
@@ -91,20 +93,23 @@ func (c *Core) save() {
 		return
 	}
 	items := a.waiting
-	a.waiting = nil
 	batch, durable := merge(items)
 	if !durable {
 		for _, it := range items {
 			c.due = append(c.due, it.responses...)
 		}
+		clear(items)
+		a.waiting = items[:0]
 		return
 	}
+	a.waiting, a.spare = a.spare, nil
 	if a.hard != nil && !sameHardState(a.hard, a.saved) {
 		batch.HardState, a.saved = a.hard, a.hard
 	}
 	a.saving = items
 	c.hang.saveTicks = 0
-	c.out.Save = &batch
+	a.batch = batch
+	c.out.Save = &a.batch
 }
 
 // Stored says that the Save handed out last is durable. Its entries become readable before any response is delivered: raft drops
@@ -130,6 +135,10 @@ func (c *Core) Stored() {
 	}
 	for _, it := range items {
 		c.due = append(c.due, it.responses...)
+	}
+	clear(items)
+	if cap(items) <= recycleMax {
+		c.appends.spare = items[:0]
 	}
 }
 

@@ -28,7 +28,7 @@ type Event struct {
 }
 
 // Output is what a Turn wants done, in the order of its fields. All of it but Save must have been done before the next call of
-// any method of the Core; the slices are the owner's.
+// any method of the Core, which uses the slices again.
 type Output struct {
 	// Events are carried out first, in order: a role is reported before anything is sent in it, and replies that they cause may
 	// share a frame with Messages.

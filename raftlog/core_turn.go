@@ -7,9 +7,13 @@ import (
 
 // Turn returns what is to be done next. By calling it the owner says that everything in earlier Outputs is done, except for a Save.
 func (c *Core) Turn() Output {
+	c.recycle()
 	for {
-		c.deliver(c.due)
+		due := c.due
 		c.due = nil
+		c.deliver(due)
+		clear(due)
+		c.due = append(due[:0], c.due...)
 		c.read()
 		c.proposeChange()
 		c.propose()
@@ -24,9 +28,29 @@ func (c *Core) Turn() Output {
 	}
 	c.out.TakeSnapshot = c.snapshotDue()
 	out := c.out
-	c.out = Output{Failed: c.out.Failed}
-	c.due, c.held = append(c.due, c.held...), nil
+	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages}
+	c.done = out
+	c.due = append(c.due, c.held...)
+	clear(c.held)
+	c.held = c.held[:0]
 	return out
+}
+
+// recycleMax is the largest slice of an Output whose memory is used again: a burst should not cost its memory for ever.
+const recycleMax = 256
+
+// recycle takes back the memory of the last Output: the owner is done with it.
+func (c *Core) recycle() {
+	clear(c.done.Events)
+	clear(c.done.Messages)
+	events, messages := c.done.Events[:0], c.done.Messages[:0]
+	if cap(events) > recycleMax {
+		events = nil
+	}
+	if cap(messages) > recycleMax {
+		messages = nil
+	}
+	c.done = Output{Events: events, Messages: messages}
 }
 
 // handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to

@@ -85,7 +85,11 @@ func (l *Log) turn(in *inbox) error {
 	}
 	if len(l.out) > 0 {
 		l.cfg.Send(l.out)
-		l.out, l.called = nil, true
+		clear(l.out)
+		if l.called = true; cap(l.out) > recycleMax {
+			l.out = nil
+		}
+		l.out = l.out[:0]
 	}
 	if l.called {
 		l.where = inApplier
