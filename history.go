@@ -67,6 +67,15 @@ func (l *Lock) unlockRecorded(ctx context.Context) error {
 	return err
 }
 
+// unlockSoonRecorded is UnlockSoon with a record of it: for a history the call goes on until the release is confirmed.
+func (l *Lock) unlockSoonRecorded() error {
+	l.tape.unlock.Do(func() {
+		l.node.history.Unlock(l.tape.op)
+		l.node.spawn(func() { l.node.history.Unlocked(l.tape.op, errorClass(l.hold.Release(context.Background()))) })
+	})
+	return l.hold.ReleaseSoon()
+}
+
 // errorClass names the kind of an error for a history, where texts have no place; "" is none.
 func errorClass(err error) string {
 	if err == nil {

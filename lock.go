@@ -96,3 +96,17 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	return l.hold.Release(ctx)
 }
+
+// UnlockSoon releases the lock and returns at once: the release is on its way, and nobody has confirmed it. It returns nil, or ErrLost if the lock
+// was lost before. After it returns the handle holds nothing, and whoever waits for the lock is granted it as soon as after Unlock.
+//
+// It saves the caller a round trip to a majority of the voters, about half of the cost of a lock that is held for a moment. It gives up three
+// things. Nobody says whether the lock was held until the end; ask Err before the last effect, or fence it with the token. A process that
+// dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
+// still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
+func (l *Lock) UnlockSoon() error {
+	if l.tape != nil {
+		return l.unlockSoonRecorded()
+	}
+	return l.hold.ReleaseSoon()
+}

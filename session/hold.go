@@ -120,6 +120,16 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 }
 
+// ReleaseSoon gives the lock back and does not wait for the confirmation. It returns nil, also when the lock was released before, or an error
+// that is ErrLost if it was lost before.
+func (h *Hold) ReleaseSoon() error {
+	h.startRelease()
+	if err := h.Err(); err != ErrReleased {
+		return err
+	}
+	return nil
+}
+
 // startRelease starts the release if nobody has, and returns the channel that is closed when it is over.
 func (h *Hold) startRelease() <-chan struct{} {
 	h.mu.Lock()
