@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -12,32 +11,32 @@ import (
 // deliver checks a frame and hands what is for us to the handler. What it returns ends the link: the peer sent what no correct peer
 // sends, or words that belong to another group, which may not be lost without its knowing. Raft messages may be lost, so those that are
 // not ours are merely dropped.
-func (l *link) deliver(f *wire.Frame) *wire.Refusal {
+func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	p.counts.framesReceived.Add(1)
-	if f.Refusal != nil {
-		l.blame(refused(l.peer.Addr, l.instance, f.Refusal))
+	if f.refusal != nil {
+		l.blame(refused(l.peer.Addr, l.instance, f.refusal))
 		return nil // the stream ends next
 	}
 	if l.mute.Load() {
 		return nil
 	}
-	if f.Hello != nil {
-		if r := l.learn(f.Hello); r != nil {
+	if f.hello != nil {
+		if r := l.learn(f.hello); r != nil {
 			return r
 		}
 	}
-	messages, r := unpack(f.Raft)
-	if r != nil {
-		return r
+	messages, ok := f.messages()
+	if !ok {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
 	}
 	self := p.self.Load()
 	if self.Instance != l.self {
 		return nil
 	}
-	words := len(f.Renewals)+len(f.Commands)+len(f.Replies) > 0
+	words := len(f.words[0])+len(f.words[1])+len(f.words[2]) > 0
 	if (self.Group == 0 || self.Group != l.peer.Group) && !bug("no-group-check") {
-		if !words && len(messages) == 0 && !f.Retired {
+		if !words && len(messages) == 0 && !f.retired {
 			return nil
 		}
 		p.counts.framesForeign.Add(1)
@@ -48,7 +47,8 @@ func (l *link) deliver(f *wire.Frame) *wire.Refusal {
 		}
 		return nil
 	}
-	out := Frame{Renewals: f.Renewals, Commands: f.Commands, Replies: f.Replies, Retired: f.Retired}
+	out := Frame{Renewals: f.words[0], Commands: f.words[1], Replies: f.words[2], Retired: f.retired}
+	out.Raft = messages[:0] // in place: the list is the handler's too
 	for _, m := range messages {
 		if owns(self, l.peer, m) {
 			out.Raft = append(out.Raft, m)
@@ -77,19 +77,4 @@ func (l *link) learn(h *wire.Hello) *wire.Refusal {
 	}
 	l.peer = is
 	return nil
-}
-
-// unpack decodes raft messages. They share nothing with the frame.
-func unpack(packed [][]byte) ([]*raftpb.Message, *wire.Refusal) {
-	if len(packed) == 0 {
-		return nil, nil
-	}
-	messages := make([]*raftpb.Message, len(packed))
-	for i, b := range packed {
-		messages[i] = &raftpb.Message{}
-		if err := proto.Unmarshal(b, messages[i]); err != nil {
-			return nil, &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
-		}
-	}
-	return messages, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc"
+
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -44,7 +46,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 }
 
 // reach dials addr, greets, and makes l a link. The frame that it returns came with the answer.
-func (p *Port) reach(ctx context.Context, l *link, addr string) (*carrier, *wire.Frame, error) {
+func (p *Port) reach(ctx context.Context, l *link, addr string) (*carrier, *received, error) {
 	d, err := p.connect(ctx, addr)
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +61,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*carrier, *wire
 	kill := func() { cancel(); d.close() }
 	if err == nil {
 		c.kill = kill
-		err = p.raise(l, addr, c, first.Hello)
+		err = p.raise(l, addr, c, first.hello)
 	}
 	stop()
 	if err != nil {
@@ -70,8 +72,8 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*carrier, *wire
 }
 
 // greetPeer exchanges hellos on a new connection.
-func (p *Port) greetPeer(ctx context.Context, l *link, d *dialed) (*carrier, *wire.Frame, error) {
-	stream, err := d.Link(ctx)
+func (p *Port) greetPeer(ctx context.Context, l *link, d *dialed) (*carrier, *received, error) {
+	stream, err := d.Link(ctx, grpc.ForceCodecV2(newCodec()))
 	if err != nil {
 		return nil, nil, d.explain(ctx, err)
 	}
@@ -86,17 +88,18 @@ func (p *Port) greetPeer(ctx context.Context, l *link, d *dialed) (*carrier, *wi
 	hello := self.greet(l.instance, p.number)
 	p.mu.Unlock()
 	_ = stream.Send(&wire.Frame{Hello: hello}) // Recv knows why
-	first, err := stream.Recv()
+	recv := receiver(stream)
+	first, err := recv()
 	if err != nil {
 		return nil, nil, d.explain(ctx, err)
 	}
-	if first.Refusal != nil {
-		return nil, nil, refused(d.addr, l.instance, first.Refusal)
+	if first.refusal != nil {
+		return nil, nil, refused(d.addr, l.instance, first.refusal)
 	}
-	if err := self.answered(d.addr, l.instance, first.Hello); err != nil {
+	if err := self.answered(d.addr, l.instance, first.hello); err != nil {
 		return nil, nil, err
 	}
-	return &carrier{send: stream.Send, recv: stream.Recv, close: func() { _ = stream.CloseSend() }}, first, nil
+	return &carrier{send: stream.Send, recv: recv, close: func() { _ = stream.CloseSend() }}, first, nil
 }
 
 // raise makes l a link over the stream that we dialed, unless the peer's was accepted meanwhile.

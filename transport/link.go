@@ -48,10 +48,10 @@ type link struct {
 // carrier is a stream, of either side of gRPC.
 type carrier struct {
 	send  func(*wire.Frame) error
-	recv  func() (*wire.Frame, error)
-	close func()          // says that we send no more; on the accepting side the return of the call does
-	kill  func()          // ends the stream at once; safe for concurrent use
-	gone  <-chan struct{} // accepting side: closed when the connection is; else nil
+	recv  func() (*received, error) // what it returns is valid until the next
+	close func()                    // says that we send no more; on the accepting side the return of the call does
+	kill  func()                    // ends the stream at once; safe for concurrent use
+	gone  <-chan struct{}           // accepting side: closed when the connection is; else nil
 }
 
 // rise makes l a link over c. The caller holds port.mu.
@@ -87,7 +87,7 @@ func (l *link) transmit(c *carrier) {
 
 // receive is the receiver goroutine: it hands frames to the handler until the stream ends. first is a frame that was read already. A
 // peer that sends what we refuse is told why, and read without listening until it has hung up or linger is over.
-func (l *link) receive(c *carrier, first *wire.Frame) {
+func (l *link) receive(c *carrier, first *received) {
 	f, err := first, error(nil)
 	for err == nil {
 		if refusal := l.deliver(f); refusal != nil {

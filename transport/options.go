@@ -42,6 +42,7 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(p.config.DialTimeout),
 		grpc.SharedWriteBuffer(true),
 		grpc.WaitForHandlers(true),
+		grpc.ForceServerCodecV2(newCodec()),
 	}
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()

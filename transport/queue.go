@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"go.etcd.io/raft/v3/raftpb"
-	"google.golang.org/protobuf/proto"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -21,6 +20,7 @@ type queue struct {
 	wake   chan struct{} // one slot: something waits, or the end has come
 	frame  wire.Frame    // of the taker, reused
 	arena  []byte        // of the taker, reused: encoded raft messages
+	ends   []int         // of the taker, reused: where each of them ends
 
 	mu        sync.Mutex // guards all below
 	closed    bool       // takes nothing any more
@@ -28,8 +28,10 @@ type queue struct {
 	kinds     [3]batch   // renewals, commands, replies
 	bytes     int        // in kinds
 	raft      []*raftpb.Message
-	raftBytes int // estimated, in raft
-	turn      int // which kind goes first after the renewals
+	raftBytes int               // estimated, in raft
+	lent      []*raftpb.Message // what the last take emptied: the taker's until the next
+	spare     []*raftpb.Message // for raft when it is next needed
+	turn      int               // which kind goes first after the renewals
 	retired   bool
 	hello     *wire.Hello
 	refusal   *wire.Refusal
@@ -137,6 +139,9 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.Hello, q.hello = q.hello, nil
+	if q.lent != nil {
+		q.spare, q.lent = q.lent[:0], nil
+	}
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)
@@ -179,9 +184,11 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 		}
 		size, n = next, n+1
 	}
-	taken, q.raft = q.raft[:n:n], q.raft[n:]
-	if len(q.raft) == 0 {
-		q.raft = nil
+	if n > 0 && n == len(q.raft) {
+		q.lent, q.raft, q.spare = q.raft, q.spare, nil
+		taken = q.lent
+	} else {
+		taken, q.raft = q.raft[:n:n], q.raft[n:]
 	}
 	q.raftBytes -= size
 	return taken, size
@@ -190,10 +197,10 @@ func (q *queue) cutRaft(soft, hard int) (taken []*raftpb.Message, size int) {
 // encode writes the raft messages into the frame, outside the lock. A message that cannot be sent is dropped, as a full queue would.
 func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 	arena := q.arena[:0]
-	ends := make([]int, 0, len(raft))
+	ends := q.ends[:0]
 	room := q.config.MessageBytes - slackBytes/2 - len(f.Renewals) - len(f.Commands) - len(f.Replies)
 	for _, m := range raft {
-		out, err := proto.MarshalOptions{}.MarshalAppend(arena, m)
+		out, err := appendMessage(arena, m)
 		if err != nil || len(out)+8*(len(ends)+1) > room {
 			dropped++
 			continue
@@ -206,6 +213,8 @@ func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 		f.Raft = append(f.Raft, arena[start:end:end])
 		start = end
 	}
+	clear(raft) // the list is used again
+	q.ends = ends[:0]
 	q.arena = nil
 	if cap(arena) <= spareBytes {
 		q.arena = arena

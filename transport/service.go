@@ -25,18 +25,19 @@ func (s *service) Link(stream grpc.BidiStreamingServer[wire.Frame, wire.Frame]) 
 	if !ok {
 		return status.Error(codes.Internal, "no connection")
 	}
-	first, err := firstOf(p, stream.Context(), stream.Recv)
+	recv := receiver(stream)
+	first, err := firstOf(p, stream.Context(), recv)
 	if err != nil {
 		return err
 	}
-	c := &carrier{send: stream.Send, recv: stream.Recv, close: func() {}, kill: func() { conn.Close() }, gone: conn.gone}
-	refusal := p.judge(stream.Context(), first.Hello)
+	c := &carrier{send: stream.Send, recv: recv, close: func() {}, kill: func() { conn.Close() }, gone: conn.gone}
+	refusal := p.judge(stream.Context(), first.hello)
 	var l *link
 	if refusal == nil {
-		l, refusal = p.accept(stream.Context(), first.Hello, c)
+		l, refusal = p.accept(stream.Context(), first.hello, c)
 	}
 	if refusal != nil {
-		p.noteRefusal("transport: refused a stream", stream.Context(), first.Hello, refusal)
+		p.noteRefusal("transport: refused a stream", stream.Context(), first.hello, refusal)
 		return stream.Send(&wire.Frame{Refusal: refusal})
 	}
 	sent := make(chan struct{})

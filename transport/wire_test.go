@@ -97,10 +97,10 @@ func FuzzFrames(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newWorld(t).node("a", 1)
 			l := &link{port: a.Port, instance: 2, self: 1, queue: newQueue(&a.config), peer: Identity{Cluster: "test", Instance: 2, Group: 7, Raft: 102}}
+			frame := &received{}
 			for len(b) > 0 {
 				n := min(int(b[0]), len(b)-1)
-				frame := &wire.Frame{}
-				if proto.Unmarshal(b[1:1+n], frame) == nil {
+				if frame.decode(b[1:1+n]) == nil {
 					l.deliver(frame)
 				}
 				b = b[1+n:]

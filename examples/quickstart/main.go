@@ -67,8 +67,8 @@ type show struct {
 	events    chan event
 
 	kills      []kill
-	lastToken  uint64
-	fellBack   int // grants whose token was not higher than the one before
+	granted    []event
+	fellBack   int // grants whose token was not higher than that of one before them
 	grants     int
 	unexpected error
 }
@@ -110,22 +110,28 @@ func runShow(out *os.File, length time.Duration, o options) error {
 	return s.judge(out)
 }
 
+// overtime is how many times its length the show may take where processors are scarce, to see the last who was killed come back.
+const overtime = 5
+
 // watch follows the workers for the given time, counted from the first grant, and kills one whenever it is time to.
 func (s *show) watch(length time.Duration) {
 	birth := time.After(20 * time.Second)
 	var began time.Time
-	var end <-chan time.Time
-	for s.unexpected == nil {
+	var end, limit <-chan time.Time
+	over := false
+	for s.unexpected == nil && !(over && s.allBack()) {
 		select {
 		case <-birth:
 			if s.grants == 0 {
 				s.unexpected = fmt.Errorf("nobody was granted the lock within 20 s")
 			}
 		case <-end:
+			over = true
+		case <-limit:
 			return
 		case e := <-s.events:
 			if s.grants == 0 && e.Kind == granted {
-				began, end = time.Now(), time.After(length)
+				began, end, limit = time.Now(), time.After(length), time.After(overtime*length)
 			}
 			s.take(e)
 			due := length * time.Duration(len(s.kills)+1) / time.Duration(killings+1)
@@ -135,6 +141,9 @@ func (s *show) watch(length time.Duration) {
 		}
 	}
 }
+
+// allBack reports whether all who were to be killed were, and have had a turn since.
+func (s *show) allBack() bool { return len(s.kills) == killings && s.kills[killings-1].back }
 
 // mayKill reports whether the worker that was just granted the lock is to be killed: first the leader, then, when that one is back,
 // somebody else.
@@ -154,10 +163,8 @@ func (s *show) take(e event) {
 	switch e.Kind {
 	case granted:
 		s.grants++
-		if e.Token <= s.lastToken {
-			s.fellBack++
-		}
-		s.lastToken = e.Token
+		s.fellBack += s.compare(e)
+		s.granted = append(s.granted, e)
 		s.afterKill(e)
 	case ended:
 		if !slices.ContainsFunc(s.kills, func(k kill) bool { return k.worker == e.Worker && k.takenOver == 0 }) {
@@ -167,6 +174,21 @@ func (s *show) take(e event) {
 		s.view.note("%s: %s", e.Worker, e.Text)
 	}
 	s.view.show(e, s.resource.number())
+}
+
+// compare counts the grants with which the token of a new one disagrees. Only what was over before the other was asked for has an order: a
+// worker that gets no processor for longer than its lease may tell of its lock after the next holder has told of his.
+func (s *show) compare(e event) (wrong int) {
+	for _, other := range s.granted {
+		first, second := other, e
+		if e.At.Before(other.Asked) {
+			first, second = e, other
+		}
+		if first.At.Before(second.Asked) && second.Token <= first.Token || first.Token == second.Token {
+			wrong++
+		}
+	}
+	return wrong
 }
 
 // afterKill notes who takes over after a kill, starts the killed worker again, and notes when it has its first turn.

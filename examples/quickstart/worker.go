@@ -23,6 +23,8 @@ type event struct {
 	Kind    string // granted, released, noted or ended
 	Token   uint64 `json:",string"`
 	Leading bool
+	Asked   time.Time // when the worker asked for the lock that it was granted
+	At      time.Time // when it had it
 	Text    string
 }
 
@@ -75,12 +77,15 @@ func runWorker(name string, addresses []string, resource string, o options) erro
 
 // takeTurn locks the key, adds one to the number and unlocks.
 func takeTurn(ctx context.Context, node *mortise.Node, name, resource string, tell *json.Encoder) error {
+	asked := time.Now()
 	lock, err := node.Lock(ctx, "number")
 	if err != nil {
 		return err
 	}
 	defer lock.Unlock(context.Background())
-	_ = tell.Encode(event{Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading})
+	_ = tell.Encode(event{
+		Worker: name, Kind: granted, Token: uint64(lock.Token()), Leading: node.Status().Leading, Asked: asked, At: time.Now(),
+	})
 	held := lock.Context(ctx)
 	number, err := read(held, resource)
 	if err != nil {

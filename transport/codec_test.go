@@ -1,0 +1,233 @@
+package transport
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// random fills some fields of a message of any type, the same ones for the same seed.
+func random(r *rand.Rand, m protoreflect.Message, depth int) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case r.IntN(3) == 0:
+		case f.Message() != nil && (depth == 0 || r.IntN(4) > 0 && f.Name() != "entries"):
+		case f.IsList():
+			list := m.Mutable(f).List()
+			for range r.IntN(4) {
+				if f.Message() != nil {
+					random(r, list.AppendMutable().Message(), depth-1)
+				} else {
+					list.Append(value(r, f))
+				}
+			}
+		case f.Message() != nil:
+			random(r, m.Mutable(f).Message(), depth-1)
+		default:
+			m.Set(f, value(r, f))
+		}
+	}
+	if r.IntN(40) == 0 {
+		m.SetUnknown(protoreflect.RawFields{0xf8, 0x01, byte(r.IntN(128))}) // field 31, a number
+	}
+}
+
+func value(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
+	n := r.Uint64() >> r.IntN(64)
+	switch f.Kind() {
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(int32(n)))
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(n&1 == 1)
+	case protoreflect.BytesKind:
+		return protoreflect.ValueOfBytes(bytes.Repeat([]byte{byte(n)}, r.IntN(200)))
+	}
+	return protoreflect.ValueOfUint64(n)
+}
+
+func marshal(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// sameMessage compares the hand decoder with protobuf's on any bytes, and the hand encoder on what was decoded.
+func sameMessage(t *testing.T, b []byte) {
+	t.Helper()
+	want := &raftpb.Message{}
+	wantErr := proto.Unmarshal(b, want)
+	given := bytes.Clone(b)
+	got, err := unpack([][]byte{given})
+	if (err != nil) != (wantErr != nil) {
+		t.Fatalf("%x: %v, protobuf says %v", b, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	for i := range given {
+		given[i] ^= 0xff // gRPC uses its buffers again
+	}
+	if !proto.Equal(got[0], want) {
+		t.Fatalf("%x: got %v, want %v", b, got[0], want)
+	}
+	out, err := appendMessage([]byte("before"), got[0])
+	if err != nil || string(out[:6]) != "before" || !bytes.Equal(out[6:], marshal(t, want)) {
+		t.Fatalf("%v: encoded %x, %v", want, out, err)
+	}
+}
+
+// Old and new builds understand each other: whatever the message, both encodings are the same bytes, and both decoders see the same.
+func TestRaftMessagesAreProtobuf(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	byHand := 0
+	for range 20_000 {
+		m := &raftpb.Message{}
+		random(r, m.ProtoReflect(), 2)
+		if plain(m) {
+			byHand++
+		}
+		b := marshal(t, m)
+		sameMessage(t, b)
+		if len(b) > 0 {
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+			sameMessage(t, b)
+			sameMessage(t, b[:r.IntN(len(b))])
+		}
+	}
+	if byHand < 1000 {
+		t.Errorf("only %d messages could be encoded by hand", byHand)
+	}
+}
+
+// sameFrame compares the hand decoder of frames with protobuf's, as the first frame of a stream and as a later one.
+func sameFrame(t *testing.T, b []byte, begun bool) {
+	t.Helper()
+	want := &wire.Frame{}
+	wantErr := proto.Unmarshal(b, want)
+	given := bytes.Clone(b)
+	got := &received{begun: begun}
+	err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(given[:len(b)/2]), mem.SliceBuffer(given[len(b)/2:])}, got)
+	if (err != nil) != (wantErr != nil) {
+		t.Fatalf("%x: %v, protobuf says %v", b, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	one := &received{begun: begun}
+	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(given)}, one); err != nil {
+		t.Fatal(err)
+	}
+	for i := range given {
+		given[i] ^= 0xff
+	}
+	for _, got := range []*received{got, one} {
+		raft, ok := got.messages()
+		for i, packed := range want.Raft {
+			m := &raftpb.Message{}
+			if err := proto.Unmarshal(packed, m); err != nil {
+				if ok {
+					t.Fatalf("%x: accepted raft message %x", b, packed)
+				}
+				break
+			}
+			if ok && !proto.Equal(m, raft[i]) {
+				t.Fatalf("%x: got %v, want %v", b, raft[i], m)
+			}
+		}
+		if ok && len(raft) != len(want.Raft) || got.retired != want.Retired || !proto.Equal(got.hello, want.Hello) || !proto.Equal(got.refusal, want.Refusal) ||
+			!bytes.Equal(got.words[0], want.Renewals) || !bytes.Equal(got.words[1], want.Commands) || !bytes.Equal(got.words[2], want.Replies) {
+			t.Fatalf("%x: got %+v, want %v", b, got, want)
+		}
+	}
+	out, err := newCodec().Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want.ProtoReflect().GetUnknown()) == 0 && !bytes.Equal(out.Materialize(), marshal(t, want)) {
+		t.Fatalf("%v: encoded %x", want, out.Materialize())
+	}
+	out.Free()
+}
+
+// randomFrame makes what a turn may say, in protobuf's encoding.
+func randomFrame(t testing.TB, r *rand.Rand) []byte {
+	f := &wire.Frame{Retired: r.IntN(4) == 0}
+	for _, words := range []*[]byte{&f.Renewals, &f.Commands, &f.Replies} {
+		if r.IntN(2) == 0 {
+			*words = bytes.Repeat([]byte{byte(r.IntN(256))}, r.IntN(3000))
+		}
+	}
+	for range r.IntN(4) {
+		m := &raftpb.Message{}
+		random(r, m.ProtoReflect(), 1)
+		f.Raft = append(f.Raft, marshal(t, m))
+	}
+	if r.IntN(4) == 0 {
+		f.Hello = Identity{Cluster: "test", Instance: 2}.greet(1, 3)
+	}
+	return marshal(t, f)
+}
+
+// The same for frames.
+func TestFramesAreProtobuf(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 5_000 {
+		b := randomFrame(t, r)
+		sameFrame(t, b, i%4 > 0)
+		if len(b) > 0 {
+			b[r.IntN(min(len(b), 20))] ^= 1 << r.IntN(8)
+			sameFrame(t, b, i%4 > 0)
+			sameFrame(t, b[:r.IntN(len(b))], i%4 > 0)
+		}
+	}
+	twice := []byte{0x1a, 1, 'a', 0x1a, 0, 0x1a, 1, 'b', 0x22, 0, 0x30, 1, 0x30, 0}
+	sameFrame(t, twice, true)
+	sameFrame(t, twice[:5], true)
+}
+
+// FuzzRaftMessages: any bytes are accepted, refused and understood as by protobuf.
+func FuzzRaftMessages(f *testing.F) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 30 {
+		m := &raftpb.Message{}
+		random(r, m.ProtoReflect(), 2)
+		f.Add(marshal(f, m))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { sameMessage(t, b) })
+}
+
+// FuzzFrameBytes is the same for frames.
+func FuzzFrameBytes(f *testing.F) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for i := range 30 {
+		f.Add(randomFrame(f, r), i%4 > 0)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, begun bool) { sameFrame(t, b, begun) })
+}
+
+// What a stranger says first is not unpacked: a raft message of two bytes would take hundreds.
+func TestAStrangersRaftMessagesWait(t *testing.T) {
+	b := bytes.Repeat([]byte{byte(tagRaft), 0}, 10_000)
+	in := &received{}
+	if err := in.decode(b); err != nil || in.raft != nil {
+		t.Fatal(err, len(in.raft))
+	}
+	if m, ok := in.messages(); !ok || len(m) != 10_000 {
+		t.Fatal(ok, len(m))
+	}
+	if err := in.decode(b); err != nil || len(in.raft) != 10_000 || in.packed != nil {
+		t.Fatal(err, len(in.raft), cap(in.packed))
+	}
+}

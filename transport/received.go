@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// Tags of a wire.Frame.
+const (
+	tagRenewals = 2<<3 | uint64(protowire.BytesType)
+	tagCommands = 3<<3 | uint64(protowire.BytesType)
+	tagReplies  = 4<<3 | uint64(protowire.BytesType)
+	tagRaft     = 5<<3 | uint64(protowire.BytesType)
+	tagRetired  = 6<<3 | uint64(protowire.VarintType)
+)
+
+// received is a frame that came in, decoded. A stream has one and uses it again for each frame, but what it points to is new each time
+// and shares nothing with the buffer that was read.
+type received struct {
+	hello     *wire.Hello
+	refusal   *wire.Refusal
+	words     [3][]byte // renewals, commands, replies
+	raft      []*raftpb.Message
+	malformed bool // a raft message cannot be decoded
+	retired   bool
+
+	begun  bool     // a frame has come before this one
+	later  [][]byte // raft messages that are not decoded yet
+	packed [][]byte // reused: the raft messages in the buffer
+}
+
+// packedKept is how many raft messages of a frame are expected at most; what more of them took is given back.
+const packedKept = 1024
+
+// messenger is either side's end of a stream.
+type messenger interface{ RecvMsg(m any) error }
+
+// receiver reads frames from a stream. What it returns is valid until the next.
+func receiver(stream messenger) func() (*received, error) {
+	r := &received{}
+	return func() (*received, error) {
+		if err := stream.RecvMsg(r); err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+}
+
+// decode reads a frame. The first of a stream is a stranger's: its raft messages take many times its size, and wait until it is accepted.
+func (r *received) decode(b []byte) error {
+	packed := r.packed
+	*r = received{begun: r.begun, packed: packed[:0]}
+	if !r.begun || !r.scan(b) {
+		*r = received{begun: true, packed: packed[:0]}
+		return r.decodeAny(b)
+	}
+	own := make([]byte, 0, len(r.words[0])+len(r.words[1])+len(r.words[2]))
+	for i, words := range r.words {
+		if r.words[i] = nil; len(words) > 0 {
+			own, r.words[i] = keep(own, words)
+		}
+	}
+	r.unpack(r.packed)
+	clear(r.packed) // else it would keep the buffer alive
+	if cap(r.packed) > packedKept {
+		r.packed = nil
+	}
+	return nil
+}
+
+// messages returns the raft messages of an accepted peer. False: one cannot be decoded.
+func (r *received) messages() ([]*raftpb.Message, bool) {
+	if r.later != nil {
+		r.unpack(r.later)
+		r.later = nil
+	}
+	return r.raft, !r.malformed
+}
+
+func (r *received) unpack(packed [][]byte) {
+	var err error
+	r.raft, err = unpack(packed)
+	r.malformed = err != nil
+}
+
+// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent all day: a hello, a refusal, a field
+// twice, or garbage.
+func (r *received) scan(b []byte) bool {
+	for len(b) > 0 {
+		tag, number, piece, n := field(b)
+		if n < 0 {
+			return false
+		}
+		switch tag {
+		case tagRenewals, tagCommands, tagReplies:
+			word := &r.words[(tag-tagRenewals)>>3]
+			if *word != nil {
+				return false
+			}
+			*word = piece
+		case tagRaft:
+			r.packed = append(r.packed, piece)
+		case tagRetired:
+			r.retired = protowire.DecodeBool(number)
+		default:
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// decodeAny finds what a frame holds with generated code.
+func (r *received) decodeAny(b []byte) error {
+	f := &wire.Frame{}
+	if err := proto.Unmarshal(b, f); err != nil {
+		return err
+	}
+	r.hello, r.refusal, r.retired = f.Hello, f.Refusal, f.Retired
+	r.words = [3][]byte{f.Renewals, f.Commands, f.Replies}
+	r.later = f.Raft
+	return nil
+}

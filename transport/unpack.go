@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// packedMessage is a raft message and all that it points to but its entries: one allocation.
+type packedMessage struct {
+	message                                                raftpb.Message
+	kind                                                   raftpb.MessageType
+	reject                                                 bool
+	to, from, term, logTerm, index, commit, hint, votesFor uint64
+}
+
+// packedEntry is a log entry and all that it points to but its data.
+type packedEntry struct {
+	entry       raftpb.Entry
+	kind        raftpb.EntryType
+	term, index uint64
+}
+
+// unpack decodes the raft messages of a frame. They share nothing with it: their entries live on in the log.
+func unpack(packed [][]byte) ([]*raftpb.Message, error) {
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	messages, room := blocks[*raftpb.Message, packedMessage](len(packed))
+	size := 0
+	for i, b := range packed {
+		if room[i].decode(b) {
+			messages[i] = &room[i].message
+			size += payload(messages[i])
+			continue
+		}
+		messages[i] = &raftpb.Message{}
+		if err := proto.Unmarshal(b, messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	if size == 0 {
+		return messages, nil
+	}
+	own := make([]byte, 0, size) // all data of the frame together
+	for i, m := range messages {
+		if m != &room[i].message {
+			continue // protobuf has copied it
+		}
+		for _, e := range m.Entries {
+			own, e.Data = keep(own, e.Data)
+		}
+		own, m.Context = keep(own, m.Context)
+	}
+	return messages, nil
+}
+
+// blocks makes n blocks and a list of pointers for them, in one allocation if there is only one.
+func blocks[P, B any](n int) ([]P, []B) {
+	if n == 1 {
+		one := &struct {
+			list  [1]P
+			block [1]B
+		}{}
+		return one.list[:], one.block[:]
+	}
+	return make([]P, n), make([]B, n)
+}
+
+func payload(m *raftpb.Message) int {
+	n := len(m.Context)
+	for _, e := range m.Entries {
+		n += len(e.Data)
+	}
+	return n
+}
+
+// keep copies piece to the end of own, which has room, and returns the copy. Nothing stays nothing, and empty empty.
+func keep(own, piece []byte) (all, kept []byte) {
+	if len(piece) == 0 {
+		return own, piece
+	}
+	all = append(own, piece...)
+	return all, all[len(own):len(all):len(all)]
+}
+
+// field reads the field that b begins with: a number or bytes. n is its length; -1: it is neither, or malformed.
+func field(b []byte) (tag, number uint64, piece []byte, n int) {
+	tag, head := protowire.ConsumeVarint(b)
+	if head < 0 {
+		return 0, 0, nil, -1
+	}
+	switch protowire.Type(tag & 7) {
+	case protowire.VarintType:
+		number, n = protowire.ConsumeVarint(b[head:])
+	case protowire.BytesType:
+		piece, n = protowire.ConsumeBytes(b[head:])
+	default:
+		return 0, 0, nil, -1
+	}
+	if n < 0 {
+		return 0, 0, nil, -1
+	}
+	return tag, number, piece, head + n
+}
+
+// decode reads a message whose bytes still are b's. False: protobuf has to.
+func (p *packedMessage) decode(b []byte) bool {
+	m := &p.message
+	var room []packedEntry
+	for len(b) > 0 {
+		tag, number, piece, n := field(b)
+		if n < 0 {
+			return false
+		}
+		switch tag {
+		case tagType:
+			p.kind = raftpb.MessageType(number) //nolint:gosec // cut as protobuf does
+			m.Type = &p.kind
+		case tagEntries:
+			if m.Entries == nil {
+				left := count(b, tagEntries)
+				if left < 0 {
+					return false
+				}
+				m.Entries, room = blocks[*raftpb.Entry, packedEntry](left)
+				m.Entries = m.Entries[:0]
+			}
+			e := &room[len(m.Entries)]
+			if !e.decode(piece) {
+				return false
+			}
+			m.Entries = append(m.Entries, &e.entry)
+		case tagReject:
+			p.reject = protowire.DecodeBool(number)
+			m.Reject = &p.reject
+		case tagContext:
+			m.Context = present(piece)
+		default:
+			if !p.number(tag, number) {
+				return false
+			}
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// number sets one of the plain numbers of a message.
+func (p *packedMessage) number(tag, number uint64) bool {
+	m := &p.message
+	var place *uint64
+	var field **uint64
+	switch tag {
+	case tagTo:
+		place, field = &p.to, &m.To
+	case tagFrom:
+		place, field = &p.from, &m.From
+	case tagTerm:
+		place, field = &p.term, &m.Term
+	case tagLogTerm:
+		place, field = &p.logTerm, &m.LogTerm
+	case tagIndex:
+		place, field = &p.index, &m.Index
+	case tagCommit:
+		place, field = &p.commit, &m.Commit
+	case tagRejectHint:
+		place, field = &p.hint, &m.RejectHint
+	case tagVote:
+		place, field = &p.votesFor, &m.Vote
+	default:
+		return false
+	}
+	*place, *field = number, place
+	return true
+}
+
+func (p *packedEntry) decode(b []byte) bool {
+	e := &p.entry
+	for len(b) > 0 {
+		tag, number, piece, n := field(b)
+		if n < 0 {
+			return false
+		}
+		switch tag {
+		case tagEntryType:
+			p.kind = raftpb.EntryType(number) //nolint:gosec // cut as protobuf does
+			e.Type = &p.kind
+		case tagEntryTerm:
+			p.term = number
+			e.Term = &p.term
+		case tagEntryIndex:
+			p.index = number
+			e.Index = &p.index
+		case tagEntryData:
+			e.Data = present(piece)
+		default:
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// present makes bytes that are there but empty differ from none, and keeps none of the frame alive.
+func present(piece []byte) []byte {
+	if len(piece) == 0 {
+		return []byte{}
+	}
+	return piece
+}
+
+// count counts the fields of b with one tag; -1: b is not only numbers and bytes.
+func count(b []byte, tag uint64) int {
+	fields := 0
+	for len(b) > 0 {
+		is, _, _, n := field(b)
+		if n < 0 {
+			return -1
+		}
+		if is == tag {
+			fields++
+		}
+		b = b[n:]
+	}
+	return fields
+}
