@@ -186,6 +186,8 @@ func (s *show) compare(e event) (wrong int) {
 		}
 		if first.At.Before(second.Asked) && second.Token <= first.Token || first.Token == second.Token {
 			wrong++
+			s.view.note("token %d of %s (asked for %v, held %v) is not above %d of %s (held %v)",
+				second.Token, second.Worker, second.Asked, second.At, first.Token, first.Worker, first.At)
 		}
 	}
 	return wrong
