@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A goal is one row of what a merge may not fall below (must) and where it shall get (reach).
+type goal struct {
+	about       string
+	workload    string
+	ours        string // peer; with TLS, which is how it is meant to be run
+	theirs      string // peer to compare with; "": the value counts by itself
+	value       func(Result) float64
+	lower       bool // lower values are better
+	must, reach float64
+	show        func(float64) string
+}
+
+// Values that goals are about.
+func rate(r Result) float64        { return r.Rate }
+func halfTime(r Result) float64    { return float64(r.P50) }
+func allocsPair(r Result) float64  { return r.Allocs }
+func heapOfLock(r Result) float64  { return r.Heap }
+func showTime(v float64) string    { return shortTime(time.Duration(v)) }
+func showBytes(v float64) string   { return shortBytes(v) }
+func showRate(v float64) string    { return shortNumber(v) + "/s" }
+func showPlainly(v float64) string { return shortNumber(v) }
+
+// goals are all, in the order of the table.
+func goals() []goal {
+	var list []goal
+	versus := func(ours, theirs, workload string, must, reach float64) {
+		g := goal{about: workloadTitle(workload) + ", " + theirs, workload: workload, ours: ours, theirs: theirs, value: rate, must: must, reach: reach, show: showRate}
+		if workload == "serial" || workload == "relock" {
+			g.value, g.lower, g.show, g.about = halfTime, true, showTime, g.about+", median of Lock"
+		}
+		list = append(list, g)
+	}
+	const durable, memory = "mortise-dir-tls", "mortise-tls"
+	versus(durable, "etcd", "serial", 1.3, 1.7)
+	versus(durable, "etcd", "parallel64", 4, 8)
+	versus(durable, "etcd", "parallel1024", 10, 25)
+	versus(durable, "etcd", "handover3", 35, 60)
+	versus(durable, "etcd", "handover64", 3, 5)
+	versus(memory, "etcd-nosync", "serial", 1.6, 2.6)
+	versus(memory, "etcd-nosync", "parallel64", 10, 21)
+	versus(memory, "etcd-nosync", "parallel1024", 15, 38)
+	versus(memory, "etcd-nosync", "handover3", 150, 350)
+	versus(memory, "etcd-nosync", "handover64", 8, 20)
+	versus(memory, "redis", "serial", 1, 0)
+	versus(memory, "redis", "parallel64", 3, 5)
+	versus(memory, "redis", "parallel1024", 6, 12)
+	versus(memory, "redis", "handover3", 0, 1.5)
+	versus(memory, "redis", "handover64", 0, 2)
+	versus(memory, "postgres", "parallel64", 2, 3.5)
+	versus(memory, "postgres", "parallel1024", 4, 8)
+	versus(memory, "postgres", "handover3", 0, 1.1)
+	versus(memory, "postgres", "handover64", 0, 1.6)
+	versus(memory, "postgres", "relock", 0, 10)
+	absolute := func(about, ours, workload string, value func(Result) float64, must, reach float64, show func(float64) string) {
+		list = append(list, goal{about: about, workload: workload, ours: ours, value: value, lower: true, must: must, reach: reach, show: show})
+	}
+	absolute("kill -9 of the leader to the next grant, durable", durable, "kill", halfTime, float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
+	absolute("kill -9 of the leader to the next grant, memory", memory, "kill", halfTime, float64(500*time.Millisecond), float64(100*time.Millisecond), showTime)
+	absolute("re-lock on the same instance, nobody else waiting", memory, "relock", halfTime, float64(10*time.Microsecond), float64(time.Microsecond), showTime)
+	absolute("allocations of all three nodes for a pair, serial", memory, "serial", allocsPair, 700, 500, showPlainly)
+	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6, showPlainly)
+	absolute("heap of all three nodes for a held lock", memory, "held", heapOfLock, 2048, 600, showBytes)
+	return list
+}
+
+// verdict says how a goal stands: the cells of its row after the first.
+func (g goal) verdict(r Record) []string {
+	ours, have := r.find(g.ours, g.workload)
+	if !have {
+		return []string{g.limit(g.must), g.limit(g.reach), "", "", "", "not measured"}
+	}
+	value := g.value(ours)
+	plain := ""
+	if other, ok := r.find(strings.TrimSuffix(g.ours, "-tls"), g.workload); ok {
+		plain = g.show(g.value(other))
+	}
+	cells := []string{g.limit(g.must), g.limit(g.reach), g.show(value), plain}
+	if g.theirs == "" {
+		return append(cells, "", g.judge(value))
+	}
+	theirs, have := r.find(g.theirs, g.workload)
+	if !have {
+		return append(cells, "", "not measured")
+	}
+	ratio := value / g.value(theirs)
+	if g.lower {
+		ratio = 1 / ratio
+	}
+	return append(cells, fmt.Sprintf("%s, %s", shortRatio(ratio), g.show(g.value(theirs))), g.judge(ratio))
+}
+
+// judge compares with the limits; ratios are such that more is better. A limit of 0 does not exist.
+func (g goal) judge(v float64) string {
+	meets := func(limit float64) bool {
+		if g.lower && g.theirs == "" {
+			return v <= limit
+		}
+		return v >= limit
+	}
+	switch {
+	case g.reach > 0 && meets(g.reach):
+		return "**reach**"
+	case g.must > 0 && meets(g.must):
+		return "must"
+	case g.must > 0:
+		return "*missed*"
+	}
+	return "below reach"
+}
+
+func (g goal) limit(v float64) string {
+	switch {
+	case v == 0:
+		return ""
+	case g.theirs == "":
+		return g.show(v)
+	}
+	return shortRatio(v)
+}

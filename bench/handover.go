@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// handover is callers that all want one key. Measured is the gap: from one holder's call of Unlock to the next holder's return from Lock.
+// Two inside at once are an error.
+func handover(n int) func(ctx context.Context, r *Run) (Result, error) {
+	return func(ctx context.Context, r *Run) (Result, error) {
+		callers, err := callersOf(ctx, r.Cluster, n, true)
+		if err != nil {
+			return Result{}, err
+		}
+		var l loop
+		var inside, unlocking atomic.Int64
+		began := time.Now()
+		turns := make([]int64, n) // each is its caller's
+		result, err := l.run(ctx, n, r.Duration, func(ctx context.Context, i, _ int) error {
+			hold, err := callers[i].Lock(ctx, "handover")
+			if err != nil {
+				return err
+			}
+			if inside.Add(1) != 1 {
+				return errors.New("two hold the lock at once")
+			}
+			now := time.Since(began)
+			if last := unlocking.Load(); last != 0 {
+				l.done(now - time.Duration(last))
+			}
+			if l.measuring.Load() {
+				turns[i]++
+			}
+			inside.Add(-1)
+			unlocking.Store(int64(time.Since(began)))
+			return hold.Unlock(ctx)
+		})
+		result.Least, result.Most = float64(slices.Min(turns)), float64(slices.Max(turns))
+		return result, err
+	}
+}
+
+// waiters is a long queue: one holds the key while all the others ask for it, and then each gets it once.
+func waiters(ctx context.Context, r *Run) (Result, error) {
+	n := r.scaled(10_000)
+	callers, err := callersOf(ctx, r.Cluster, n+1, true)
+	if err != nil {
+		return Result{}, err
+	}
+	first, err := callers[n].Lock(ctx, "waiters")
+	if err != nil {
+		return Result{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var inside, served, began atomic.Int64
+	var latency histogram
+	clock := time.Now()
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		ended <- together(n, func(i int) error {
+			hold, err := callers[i].Lock(ctx, "waiters")
+			if err != nil {
+				return err
+			}
+			if inside.Add(1) != 1 {
+				return errors.New("two hold the lock at once")
+			}
+			now := int64(time.Since(clock))
+			latency.add(time.Duration(now - began.Swap(now)))
+			served.Add(1)
+			runtime.Gosched() // so that another would come in meanwhile, if it could
+			inside.Add(-1)
+			return hold.Unlock(ctx)
+		})
+	}()
+	time.Sleep(2 * time.Second) // until they stand in line, as far as one can tell from outside
+	start := time.Now()
+	began.Store(int64(time.Since(clock)))
+	if err := first.Unlock(ctx); err != nil {
+		return Result{}, err
+	}
+	select {
+	case err = <-ended:
+	case <-time.After(r.patience()):
+	}
+	took, count := time.Since(start), float64(served.Load())
+	if err != nil {
+		return Result{}, err
+	}
+	cancel()
+	select { // not for ever: some cannot be called off
+	case <-ended:
+	case <-time.After(5 * time.Second):
+	}
+	return Result{Rate: count / took.Seconds(), Count: count, Took: took, P50: latency.quantile(0.5), P99: latency.quantile(0.99)}, nil
+}

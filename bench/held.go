@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// held takes locks and keeps them, as many as fit into its patience, and gives them back. Its heap is that of this process: all three
+// replicas and the handles, where they are in it.
+func held(ctx context.Context, r *Run) (Result, error) {
+	n := r.scaled(100_000)
+	callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)
+	if err != nil {
+		return Result{}, err
+	}
+	keys := keysOf("held", n)
+	holds := make([]Hold, n)
+	before := heap()
+	began := time.Now()
+	var taken atomic.Int64
+	err = inParallel(n, func(i int) (err error) {
+		if time.Since(began) > r.patience() {
+			return nil
+		}
+		if holds[i], err = callers[i%len(callers)].Lock(ctx, keys[i]); err == nil {
+			taken.Add(1)
+		}
+		return err
+	})
+	took := time.Since(began)
+	if err != nil {
+		return Result{}, err
+	}
+	grown := heap() - before
+	count := float64(taken.Load())
+	result := Result{Rate: count / took.Seconds(), Count: count, Took: took, Heap: float64(grown) / count}
+	return result, inParallel(n, func(i int) error {
+		if holds[i] == nil {
+			return nil
+		}
+		return holds[i].Unlock(ctx)
+	})
+}
+
+// heap is what is live in this process.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools had kept over the first
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// inParallel does n things, 1,024 at a time, until the first error.
+func inParallel(n int, do func(i int) error) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	return together(1024, func(int) error {
+		for !failed.Load() {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				break
+			}
+			if err := do(i); err != nil {
+				failed.Store(true)
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// idle is instances that nobody uses: what they cost in processor time, bytes over loopback and memory. All are in this process.
+func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
+	return func(ctx context.Context, r *Run) (Result, error) {
+		if r.Quick && n > 100 {
+			return Result{}, errTooLong
+		}
+		before := heap()
+		nodes, err := openIdle(ctx, r.Peer, n)
+		defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()
+		if err != nil {
+			return Result{}, err
+		}
+		time.Sleep(2 * time.Second) // what the start has stirred up
+		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
+		time.Sleep(max(5*time.Second, r.Duration))
+		took := time.Since(began)
+		result := Result{Count: float64(n), Took: took}
+		result.CPU = time.Duration(float64(used(syscall.RUSAGE_SELF)-cpu) / took.Seconds())
+		result.Wire = float64(loopbackBytes()-wire) / took.Seconds()
+		result.Heap = float64(heap()-before) / float64(n)
+		return result, nil
+	}
+}
+
+// openIdle starts n nodes, of which the first three found the group; one stands alone.
+func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
+	founders := membersOf
+	if n < membersOf {
+		founders = 1
+	}
+	addresses, err := freeAddresses(max(n, membersOf) * addressesEach)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+time.Duration(n)*100*time.Millisecond)
+	defer cancel()
+	var nodes []*mortise.Node
+	for from := 0; from < n; from = len(nodes) { // the founders first, then a few at a time, as a deployment does
+		for i := from; i < min(n, max(founders, from+idleAtOnce*min(from, 1))); i++ {
+			c := mortiseConfig(strings.HasSuffix(p.Name, "-tls"), addresses, i)
+			c.Join = c.Join[:founders]
+			for f := range founders {
+				c.Founders = append(c.Founders, fmt.Sprintf("node-%d", f))
+			}
+			node, err := mortise.Start(ctx, c)
+			if err != nil {
+				return nodes, err
+			}
+			nodes = append(nodes, node)
+		}
+		if err := together(len(nodes)-from, func(i int) error { return nodes[from+i].Ready(ctx) }); err != nil {
+			return nodes, err
+		}
+	}
+	return nodes, nil
+}
+
+// idleAtOnce is how many instances are started at a time once the group is there.
+const idleAtOnce = 20
+
+// loopbackBytes is what the loopback interface has carried so far, for everybody.
+func loopbackBytes() uint64 {
+	text, err := os.ReadFile("/proc/net/dev")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "lo:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(fields[0], 10, 64)
+	return n
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// pair locks and unlocks, and counts how long Lock took.
+func (l *loop) pair(ctx context.Context, by Locker, key string) error {
+	began := time.Now()
+	hold, err := by.Lock(ctx, key)
+	took := time.Since(began)
+	if err != nil {
+		return err
+	}
+	if err := hold.Unlock(ctx); err != nil {
+		return err
+	}
+	l.done(took)
+	return nil
+}
+
+// serial goes to and fro between two instances, so that none of them locks what it has just unlocked: that is relock.
+func serial(ctx context.Context, r *Run) (Result, error) {
+	callers, err := callersOf(ctx, r.Cluster, 2, false)
+	if err != nil {
+		return Result{}, err
+	}
+	var l loop
+	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, turn int) error {
+		return l.pair(ctx, callers[turn%len(callers)], "serial")
+	})
+}
+
+func relock(ctx context.Context, r *Run) (Result, error) {
+	callers, err := callersOf(ctx, r.Cluster, 1, false)
+	if err != nil {
+		return Result{}, err
+	}
+	var l loop
+	return l.run(ctx, 1, r.Duration, func(ctx context.Context, _, _ int) error { return l.pair(ctx, callers[0], "relock") })
+}
+
+// parallel is many callers that do not disturb each other.
+func parallel(n int) func(ctx context.Context, r *Run) (Result, error) {
+	return func(ctx context.Context, r *Run) (Result, error) {
+		callers, err := callersOf(ctx, r.Cluster, len(r.Cluster.Instances()), false)
+		if err != nil {
+			return Result{}, err
+		}
+		keys := keysOf("parallel", n)
+		var l loop
+		return l.run(ctx, n, r.Duration, func(ctx context.Context, i, turn int) error {
+			return l.pair(ctx, callers[(i+turn)%len(callers)], keys[i])
+		})
+	}
+}
+
+// zipf is many callers that want few keys often and many keys rarely. Two at once in one key are an error.
+func zipf(ctx context.Context, r *Run) (Result, error) {
+	const callers, keyCount, s = 256, 10_000, 1.1
+	lockers, err := callersOf(ctx, r.Cluster, callers, true)
+	if err != nil {
+		return Result{}, err
+	}
+	keys := keysOf("zipf", keyCount)
+	inside := make([]atomic.Int32, keyCount)
+	choices := make([]*rand.Zipf, callers)
+	for i := range choices {
+		choices[i] = rand.NewZipf(rand.New(rand.NewPCG(uint64(i), 1)), s, 1, keyCount-1)
+	}
+	var l loop
+	return l.run(ctx, callers, r.Duration, func(ctx context.Context, i, _ int) error {
+		k := choices[i].Uint64()
+		began := time.Now()
+		hold, err := lockers[i].Lock(ctx, keys[k])
+		took := time.Since(began)
+		if err != nil {
+			return err
+		}
+		if inside[k].Add(1) != 1 {
+			return fmt.Errorf("two hold %s at once", keys[k])
+		}
+		inside[k].Add(-1)
+		if err := hold.Unlock(ctx); err != nil {
+			return err
+		}
+		l.done(took)
+		return nil
+	})
+}
+
+func keysOf(prefix string, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s-%d", prefix, i)
+	}
+	return keys
+}

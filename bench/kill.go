@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var errTooLong = errors.New("left out, since it has to be quick")
+
+// kill starts three members as processes, kills the one that leads, and measures until another has been granted a free lock. It does so a
+// few times, each time with new members.
+func kill(ctx context.Context, r *Run) (Result, error) {
+	times := 3
+	if r.Quick {
+		times = 1
+	}
+	var gaps []Result
+	for i := range times {
+		gap, err := killOnce(ctx, r.Peer, filepath.Join(r.Dir, fmt.Sprintf("kill%d", i)))
+		if err != nil {
+			return Result{}, err
+		}
+		gaps = append(gaps, Result{P50: gap, P99: gap})
+	}
+	result := median(gaps)
+	for _, g := range gaps {
+		result.P99 = max(result.P99, g.P99) // the worst, of so few
+	}
+	result.Count = float64(times)
+	return result, nil
+}
+
+func killOnce(ctx context.Context, p Peer, dir string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	addresses, err := freeAddresses(membersOf * addressesEach)
+	if err != nil {
+		return 0, err
+	}
+	processes := make([]*memberProcess, membersOf)
+	defer func() {
+		for _, m := range processes {
+			m.kill()
+		}
+	}()
+	err = together(membersOf, func(i int) (err error) {
+		if processes[i], err = startMember(ctx, p.Name, memberDir(dir, i), addresses, i); err == nil {
+			_, err = processes[i].ask("ready")
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(time.Second) // until all of them serve as usual
+	var leader *memberProcess
+	var others []*memberProcess
+	for _, m := range processes {
+		if _, err := m.ask("lock warm"); err != nil {
+			return 0, err
+		}
+		if answer, err := m.ask("leads"); err != nil {
+			return 0, err
+		} else if answer == "true" {
+			leader = m
+		} else {
+			others = append(others, m)
+		}
+	}
+	if leader == nil {
+		return 0, errors.New("nobody leads")
+	}
+	began := time.Now()
+	leader.kill()
+	granted := make(chan error, len(others))
+	for i, m := range others {
+		go func() {
+			_, err := m.ask(fmt.Sprintf("probe after-%d", i))
+			granted <- err
+		}()
+	}
+	select {
+	case err := <-granted:
+		return time.Since(began), err
+	case <-ctx.Done():
+		return 0, errors.New("nobody was granted a lock within a minute")
+	}
+}
+
+// memberProcess is this program, started again as one member.
+type memberProcess struct {
+	cmd     *exec.Cmd
+	in      io.Writer
+	answers *bufio.Reader
+}
+
+func startMember(ctx context.Context, peer, dir string, addresses []string, i int) (*memberProcess, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "-member", peer, "-dir", dir, "-index", fmt.Sprint(i), "-addresses", strings.Join(addresses, ","))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stderr = os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		return nil, err
+	}
+	return &memberProcess{cmd: cmd, in: in, answers: bufio.NewReader(out)}, nil
+}
+
+// ask sends one line and returns the line that comes back.
+func (m *memberProcess) ask(question string) (string, error) {
+	if _, err := fmt.Fprintln(m.in, question); err != nil {
+		return "", err
+	}
+	answer, err := m.answers.ReadString('\n')
+	answer = strings.TrimSpace(answer)
+	if text, failed := strings.CutPrefix(answer, "error: "); failed {
+		return "", errors.New(text)
+	}
+	return answer, err
+}
+
+// kill is kill -9, and waits until it has taken effect.
+func (m *memberProcess) kill() {
+	if m == nil || m.cmd.ProcessState != nil {
+		return
+	}
+	_ = m.cmd.Process.Kill()
+	_ = m.cmd.Wait() // it was killed
+}
+
+// serveMember is the other side: it opens member i and does what the lines of in ask for, until they end.
+func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i int, in io.Reader, out io.Writer) error {
+	m, err := p.Member(ctx, dir, addresses, i)
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		answer, err := answerAsMember(ctx, m, lines.Text())
+		if err != nil {
+			answer = "error: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+		if _, err := fmt.Fprintln(out, answer); err != nil {
+			return err
+		}
+	}
+	return errors.Join(lines.Err(), m.Close())
+}
+
+func answerAsMember(ctx context.Context, m Member, question string) (string, error) {
+	verb, key, _ := strings.Cut(question, " ")
+	switch verb {
+	case "ready":
+		return "ready", m.Ready(ctx)
+	case "leads":
+		return fmt.Sprint(m.Leads()), nil
+	case "lock":
+		by, err := m.Caller(ctx, false)
+		if err != nil {
+			return "", err
+		}
+		hold, err := by.Lock(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		return "locked", hold.Unlock(ctx)
+	case "probe":
+		return "locked", probe(ctx, m, key)
+	}
+	return "", fmt.Errorf("what is %q?", question)
+}
+
+// probe begins a call for a new key every 50 ms until one is granted: a call that begins while nobody leads may hang, or fail, much longer
+// than it takes until the next one is served.
+func probe(ctx context.Context, m Member, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	granted := make(chan struct{}, 1)
+	for i := 0; ; i++ {
+		go func() {
+			if _, err := answerAsMember(ctx, m, fmt.Sprintf("lock %s-%d", key, i)); err == nil {
+				select {
+				case granted <- struct{}{}:
+				default:
+				}
+			}
+		}()
+		select {
+		case <-granted:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// loop runs callers over and over, and measures between a warm-up and the end.
+type loop struct {
+	measuring atomic.Bool // the warm-up is over, and the end is not reached
+	stopping  atomic.Bool // no caller begins again
+	pairs     atomic.Int64
+	latency   histogram
+	failure   atomic.Pointer[error]
+}
+
+// done counts a pair whose measured part took d.
+func (l *loop) done(d time.Duration) {
+	if l.measuring.Load() {
+		l.pairs.Add(1)
+		l.latency.add(d)
+	}
+}
+
+// fail stops everybody; the first reason counts.
+func (l *loop) fail(err error) {
+	l.failure.CompareAndSwap(nil, &err)
+	l.stopping.Store(true)
+}
+
+// run calls call(i, turn) for every i below callers, each on a goroutine of its own with a context of its own, again and again for the
+// duration; then it waits until all have returned.
+func (l *loop) run(ctx context.Context, callers int, duration time.Duration, call func(ctx context.Context, i, turn int) error) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*duration+30*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(ctx) // one for all would be a lock that all contend for
+			defer cancel()
+			for turn := 0; !l.stopping.Load(); turn++ {
+				if err := call(ctx, i, turn); err != nil {
+					l.fail(err)
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(min(duration/2, 500*time.Millisecond))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, began := used(syscall.RUSAGE_SELF), time.Now()
+	l.measuring.Store(true)
+	time.Sleep(duration)
+	l.measuring.Store(false)
+	took := time.Since(began)
+	cpu = used(syscall.RUSAGE_SELF) - cpu
+	runtime.ReadMemStats(&after)
+	l.stopping.Store(true)
+	all.Wait()
+	if err := l.failure.Load(); err != nil {
+		return Result{}, *err
+	}
+	pairs := float64(l.pairs.Load())
+	if pairs == 0 {
+		return Result{}, errors.New("not one pair was completed")
+	}
+	return Result{
+		Rate: pairs / took.Seconds(), P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99),
+		CPU: time.Duration(float64(cpu) / pairs), Allocs: float64(after.Mallocs-before.Mallocs) / pairs, Took: took,
+	}, nil
+}
+
+// callersOf makes n callers, spread over the instances.
+func callersOf(ctx context.Context, c Cluster, n int, shared bool) ([]Locker, error) {
+	instances := c.Instances()
+	callers := make([]Locker, n)
+	const atOnce = 64 // some open a session for each
+	err := together(min(n, atOnce), func(from int) (err error) {
+		for i := from; i < n && err == nil; i += atOnce {
+			callers[i], err = instances[i%len(instances)].Caller(ctx, shared)
+		}
+		return err
+	})
+	return callers, err
+}

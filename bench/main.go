@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	quick    bool
+	only     *regexp.Regexp
+	peers    []string
+	rounds   int
+	duration time.Duration
+	out      string
+	from     string
+	profile  string
+	dir      string
+	install  bool
+
+	child, member, addresses string // started by ourselves
+	index                    int
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.child != "":
+		var c childOptions
+		if err := json.Unmarshal([]byte(o.child), &c); err != nil {
+			return err
+		}
+		if c.Profile != "" {
+			runtime.MemProfileRate = 16 << 10 // often enough to count by function, and rare enough not to be what is seen
+		}
+		result, err := measure(ctx, c)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(result)
+	case o.member != "":
+		p, ok := peerNamed(o.member)
+		if !ok {
+			return fmt.Errorf("there is no peer %q", o.member)
+		}
+		return serveMember(ctx, p, o.dir, strings.Split(o.addresses, ","), o.index, os.Stdin, os.Stdout)
+	case o.install:
+		return install(ctx)
+	case o.from != "":
+		record, err := readRecord(o.from)
+		if err != nil {
+			return err
+		}
+		return publish(record, o.out)
+	}
+	record, err := rounds(ctx, o, os.Stderr)
+	if err != nil {
+		return err
+	}
+	return publish(record, o.out)
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.BoolVar(&o.quick, "quick", false, "one short round with a tenth of the held locks and waiters: to see that it works")
+	only := flags.String("only", ".", "run only the workloads whose name matches")
+	list := flags.String("peers", "", "measure only these, with commas; default: all that are there")
+	flags.IntVar(&o.rounds, "rounds", 3, "run everything so many times, the peers by turns, and take medians")
+	flags.DurationVar(&o.duration, "time", 2*time.Second, "of each measurement")
+	flags.StringVar(&o.out, "out", "", "write SPEED.md, speed.svg and speed.json to this directory; default: the text to standard output")
+	flags.StringVar(&o.from, "from", "", "measure nothing: take this speed.json")
+	flags.StringVar(&o.profile, "profile", "", "write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
+	flags.StringVar(&o.dir, "dir", "", "where the peers' directories go; a disk, if the durable figures shall mean something; default: the system's temporary directory")
+	flags.BoolVar(&o.install, "install", false, "only install what is missing, with apt-get, as root")
+	flags.StringVar(&o.child, "child", "", "used by the benchmark itself")
+	flags.StringVar(&o.member, "member", "", "used by the benchmark itself")
+	flags.StringVar(&o.addresses, "addresses", "", "used by the benchmark itself")
+	flags.IntVar(&o.index, "index", 0, "used by the benchmark itself")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("what is %q?", flags.Args())
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, err
+	}
+	if *list != "" {
+		o.peers = strings.Split(*list, ",")
+	}
+	for _, name := range o.peers {
+		if _, ok := peerNamed(name); !ok {
+			return o, fmt.Errorf("there is no peer %q; there are %s", name, strings.Join(peerNames(), ", "))
+		}
+	}
+	if o.quick {
+		o.rounds, o.duration = 1, min(o.duration, 500*time.Millisecond)
+	}
+	return o, nil
+}

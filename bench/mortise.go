@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"strings"
+
+	"github.com/mortise-lock/mortise"
+)
+
+const benchSecret = "only-for-the-benchmark-on-loopback"
+
+// mortisePeer is mortise in memory or on disk, with or without TLS.
+func mortisePeer(name string, durable, encrypted bool) Peer {
+	p := Peer{
+		Name: name, Kind: "mortise", Durable: durable,
+		Promise: "three voters in the instances; any one may be lost; first come, first served; fencing tokens; a loss is known before anyone else is granted",
+		Missing: func() string { return "" },
+	}
+	if !durable {
+		p.Promise += "; with the majority all locks are lost"
+	}
+	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
+		c := mortiseConfig(encrypted, addresses, i)
+		c.Replicas = membersOf
+		if durable {
+			c.Dir = dir
+		}
+		return startMortise(ctx, c)
+	}
+	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
+	return p
+}
+
+// mortiseConfig is what instance i of those at addresses, addressesEach for each, is told.
+func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
+	c := mortise.Config{
+		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1, Logger: slog.New(slog.DiscardHandler),
+	}
+	for m := range membersOf {
+		c.Join = append(c.Join, addresses[m*addressesEach])
+	}
+	if encrypted {
+		c.Secret = benchSecret
+	}
+	return c
+}
+
+// mortiseMember is one node.
+type mortiseMember struct{ *mortise.Node }
+
+func startMortise(ctx context.Context, c mortise.Config) (Member, error) {
+	node, err := mortise.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return mortiseMember{node}, nil
+}
+
+func (m mortiseMember) Leads() bool { return m.Status().Leading }
+
+func (m mortiseMember) Caller(context.Context, bool) (Locker, error) { return m, nil }
+
+func (m mortiseMember) Lock(ctx context.Context, key string) (Hold, error) {
+	lock, err := m.Node.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return lock, nil
+}
+
+// Version is the commit, since what is measured is the tree that stands here.
+func (m mortiseMember) Version() string {
+	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "of this tree"
+	}
+	version := strings.TrimSpace(string(commit))
+	if changes, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go", ":!/bench").Output(); err == nil && len(changes) > 0 {
+		version += " with changes"
+	}
+	return version
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// page is docs/SPEED.md: a record as text for people.
+func page(r Record) string {
+	var b strings.Builder
+	b.WriteString("# How fast it is, beside others\n\n")
+	b.WriteString("Written by `cd bench && go run . -out ../docs`, which measures all of it again; [bench/doc.go](../bench/doc.go) says how, and what is fair.\n")
+	b.WriteString("Figures hold for one machine and one hour: compare within a table, not between pages.\n\n")
+	b.WriteString("![Pairs of Lock and Unlock a second, and hand-overs a second, of all peers](speed.svg)\n\n")
+	writeMachine(&b, r)
+	writeGoals(&b, r)
+	b.WriteString("## Everything measured\n\n")
+	b.WriteString("A cell is pairs of Lock and Unlock a second (median / 99th percentile of Lock), × is the ratio to in-process etcd of the same table.\n\n")
+	for _, durable := range []bool{true, false} {
+		writeRates(&b, r, durable)
+	}
+	writeHandovers(&b, r)
+	writeCounts(&b, r)
+	writeIdle(&b, r)
+	writeCosts(&b, r)
+	writePromises(&b, r)
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func writeMachine(b *strings.Builder, r Record) {
+	m := r.Machine
+	fmt.Fprintf(b, "%s: %d cores (%s), %s, %s, %s", m.When, m.Cores, m.CPU, m.Kernel, m.Go, m.Disk)
+	if m.Sync > 0 {
+		fmt.Fprintf(b, " (one fdatasync: %s)", shortTime(m.Sync))
+	}
+	fmt.Fprintf(b, ".\nMedians of %d rounds, %s for each measurement; the peers take turns. ", r.Rounds, shortTime(r.Duration))
+	others, most := r.others()
+	fmt.Fprintf(b, "Others kept %.2f cores busy meanwhile (median; %.2f in the worst run).\n", others, most)
+	if others > quietCores {
+		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were busier looks worse than it is.**\n")
+	}
+	if r.Quick {
+		b.WriteString("**A quick run: a tenth of the held locks and of the waiters, so that not all goals are about the same.**\n")
+	}
+	b.WriteString("\n")
+	for _, w := range r.Warnings {
+		fmt.Fprintf(b, "> **%s**\n>\n", strings.ReplaceAll(w, "\n", " "))
+	}
+	if len(r.Warnings) > 0 {
+		b.WriteString("\n")
+	}
+}
+
+// others is how many cores others kept busy during the measurements: the median, and in the worst of them.
+func (r Record) others() (usual, most float64) {
+	var all []float64
+	for _, x := range r.Results {
+		all = append(all, x.Others)
+		most = max(most, x.OthersMost)
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2], most
+}
+
+func writeGoals(b *strings.Builder, r Record) {
+	b.WriteString("## Goals\n\nmortise with TLS, against its goals: *must* is what no change may fall below, *reach* is where it shall get. × says how many times as good as the peer.\n\n")
+	head := []string{"", "must", "reach", "mortise", "without TLS", "peer", "verdict"}
+	var rows [][]string
+	for _, g := range goals() {
+		rows = append(rows, append([]string{g.about}, g.verdict(r)...))
+	}
+	writeTable(b, head, rows)
+}
+
+// writeTable writes a table in Markdown, without columns that are empty.
+func writeTable(b *strings.Builder, head []string, rows [][]string) {
+	keep := func(i int) bool {
+		return i == 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[i] != "" })
+	}
+	line := func(cells []string) {
+		for i, c := range cells {
+			if keep(i) {
+				b.WriteString("| " + c + " ")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	line(head)
+	line(slices.Repeat([]string{"---"}, len(head)))
+	for _, row := range rows {
+		line(row)
+	}
+	b.WriteString("\n")
+}
+
+// workloadTitle is what a table calls a workload.
+func workloadTitle(name string) string {
+	switch name {
+	case "serial":
+		return "serial"
+	case "parallel64":
+		return "64 callers"
+	case "parallel1024":
+		return "1,024 callers"
+	case "parallel8192":
+		return "8,192 callers"
+	case "handover3":
+		return "hand-over, 3 waiters"
+	case "handover64":
+		return "hand-over, 64 waiters"
+	case "relock":
+		return "re-lock"
+	case "zipf":
+		return "Zipf mix"
+	}
+	return name
+}
+
+// measured are the peers of which there is a result for any of the workloads.
+func (r Record) measured(workloads ...string) (list []PeerRecord) {
+	for _, p := range r.Peers {
+		if slices.ContainsFunc(workloads, func(w string) bool { _, ok := r.find(p.Name, w); return ok }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// whyNot is what stands in a cell without a result.
+func (r Record) whyNot(p PeerRecord, workload string) string {
+	if why := p.Lacks[workload]; why != "" {
+		return "no: " + why
+	}
+	i := slices.IndexFunc(r.Results, func(x Result) bool { return x.Peer == p.Name && x.Workload == workload })
+	if i < 0 {
+		return ""
+	}
+	return "no: " + strings.ReplaceAll(r.Results[i].Failed, "|", "/")
+}

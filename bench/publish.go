@@ -1,0 +1,34 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// publish writes the record, the page and the picture to dir, or prints the page.
+func publish(r Record, dir string) error {
+	page := page(r)
+	if dir == "" {
+		_, err := os.Stdout.WriteString(page)
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "speed.json"), append(text, '\n'), 0o644),
+		os.WriteFile(filepath.Join(dir, "SPEED.md"), []byte(page), 0o644),
+		os.WriteFile(filepath.Join(dir, "speed.svg"), []byte(picture(r)), 0o644),
+	)
+}
+
+func readRecord(path string) (r Record, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}

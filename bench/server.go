@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// server is a process of a peer's that we have started.
+type server struct {
+	cmd    *exec.Cmd
+	log    string
+	exited chan struct{} // closed when it has ended
+	err    error         // why, once it has
+}
+
+// startServer starts a program that writes its output to a file in dir, as another user unless as is nil. It dies with us.
+func startServer(dir string, as *syscall.Credential, program string, args ...string) (*server, error) {
+	s := &server{cmd: exec.Command(program, args...), log: filepath.Join(dir, "log"), exited: make(chan struct{})}
+	log, err := os.Create(s.log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = dir, log, log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.exited)
+	}()
+	return s, nil
+}
+
+// await tries until try succeeds, the server ends, or half a minute is over.
+func (s *server) await(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			text, _ := os.ReadFile(s.log)
+			return fmt.Errorf("%s has ended: %w: %s", s.cmd.Path, s.err, text)
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", s.cmd.Path, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// stop asks it to end and insists after five seconds.
+func (s *server) stop() error {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.exited:
+	case <-time.After(5 * time.Second):
+		_ = s.cmd.Process.Kill()
+		<-s.exited
+	}
+	return nil // how a server ends that is told to is its own affair
+}
+
+func stopAll(servers []*server) error {
+	return together(len(servers), func(i int) error { return servers[i].stop() })
+}
+
+// needs returns a Peer.Missing for a program that has to be in the path.
+func needs(program string) func() string {
+	return func() string {
+		if _, err := exec.LookPath(program); err != nil {
+			return "no " + program + " in the path"
+		}
+		return ""
+	}
+}
+
+// freeAddresses returns addresses on loopback at which nobody listens now. Their ports are below those that outgoing connections get.
+func freeAddresses(n int) (addresses []string, err error) {
+	for tries := 0; len(addresses) < n && tries < 1000; tries++ {
+		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if listenErr != nil {
+			err = listenErr
+			continue
+		}
+		defer func() { _ = l.Close() }() // all at the end, so that none is given twice
+		addresses = append(addresses, l.Addr().String())
+	}
+	if len(addresses) < n {
+		return nil, err
+	}
+	return addresses, nil
+}
+
+// memberDir makes the directory of member i.
+func memberDir(dir string, i int) string {
+	path := filepath.Join(dir, fmt.Sprint(i))
+	_ = os.MkdirAll(path, 0o700) // who uses it says that it is not there
+	return path
+}
+
+// together runs n calls at once and joins their errors.
+func together(n int, call func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = call(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// A Workload is one way to use locks.
+type Workload struct {
+	Name  string
+	About string
+	Run   func(ctx context.Context, r *Run) (Result, error)
+	Alone bool // it makes its own cluster, or several
+	Only  func(p Peer) bool
+}
+
+// A Run is one measurement of one peer.
+type Run struct {
+	Peer     Peer
+	Cluster  Cluster // nil for what is alone
+	Dir      string
+	Duration time.Duration
+	Quick    bool
+}
+
+// scaled is n, or a tenth of it if it has to be quick.
+func (r *Run) scaled(n int) int {
+	if r.Quick {
+		return n / 10
+	}
+	return n
+}
+
+// patience is how long one workload that counts, rather than lasts, may take.
+func (r *Run) patience() time.Duration {
+	if r.Quick {
+		return 5 * time.Second
+	}
+	return 15 * time.Second
+}
+
+// workloads are all, in the order of the tables.
+func workloads() []Workload {
+	return []Workload{
+		{Name: "serial", About: "one caller, by turns on two instances whose members do not lead", Run: serial},
+		{Name: "parallel64", About: "64 callers, each with a key of its own, each call on the next instance", Run: parallel(64)},
+		{Name: "parallel1024", About: "1,024 of them", Run: parallel(1024)},
+		{Name: "parallel8192", About: "8,192 of them", Run: parallel(8192)},
+		{Name: "handover3", About: "3 callers, one on each instance, want one key", Run: handover(3)},
+		{Name: "handover64", About: "64 callers on three instances want one key", Run: handover(64)},
+		{Name: "relock", About: "one caller locks the same key again on the same instance, and nobody else wants it", Run: relock},
+		{Name: "zipf", About: "256 callers on three instances want 10,000 keys, few of them often (Zipf, s = 1.1)", Run: zipf},
+		{Name: "held", About: "100,000 locks are taken and kept", Run: held},
+		{Name: "waiters", About: "10,000 callers wait for one key, and each gets it once", Run: waiters},
+		{Name: "kill", About: "kill -9 of the process that leads, to the next grant in another", Run: kill, Alone: true, Only: func(p Peer) bool { return p.Member != nil }},
+		{Name: "idle1", About: "an instance that nobody uses", Run: idle(1), Alone: true, Only: isMortise},
+		{Name: "idle10", About: "10 of them, three vote", Run: idle(10), Alone: true, Only: isMortise},
+		{Name: "idle100", About: "100 of them", Run: idle(100), Alone: true, Only: isMortise},
+		{Name: "idle1000", About: "1,000 of them", Run: idle(1000), Alone: true, Only: isMortise},
+	}
+}
+
+func isMortise(p Peer) bool { return p.Kind == "mortise" && !p.Durable }
+
+// peers are all, in the order of the tables.
+func peers() []Peer {
+	return []Peer{
+		mortisePeer("mortise-dir", true, false),
+		mortisePeer("mortise-dir-tls", true, true),
+		etcdPeer("etcd", true, false),
+		etcdPeer("etcd-grpc", true, true),
+		zookeeperPeer(),
+		redisPeer("redlock", 3, true),
+		redisPeer("redis-always", 1, true),
+		mortisePeer("mortise", false, false),
+		mortisePeer("mortise-tls", false, true),
+		etcdPeer("etcd-nosync", false, false),
+		etcdPeer("etcd-grpc-nosync", false, true),
+		redisPeer("redis", 1, false),
+		postgresPeer(),
+	}
+}
