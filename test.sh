@@ -14,6 +14,7 @@ for system in darwin windows; do
 done
 go test -race -count=1 -timeout=10m ./...
 go test -count=1 -run 'AnHour|ClocksDrift' . # a whole hour, which the race detector would make too long
+go test -count=1 -run Simulation ./cluster/birth # one goroutine: with the race detector it walks less far
 ./sim.sh -t 4m # as many seeds as that allows, and at least 150
 ./sim.sh -b
 ./planted.sh -some # the tests above must notice bugs

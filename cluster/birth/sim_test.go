@@ -45,7 +45,7 @@ func TestSimulation(t *testing.T) {
 	if seeds == 0 {
 		seeds = 1500
 	}
-	if testing.Short() {
+	if testing.Short() || underRace {
 		seeds = 200
 	}
 	births := 0

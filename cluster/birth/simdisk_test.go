@@ -19,7 +19,7 @@ func TestDurableSimulation(t *testing.T) {
 	if seeds == 0 {
 		seeds = 1000
 	}
-	if testing.Short() {
+	if testing.Short() || underRace {
 		seeds = 150
 	}
 	births := 0
