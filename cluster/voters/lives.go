@@ -18,7 +18,7 @@ type vigil struct {
 }
 
 const (
-	probeEvery = 250 * time.Millisecond
+	probeEvery = 100 * time.Millisecond
 	// probePatience is after how long a probe without an answer is given up, here and by the caller.
 	probePatience = 1500 * time.Millisecond
 	// retiredMax bounds what is kept between two looks.
@@ -80,7 +80,7 @@ func (s *Steward) replaced(f Facts, who Instance) bool {
 	})
 }
 
-// Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them as asked: at once, then every 250 ms while it
+// Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them as asked: at once, then every 100 ms while it
 // stays so. The caller gives a question up after 1.5 s. With a directory nobody is asked, since nothing would come of it.
 func (s *Steward) Probes(now time.Duration) []Probe {
 	var list []Probe

@@ -53,8 +53,21 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	return step
 }
 
-// Report is Explain of what the last Look saw.
-func (s *Steward) Report() Report { return Explain(s.view) }
+// Report is Explain of what the last Look saw. A voter whose stream has ended makes something due also while it was heard of a moment ago, and
+// nobody has said yet that its life is over: who stops the next one now, since the last was replaced, would take the majority.
+func (s *Steward) Report() Report {
+	r := Explain(s.view)
+	if r.Due || bug("lost-stream-is-calm") {
+		return r
+	}
+	for _, m := range look(s.view).voters {
+		if !m.self && !m.Linked {
+			r.Due, r.Next.Why = true, "the stream with "+m.label()+" has ended, and it is being asked whether it is still there"
+			break
+		}
+	}
+	return r
+}
 
 // MayStop is MayStop of what the last Look saw. Before the first Look of a lead nobody may.
 func (s *Steward) MayStop(leaver ID) bool { return s.looked && MayStop(s.view, leaver) }

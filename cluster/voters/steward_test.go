@@ -3,6 +3,7 @@ package voters
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -164,6 +165,22 @@ func TestLifeOver(t *testing.T) {
 	}
 }
 
+// Ready waits by Report: the next of three that is stopped, because the last one was heard of a moment ago, would be the end of the group.
+func TestAStreamThatEndedIsDue(t *testing.T) {
+	l := newLead(t, "a* b c | |", three)
+	if l.look(0); l.Report().Due {
+		t.Fatalf("all is well, and %q", l.Report().Next.Why)
+	}
+	l.f.Replicas[2].Linked = false
+	if l.look(0); !l.Report().Due || !strings.Contains(l.Report().Next.Why, "\"c\"") {
+		t.Errorf("the stream with a voter has ended, and the report says %+v", l.Report())
+	}
+	l.f.Replicas[2].Linked = true
+	if l.look(0); l.Report().Due {
+		t.Error("a stream is there again, and something is due")
+	}
+}
+
 func TestProbes(t *testing.T) {
 	l := newLead(t, "a* b c/silent | d |", three)
 	probes := func(later time.Duration, want int, next time.Duration, why string) {
@@ -183,8 +200,8 @@ func TestProbes(t *testing.T) {
 	l.f.Replicas[2].SilentFor = 0
 	probes(500*time.Millisecond, 1, 1500*time.Millisecond, "it is given up")
 	l.Probed(l.now, 3, false)
-	probes(0, 0, 250*time.Millisecond, "not at once again")
-	probes(250*time.Millisecond, 1, 1500*time.Millisecond, "every 250 ms")
+	probes(0, 0, 100*time.Millisecond, "not at once again")
+	probes(100*time.Millisecond, 1, 1500*time.Millisecond, "every 100 ms")
 	linked(true)
 	probes(time.Second/10, 0, lossMemory-time.Second/10, "there is a stream; only a loss is to be forgotten")
 	linked(false)

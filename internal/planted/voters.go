@@ -22,6 +22,7 @@ func voting() []Bug {
 		{Name: "restless-left-out", Room: "cluster/voters", Hazard: "43, L6", Some: true, Breaks: "three restarts of all in a row leave one voter for three instances, and its restart ends the group"},
 		{Name: "prepared-kept-over-terms", Room: "cluster/voters", Hazard: "B1, L9", Some: true, Breaks: "a learner is added that its instance has ended for another leader, and never catches up"},
 		{Name: "used-id-not-ended", Room: "cluster/voters", Seeds: 40, Hazard: "30, S4, B1", Some: true, Breaks: "a learner that was removed and has not heard of it is added again under its ID"},
+		{Name: "lost-stream-is-calm", Room: "cluster/voters", Hazard: "L6", Some: true, Breaks: "an instance is ready while nobody knows yet that another is gone, and a deployment takes the majority"},
 		{Name: "life-over-while-linked", Room: "cluster/voters", Hazard: "43, A10", Some: true, Breaks: "of two processes by one name the older is replaced though it is there"},
 		{Name: "losses-not-counted", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a member that comes and goes is brought in each time, since nobody counts"},
 		{Name: "dead-learners-kept", Room: "cluster/voters", Seeds: 20, Hazard: "43, B2", Breaks: "learners that are gone stay in the configuration for ever"},
