@@ -10,10 +10,10 @@ import (
 
 // accord is the leader's part in what all instances have to agree on: settings that are adopted once all name them (rule 15), and the
 // version of the lock rules. It is looked at together with the voters, on the cluster's owner goroutine, which owns it.
-type accord struct {
+type accord struct { // what was asked for last, and when
 	term  uint64
-	blob  []byte // adoption asked for last, and when
-	rules uint32
+	blob  []byte // settings to adopt
+	rules uint32 // version to raise to
 	at    clock.Time
 }
 

@@ -28,9 +28,9 @@ const (
 // is left to expire, and a vote that was not handed over counts as lost. When everybody leaves nobody waits for a successor. It returns nil
 // if nothing was held at the end.
 //
-// One line in main is enough to run it when the process is asked to end:
+// One line in main is enough to run it when the process is asked to end; examples/service has it in a whole program:
 //
-//	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+//	defer node.Leave(context.Background()) // in a main that returns on SIGTERM, see signal.NotifyContext
 func (n *Node) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already

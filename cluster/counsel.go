@@ -21,7 +21,6 @@ type Counsel struct {
 	Due        bool          // a change of voters is due or in flight
 	Known      bool          // the leader knows a session of the asking instance, and its look has counted it
 	Report     voters.Report // of the leader's last look, at most 50 ms old; of Next only Kind and Why
-	At         uint64        // index of the newest configuration that the leader knows
 	Leader     uint64        // the leader's instance
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
@@ -147,7 +146,7 @@ func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	}
 	report := s.core.Report()
 	return Counsel{
-		MayStop: s.core.MayStop(q.Raft), AllLeaving: s.core.AllLeaving(), Due: report.Due, Report: report, At: o.book.At(), Leader: o.core.Instance(),
+		MayStop: s.core.MayStop(q.Raft), AllLeaving: s.core.AllLeaving(), Due: report.Due, Report: report, Leader: o.core.Instance(),
 		Remarks: s.facts.Remarks,
 		Known:   slices.ContainsFunc(s.facts.Registered, func(r voters.Registered) bool { return r.Session && r.Instance == q.Instance }),
 	}, true

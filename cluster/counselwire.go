@@ -83,7 +83,7 @@ func (c *Counsel) append(b []byte) []byte {
 	b = append(b, flags)
 	missing, weak := c.Report.Missing, c.Report.CannotSurvive
 	missing, weak = missing[:min(len(missing), listedMax)], weak[:min(len(weak), listedMax)]
-	for _, v := range [...]uint64{c.At, c.Leader, uint64(max(c.Report.Eligible, 0)), uint64(max(c.Report.Target, 0)), uint64(len(missing))} {
+	for _, v := range [...]uint64{c.Leader, uint64(max(c.Report.Eligible, 0)), uint64(max(c.Report.Target, 0)), uint64(len(missing))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, m := range missing {
@@ -107,7 +107,7 @@ func decodeCounsel(b []byte) (Counsel, error) {
 	r := openCounsel(b, kindCounsel)
 	flags := r.byte(1<<counselFlags - 1)
 	c := Counsel{
-		MayStop: flags&1 != 0, AllLeaving: flags&2 != 0, Due: flags&4 != 0, Known: flags&8 != 0, At: r.uint(), Leader: r.uint(),
+		MayStop: flags&1 != 0, AllLeaving: flags&2 != 0, Due: flags&4 != 0, Known: flags&8 != 0, Leader: r.uint(),
 		Report: voters.Report{Quorum: flags&16 != 0, Due: flags&4 != 0, Eligible: int(r.upTo(1 << 30)), Target: int(r.upTo(1 << 30))},
 	}
 	for range r.length(4) {

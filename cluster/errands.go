@@ -36,7 +36,7 @@ func (c *Cluster) prepare(step voters.Step) {
 	body := birth.AppendPrepare(nil, birth.Prepare{
 		To: step.Instance, Group: o.core.Group(), Raft: step.ID, Term: term, At: o.book.At(), Voters: o.book.Voters(),
 	})
-	c.errand(o.steer.where(step.Instance), step.Instance, body, func(outcome birth.Outcome, answer []byte) {
+	c.errand(o.steer.facts.Where(step.Instance), step.Instance, body, func(outcome birth.Outcome, answer []byte) {
 		c.answered(term, step, outcome, answer)
 	})
 	c.looking.Store(true)

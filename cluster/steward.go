@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -125,48 +124,22 @@ func (c *Cluster) execute(now time.Duration, step voters.Step) {
 		c.prepare(step)
 		return
 	}
-	if now < s.carried.until && sameStep(step, s.carried.step) && sameFacts(s.facts, s.carried.facts) && !bug("step-repeated") {
+	if now < s.carried.until && step.Same(s.carried.step) && s.facts.Same(&s.carried.facts) && !bug("step-repeated") {
 		return
 	}
 	about := Voter{}
 	if step.Kind == voters.AddLearner {
-		about = Voter{Raft: step.ID, Instance: step.Instance, Addr: s.where(step.Instance), Life: 1}
+		about = Voter{Raft: step.ID, Instance: step.Instance, Addr: s.facts.Where(step.Instance), Life: 1}
 		if about.Addr == "" {
 			return // its session has just ended
 		}
 	}
 	s.carried = carried{step: step, facts: s.facts, until: now + max(step.Next, tryAgain)}
-	if sameStep(step, s.said) {
+	if step.Same(s.said) {
 		c.cfg.Logger.Debug("changing the voters, again", "step", step.Kind.String(), "why", step.Why)
 	} else {
 		c.cfg.Logger.Info("changing the voters", "step", step.Kind.String(), "why", step.Why)
 	}
 	s.said = step
 	c.cfg.Host.Carry(s.term, step, about)
-}
-
-// where returns the address under which an instance has registered last.
-func (s *steward) where(instance voters.Instance) string {
-	addr, order := "", uint64(0)
-	for _, r := range s.facts.Registered {
-		if r.Instance == instance && r.Addr != "" && (addr == "" || r.Order > order) {
-			addr, order = r.Addr, r.Order
-		}
-	}
-	return addr
-}
-
-// sameStep reports whether two steps do the same.
-func sameStep(a, b voters.Step) bool {
-	return a.Kind == b.Kind && a.ID == b.ID && a.Instance == b.Instance &&
-		slices.Equal(a.Promote, b.Promote) && slices.Equal(a.Demote, b.Demote) && slices.Equal(a.Remove, b.Remove)
-}
-
-// sameFacts reports whether nothing has changed that a step may have failed for. How long somebody is silent and how far a replica has come
-// change all the time.
-func sameFacts(a, b voters.Facts) bool {
-	heard := func(x, y voters.Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
-	return a.Self == b.Self && a.Pending == b.Pending && slices.Equal(a.Config.Voters, b.Config.Voters) &&
-		slices.Equal(a.Config.Outgoing, b.Config.Outgoing) && slices.Equal(a.Config.Learners, b.Config.Learners) &&
-		slices.EqualFunc(a.Replicas, b.Replicas, heard) && slices.Equal(a.Registered, b.Registered)
 }

@@ -94,12 +94,18 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for round := range 20 { // either side of gRPC
 			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
+			if a.Linked(2) || b.Linked(1) {
+				t.Fatal("linked before anybody has dialed")
+			}
 			if round%2 == 0 {
 				b.send(a, "hello ")
 				a.wantCommands("link", b, "hello ")
 			} else {
 				a.send(b, "hello ")
 				b.wantCommands("link", a, "hello ")
+			}
+			if !a.Linked(2) || !b.Linked(1) {
+				t.Fatal("not linked, whoever dialed")
 			}
 			b.seen()
 			for i := range 100 {
@@ -115,6 +121,9 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 			text, downs := commands(events, 1)
 			if downs != 1 || last.down == nil || !strings.HasSuffix(text, "99 ") || !events[len(events)-2].frame.Retired {
 				t.Fatalf("round %d: %d downs, last %+v, text %q", round, downs, last, text)
+			}
+			if b.Linked(1) {
+				t.Fatal("linked after the Down")
 			}
 			b.Close()
 		}

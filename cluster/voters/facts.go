@@ -1,5 +1,7 @@
 package voters
 
+import "slices"
+
 // Facts are what a leader sees at one moment, without what it has to remember. A Steward makes a View of them. Nothing in them is changed, and
 // nothing that they share may be changed by others afterwards.
 type Facts struct {
@@ -27,4 +29,24 @@ type Probe struct {
 	Instance Instance
 	// Addr is where to ask.
 	Addr string
+}
+
+// Same reports whether nothing has changed that a step may have failed for: a caller that has just carried out a step carries out the same one
+// again only when something has. How long somebody is silent and how far a replica has come change all the time.
+func (f *Facts) Same(o *Facts) bool {
+	heard := func(x, y Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
+	return f.Self == o.Self && f.Pending == o.Pending && slices.Equal(f.Config.Voters, o.Config.Voters) &&
+		slices.Equal(f.Config.Outgoing, o.Config.Outgoing) && slices.Equal(f.Config.Learners, o.Config.Learners) &&
+		slices.EqualFunc(f.Replicas, o.Replicas, heard) && slices.Equal(f.Registered, o.Registered)
+}
+
+// Where returns the address under which an instance has registered last, or "".
+func (f *Facts) Where(instance Instance) string {
+	addr, order := "", uint64(0)
+	for _, r := range f.Registered {
+		if r.Instance == instance && r.Addr != "" && (addr == "" || r.Order > order) {
+			addr, order = r.Addr, r.Order
+		}
+	}
+	return addr
 }

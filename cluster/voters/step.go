@@ -1,6 +1,9 @@
 package voters
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kind says what a Step is.
 type Kind uint8
@@ -47,4 +50,10 @@ type Step struct {
 func Reconcile(v View) Step {
 	step, _ := look(v).decide()
 	return step
+}
+
+// Same reports whether two steps do the same, whatever they say and when they ask for another look.
+func (s Step) Same(o Step) bool {
+	return s.Kind == o.Kind && s.ID == o.ID && s.Instance == o.Instance &&
+		slices.Equal(s.Promote, o.Promote) && slices.Equal(s.Demote, o.Demote) && slices.Equal(s.Remove, o.Remove)
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -109,12 +108,12 @@ func (p *proc) execute(now time.Duration, step voters.Step) {
 		p.prepare(step)
 		return
 	}
-	if now < s.until && sameStep(step, s.step) && sameFacts(s.facts, s.carried) {
+	if now < s.until && step.Same(s.step) && s.facts.Same(&s.carried) {
 		return
 	}
 	about := birth.Voter{}
 	if step.Kind == voters.AddLearner {
-		about = birth.Voter{Raft: step.ID, Instance: step.Instance, Addr: s.where(step.Instance), Life: 1}
+		about = birth.Voter{Raft: step.ID, Instance: step.Instance, Addr: s.facts.Where(step.Instance), Life: 1}
 		if about.Addr == "" {
 			return
 		}
@@ -122,29 +121,6 @@ func (p *proc) execute(now time.Duration, step voters.Step) {
 	s.step, s.carried, s.until = step, s.facts, now+max(step.Next, tryAgain)
 	p.w.note("%v changes the voters: %v %x, promote %x, demote %x, remove %x: %s", p, step.Kind, step.ID, step.Promote, step.Demote, step.Remove, step.Why)
 	p.carry(s.term, step, about)
-}
-
-// where returns the address under which an instance has registered last.
-func (s *steward) where(instance voters.Instance) string {
-	addr, order := "", uint64(0)
-	for _, r := range s.facts.Registered {
-		if r.Instance == instance && r.Addr != "" && (addr == "" || r.Order > order) {
-			addr, order = r.Addr, r.Order
-		}
-	}
-	return addr
-}
-
-func sameStep(a, b voters.Step) bool {
-	return a.Kind == b.Kind && a.ID == b.ID && a.Instance == b.Instance &&
-		slices.Equal(a.Promote, b.Promote) && slices.Equal(a.Demote, b.Demote) && slices.Equal(a.Remove, b.Remove)
-}
-
-func sameFacts(a, b voters.Facts) bool {
-	heard := func(x, y voters.Replica) bool { return x.ID == y.ID && x.Active == y.Active && x.Linked == y.Linked }
-	return a.Self == b.Self && a.Pending == b.Pending && slices.Equal(a.Config.Voters, b.Config.Voters) &&
-		slices.Equal(a.Config.Outgoing, b.Config.Outgoing) && slices.Equal(a.Config.Learners, b.Config.Learners) &&
-		slices.EqualFunc(a.Replicas, b.Replicas, heard) && slices.Equal(a.Registered, b.Registered)
 }
 
 // errand puts one question and hands its outcome to the cluster's owner.
@@ -169,7 +145,7 @@ func (p *proc) prepare(step voters.Step) {
 	body := birth.AppendPrepare(nil, birth.Prepare{
 		To: step.Instance, Group: p.birth.Group(), Raft: step.ID, Term: term, At: p.book.At(), Voters: p.book.Voters(),
 	})
-	p.errand(p.steer.where(step.Instance), step.Instance, query{body: body}, func(outcome birth.Outcome, r reply) { p.answered(term, step, outcome, r.body) })
+	p.errand(p.steer.facts.Where(step.Instance), step.Instance, query{body: body}, func(outcome birth.Outcome, r reply) { p.answered(term, step, outcome, r.body) })
 	p.look()
 }
 
