@@ -92,7 +92,7 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
-		defer f.stop()
+		defer f.stop() // after the lock below is let go of
 		asked := make([][]time.Time, 4)
 		for i := range asked {
 			cfg := f.config(i, 5) // one is missing
@@ -106,6 +106,8 @@ func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 			f.start(cfg)
 		}
 		f.raft(10 * time.Minute)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		pauses, together := map[time.Duration]int{}, map[time.Time]int{}
 		for i, times := range asked {
 			if len(times) < 450 || len(times) > 601 {
