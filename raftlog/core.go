@@ -61,9 +61,10 @@ type Core struct {
 	hang             hang
 	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it
 	voters, learners []uint64
-	config           Configuration // the same, and who is who
-	since            int           // bytes applied since the last snapshot
-	taken            uint64        // snapshots taken
+	config           Configuration     // the same, and who is who
+	since            int               // bytes applied since the last snapshot
+	taken            uint64            // snapshots taken
+	commits          []*raftpb.Message // appends that wait for the next tick, one for each follower at most
 
 	out  Output            // being collected
 	done Output            // the last one handed out, for its memory

@@ -23,6 +23,7 @@ func (c *Core) Tick(now clock.Time) {
 	} else {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
 	}
+	c.release()
 	for range n {
 		c.ticks++
 		c.node.Tick()

@@ -61,6 +61,7 @@ func (c *Core) handle(rd raft.Ready) {
 	}
 	careful := c.careful()
 	var after []*raftpb.Message
+	held := false
 	for _, m := range rd.Messages {
 		switch m.GetTo() {
 		case raft.LocalAppendThread:
@@ -71,9 +72,16 @@ func (c *Core) handle(rd raft.Ready) {
 			if n := len(m.GetEntries()); careful && n > 0 && m.GetEntries()[n-1].GetIndex() > c.durable {
 				after = append(after, m)
 				continue
+			} else if n == 0 && !careful && m.GetType() == raftpb.MsgApp {
+				c.hold(m)
+				held = true
+				continue
 			}
 			c.send(m)
 		}
+	}
+	if held {
+		c.sendProbes()
 	}
 	c.sendStored(after)
 	c.answer()
@@ -120,6 +128,9 @@ func (c *Core) send(m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgSnap {
 		c.out.Snapshots = append(c.out.Snapshots, m)
 		return
+	}
+	if m.GetType() == raftpb.MsgApp {
+		c.supersede(m.GetTo())
 	}
 	c.out.Messages = append(c.out.Messages, m)
 }

@@ -35,6 +35,8 @@ func log() []Bug {
 		{Name: "dead-leader-awaited", Room: "raftlog", Hazard: "A7", Some: true, Nodes: "TestCrashedLeaderCostsOneFailover",
 			Breaks: "the end of a leader's streams is no sign, and every crash costs an election timeout"},
 		{Name: "all-stand-at-once", Room: "raftlog", Hazard: "A7", Some: true, Breaks: "all voters of a leader that is gone stand together, vote for themselves, and begin anew"},
+		{Name: "commits-kept-back", Room: "raftlog", Hazard: "A8", Some: true, Breaks: "in a quiet group the loss of an append is never noticed, and its receiver never gets it"},
+		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a leader that is dead for ever, newborns join its group, and no new one is founded"},
 	}
