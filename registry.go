@@ -1,6 +1,8 @@
 package mortise
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,62 +12,72 @@ import (
 )
 
 // registry is who has a session, as the leader's look at the voters needs it: written by the log's owner goroutine, read by the
-// cluster's. A list of all sessions is made only when somebody has read the last one, so that a thousand instances that open their
-// sessions at once cost a few lists and not a thousand.
+// cluster's. The log's owner hands over what has changed, and no list of all: with a hundred thousand sessions that would hold up everybody
+// who waits for a lock. News are handed over only when the last ones were read, so that a thousand instances that open their sessions at once
+// cost a few looks and not a thousand.
 type registry struct {
-	changed bool        // owned by the log's owner goroutine: the list is not what was published
-	wanted  atomic.Bool // the last list was read
+	changed []lockfsm.SessionID // owned by the log's owner goroutine: those of whom there is something to hand over
+	wanted  atomic.Bool         // the last news were read
 
-	mu       sync.Mutex // guards sessions; held for an assignment
-	sessions []lockfsm.SessionInfo
+	mu   sync.Mutex // guards what follows; held for an assignment
+	anew bool       // the news are all there is: a lead has begun
+	news []registration
 
-	records map[lockfsm.SessionID]record // owned by the cluster's owner goroutine: decoded already
+	known []registration // owned by the cluster's owner goroutine; ascending by session
 }
 
-// begin publishes the sessions at the begin of a lead.
+// registration is one session and what its record says.
+type registration struct {
+	session lockfsm.SessionInfo
+	ended   bool
+	record  record
+}
+
+// begin hands over all sessions at the begin of a lead.
 func (g *registry) begin(sessions []lockfsm.SessionInfo) {
-	g.changed = false
-	g.publish(sessions)
+	news := make([]registration, len(sessions))
+	for i, s := range sessions {
+		news[i].session = s
+	}
+	g.changed = g.changed[:0]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.anew, g.news = true, news
 }
 
 // note takes a result that may have changed who has a session.
 func (g *registry) note(result lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
-		g.changed = true
+		g.changed = append(g.changed, result.Session)
 	}
 }
 
-// due reports whether a new list is to be published.
-func (g *registry) due() bool {
-	if !g.changed || !g.wanted.Swap(false) {
+// publish hands over what has changed, if anything has and somebody waits for it, and reports whether it did.
+func (g *registry) publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
+	if len(g.changed) == 0 || !g.wanted.Swap(false) {
 		return false
 	}
-	g.changed = false
-	return true
-}
-
-func (g *registry) publish(sessions []lockfsm.SessionInfo) {
+	slices.Sort(g.changed)
+	var news []registration
+	for _, id := range slices.Compact(g.changed) {
+		s, ok := find(id)
+		s.ID = id
+		news = append(news, registration{session: s, ended: !ok})
+	}
+	g.changed = g.changed[:0]
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sessions = sessions
+	g.news = append(g.news, news...)
+	return true
 }
 
 // read returns who has a session, all their records, and the longest TTL. Only the cluster's owner goroutine calls it.
 func (g *registry) read(linked func(instance uint64) bool) (list []voters.Registered, records []record, longest time.Duration) {
-	g.mu.Lock()
-	sessions := g.sessions
-	g.mu.Unlock()
-	g.wanted.Store(true)
-	last := g.records
-	g.records = make(map[lockfsm.SessionID]record, len(sessions))
-	list, records = make([]voters.Registered, 0, len(sessions)), make([]record, 0, len(sessions))
-	for _, s := range sessions {
-		r, known := last[s.ID]
-		if !known {
-			r = decodeRecord(s.Record)
-		}
-		g.records[s.ID] = r
+	g.catchUp()
+	list, records = make([]voters.Registered, 0, len(g.known)), make([]record, 0, len(g.known))
+	for _, k := range g.known {
+		s, r := k.session, k.record
 		records, longest = append(records, r), max(longest, s.TTL)
 		instance := r.id()
 		if instance == 0 {
@@ -77,4 +89,31 @@ func (g *registry) read(linked func(instance uint64) bool) (list []voters.Regist
 		})
 	}
 	return list, records, longest
+}
+
+// catchUp takes the news in. Those of one session are in order, and a later one replaces an earlier one.
+func (g *registry) catchUp() {
+	g.mu.Lock()
+	news, anew := g.news, g.anew
+	g.news, g.anew = nil, false
+	g.mu.Unlock()
+	g.wanted.Store(true)
+	if anew {
+		g.known = nil
+	}
+	gone := false
+	for _, n := range news {
+		i, found := slices.BinarySearchFunc(g.known, n.session.ID, func(k registration, id lockfsm.SessionID) int { return cmp.Compare(k.session.ID, id) })
+		switch {
+		case found:
+			g.known[i].session.Leaving, g.known[i].ended = n.session.Leaving, n.ended
+			gone = gone || n.ended
+		case !n.ended:
+			n.record = decodeRecord(n.session.Record)
+			g.known = slices.Insert(g.known, i, n) // at the end: IDs ascend
+		}
+	}
+	if gone {
+		g.known = slices.DeleteFunc(g.known, func(k registration) bool { return k.ended })
+	}
 }

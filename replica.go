@@ -266,8 +266,7 @@ func (r *replica) TurnEnd() {
 	r.counts = counts
 	r.counting.Unlock()
 	r.revision.Store(uint64(r.machine.Revision()))
-	if r.registry.due() {
-		r.registry.publish(r.machine.Sessions())
+	if r.registry.publish(r.machine.Session) {
 		r.node.cluster().Look()
 	}
 }

@@ -32,9 +32,21 @@ type SessionInfo struct {
 func (m *Machine) Sessions() []SessionInfo {
 	all := make([]SessionInfo, 0, m.counts.Sessions)
 	for s := m.firstSession; s != nil; s = s.after {
-		all = append(all, SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record})
+		all = append(all, s.info())
 	}
 	return all
+}
+
+// Session returns the session of that ID, if there is one.
+func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
+	if s := m.sessions[id]; s != nil {
+		return s.info(), true
+	}
+	return SessionInfo{}, false
+}
+
+func (s *session) info() SessionInfo {
+	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record}
 }
 
 // open makes a session, or finds the one that the same opener made before, when its first answer was lost.
