@@ -34,6 +34,40 @@ func mortisePeer(name string, durable, encrypted bool) Peer {
 	return p
 }
 
+// soonPeer is mortise in memory with callers that do not wait for their unlocks.
+func soonPeer() Peer {
+	p := mortisePeer("mortise-soon", false, false)
+	p.Promise = "as mortise; but who unlocks is not told whether the lock was held until the end (UnlockSoon)"
+	member := p.Member
+	p.Member = func(ctx context.Context, dir string, addresses []string, i int) (Member, error) {
+		m, err := member(ctx, dir, addresses, i)
+		if err != nil {
+			return nil, err
+		}
+		return soonMember{m.(mortiseMember)}, nil
+	}
+	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
+	same := "as mortise: nothing is unlocked meanwhile"
+	p.Lacks = map[string]string{"held": same, "kill": same, "idle1": same, "idle10": same, "idle100": same, "idle1000": same}
+	return p
+}
+
+type soonMember struct{ mortiseMember }
+
+type soonHold struct{ *mortise.Lock }
+
+func (m soonMember) Caller(context.Context, bool) (Locker, error) { return m, nil }
+
+func (m soonMember) Lock(ctx context.Context, key string) (Hold, error) {
+	lock, err := m.Node.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return soonHold{lock}, nil
+}
+
+func (h soonHold) Unlock(context.Context) error { return h.UnlockSoon() }
+
 // mortiseConfig is what instance i of those at addresses, addressesEach for each, is told.
 func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	c := mortise.Config{

@@ -74,6 +74,7 @@ func peers() []Peer {
 		redisPeer("redis-always", 1, true),
 		mortisePeer("mortise", false, false),
 		mortisePeer("mortise-tls", false, true),
+		soonPeer(),
 		etcdPeer("etcd-nosync", false, false),
 		etcdPeer("etcd-grpc-nosync", false, true),
 		redisPeer("redis", 1, false),
