@@ -22,6 +22,7 @@ import (
 //	11  The limits of the charter hold.
 //	12  The counts are right.
 //	13  Nothing is left over from the last command.
+//	14  The places of locks ascend. While no capture is under way, every session and every lock counts as written.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -80,6 +81,7 @@ func (c *checker) sessions() {
 		c.must(0 < s.ttl, 4, "session %d has a TTL of %v", s.id, s.ttl)
 		c.must(0 < s.next && s.next <= MaxNumber+1, 4, "session %d has next number %d", s.id, s.next)
 		c.must(s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes, 4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
+		c.must(s.seen == m.captures || m.capture != nil, 14, "session %d would be set aside for no capture", s.id)
 		c.must(s.entries <= m.charter.Limits.EntriesPerSession, 11, "session %d has %d entries", s.id, s.entries)
 		c.entriesOf(s)
 	}
@@ -112,6 +114,8 @@ func (c *checker) locks() {
 	for l := m.firstLock; l != nil; before, l = l, l.next {
 		c.seen.Locks++
 		c.must(l.prev == before && m.locks[l.key] == l && l.first != nil, 6, "lock %q is linked wrongly or empty", l.key)
+		c.must(l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place), 14, "lock %q is at place %d", l.key, l.place)
+		c.must(l.seen == m.captures || m.capture != nil, 14, "lock %q would be set aside for no capture", l.key)
 		c.must(validKey([]byte(l.key), m.charter.Limits.KeyBytes), 6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
 	}
@@ -139,7 +143,7 @@ func (c *checker) queue(l *lock) int {
 		c.must(uint64(e.token) > uint64(e.rev), 9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
 		c.must(m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS, 9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
 	}
-	c.must(l.last == before && l.waiting == waiting, 7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
+	c.must(l.last == before && int(l.waiting) == waiting, 7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
 	c.must(uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock), 11, "%q: %d wait", l.key, waiting)
 	c.seen.Waiters += waiting
 	return n

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
 )
 
 // FuzzDecode: no bytes make Next, Peek or Decode panic, and what is accepted has exactly one encoding.
@@ -150,6 +151,53 @@ func FuzzRestore(f *testing.F) {
 		}
 		if err := m.Check(); err != nil {
 			t.Fatalf("after some commands: %v\n%s", err, m.picture())
+		}
+	})
+}
+
+// FuzzCapture applies any bytes to a machine of which a capture is under way, a few steps between any two commands: it is of the moment at which
+// it was begun, and the commands do what they do without it.
+func FuzzCapture(f *testing.F) {
+	_, a, b := crowded(f)
+	release := Command{Kind: Release, Session: a, Epoch: 1, Number: 1}.Append(nil)
+	f.Add(byte(0), []byte{1}, Command{Kind: Acquire, Session: b, Epoch: 1, Number: 5, Key: "x"}.Append(release))
+	f.Add(byte(0), []byte{0, 3}, Command{Kind: Close, Session: b, Epoch: 1}.Append(Command{Kind: Leaving, Session: a, Epoch: 1}.Append(nil)))
+	f.Add(byte(1), []byte{2, 0}, Command{Kind: EndGrace}.Append(Command{Kind: Stamp, WallUnixMS: 99}.Append(nil)))
+	f.Add(byte(1), []byte{9}, Command{Kind: Attach, Session: b, Epoch: 2, Number: 9, Nonce: Nonce{2}, Live: []Range{{2, 3}}}.Append(nil))
+	f.Fuzz(func(t *testing.T, which byte, steps, batch []byte) {
+		charter := smallCharter()
+		charter.Grace = time.Duration(which & 1)
+		log := run{charter: charter, supported: RulesVersion}
+		m, plain := log.machine(t), log.machine(t)
+		for _, c := range crowd(a, b) {
+			m.Apply(1, 1, encode(t, c))
+			plain.Apply(1, 1, encode(t, c))
+		}
+		want, c := plain.Snapshot(nil), m.Capture()
+		for len(batch) > 0 {
+			if len(steps) > 0 {
+				c.Step(int(steps[0] % 8))
+				steps = steps[1:]
+			}
+			command, rest, err := Next(batch)
+			if err != nil {
+				break
+			}
+			if got, want := keep(m.Apply(2, 1, command)), plain.Apply(2, 1, command); !sameResult(got, want) {
+				t.Fatalf("%x\n got %s\nwant %s", command, describe(got), describe(want))
+			}
+			batch = rest
+		}
+		for !c.Step(1) {
+		}
+		if got := c.AppendTo(nil); !bytes.Equal(got, want) {
+			t.Fatalf("captured\n%x\nwant\n%x", got, want)
+		}
+		if !bytes.Equal(m.Snapshot(nil), plain.Snapshot(nil)) {
+			t.Fatal("the states have parted")
+		}
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -24,11 +24,14 @@ type Machine struct {
 
 	failed error
 
-	// What follows is no state: it lives for one command, or saves an allocation.
-	touched []*entry
-	fired   []Change
-	states  []Change
-	holder  Holder
+	// What follows is no state: it belongs to captures, lives for one command, or saves an allocation.
+	capture   *Capture // the one that is under way, or nil
+	captures  uint32   // how many were begun
+	lastPlace uint64   // the last one that a lock got
+	touched   []*entry
+	fired     []Change
+	states    []Change
+	holder    Holder
 	spares
 }
 
@@ -47,7 +50,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	return &Machine{
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
-		locks: map[string]*lock{}, requests: map[request]*entry{},
+		locks: map[string]*lock{}, requests: map[request]*entry{}, lastPlace: placesOfLocks,
 	}, nil
 }
 

@@ -20,7 +20,9 @@ type entry struct {
 type lock struct {
 	key         string
 	first, last *entry
-	waiting     int // entries without a token
+	waiting     uint32 // entries without a token
+	seen        uint32 // see Capture
+	place       uint64 // in the list, ascending
 	prev, next  *lock
 }
 
@@ -42,6 +44,9 @@ func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
 // enqueue enters e into its lock's queue and into the lookup.
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
+	if !bug("capture-sees-later-change") {
+		m.lockChanges(l)
+	}
 	e.ahead = l.last
 	switch w := l.last; {
 	case w == nil:
@@ -63,6 +68,7 @@ func (m *Machine) enqueue(e *entry) {
 // all removals of the command are done.
 func (m *Machine) remove(e *entry) {
 	l := e.lock
+	m.lockChanges(l)
 	if e.ahead == nil {
 		l.first = e.after
 	} else {
@@ -124,6 +130,7 @@ func (m *Machine) fire() {
 
 // grant gives e its lock, with a token of its own.
 func (m *Machine) grant(e *entry) {
+	m.lockChanges(e.lock)
 	if e.token = Token(m.bump()); bug("token-from-the-clock") {
 		e.token = Token(m.wallUnixMS) << revisionBits
 	}
@@ -147,6 +154,14 @@ func byPlace(a, b *entry) int {
 	return 1
 }
 
+// entries returns the length of the queue.
+func (l *lock) entries() int {
+	if l.first.token != 0 {
+		return int(l.waiting) + 1
+	}
+	return int(l.waiting)
+}
+
 // lockFor returns the lock of that name and makes it if there is none. Only then is the name copied.
 func (m *Machine) lockFor(key []byte) *lock {
 	if l := m.locks[string(key)]; l != nil {
@@ -161,6 +176,8 @@ func (m *Machine) lockFor(key []byte) *lock {
 // linkLock enters a new lock. The list is there to be walked: a map's order is another one on every replica.
 func (m *Machine) linkLock(l *lock) {
 	m.locks[l.key] = l
+	m.lastPlace++
+	l.place, l.seen = m.lastPlace, m.captures
 	l.prev = m.lastLock
 	if m.lastLock == nil {
 		m.firstLock = l
@@ -172,6 +189,9 @@ func (m *Machine) linkLock(l *lock) {
 }
 
 func (m *Machine) dropLock(l *lock) {
+	if c := m.capture; c != nil && c.lock == l {
+		c.lock = l.next
+	}
 	if l.prev == nil {
 		m.firstLock = l.next
 	} else {

@@ -6,6 +6,7 @@ func (m *Machine) use(s *session, n Number) (Revision, bool) {
 	if n < s.next {
 		return 0, false
 	}
+	m.sessionChanges(s)
 	s.next = n + 1
 	return m.bump(), true
 }
@@ -85,7 +86,7 @@ func (m *Machine) name(l *lock, res *Result) {
 
 func (l *lock) holder() Holder {
 	e := l.first
-	return Holder{Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: l.waiting}
+	return Holder{Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: int(l.waiting)}
 }
 
 // release ends one request, whether it holds or waits: it is named by its number, so a repeated or late one can never hit the same

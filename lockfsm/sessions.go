@@ -14,6 +14,7 @@ type session struct {
 	record      []byte // never changed, so results may share it
 	first, last *entry
 	entries     uint32
+	seen        uint32   // see Capture
 	prev, after *session // ascending by ID
 }
 
@@ -89,6 +90,7 @@ func (m *Machine) attach(c *view) Code {
 	case c.Epoch <= s.epoch:
 		return Stale
 	}
+	m.sessionChanges(s)
 	m.bump()
 	s.epoch = c.Epoch
 	s.next = max(s.next, c.Number)
@@ -113,6 +115,7 @@ func (m *Machine) attach(c *view) Code {
 func (m *Machine) leaving(c *view) Code {
 	s, code := m.of(c)
 	if s != nil && !s.leaving {
+		m.sessionChanges(s)
 		m.bump()
 		s.leaving = true
 	}
@@ -154,6 +157,7 @@ func (m *Machine) end(s *session) {
 func (m *Machine) linkSession(s *session) {
 	m.sessions[s.id] = s
 	m.nonces[s.nonce] = s
+	s.seen = m.captures
 	s.prev = m.lastSession
 	if m.lastSession == nil {
 		m.firstSession = s
@@ -165,6 +169,10 @@ func (m *Machine) linkSession(s *session) {
 }
 
 func (m *Machine) unlinkSession(s *session) {
+	m.sessionChanges(s)
+	if c := m.capture; c != nil && c.session == s {
+		c.session = s.after
+	}
 	if s.prev == nil {
 		m.firstSession = s.after
 	} else {

@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 )
 
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
@@ -28,12 +29,17 @@ const (
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether or not a replica was itself
 // restored from a snapshot on the way. A machine that has failed appends nothing: its state is not the one that the log leads to.
+//
+// It is a [Capture] in one step, and so it ends one that is under way.
 func (m *Machine) Snapshot(b []byte) []byte {
-	if m.failed != nil {
-		return b
+	c := m.Capture()
+	for !c.Step(math.MaxInt) {
 	}
-	start := len(b)
-	first := uint64(m.charter.firstRevision())
+	return c.AppendTo(b)
+}
+
+// appendHeader appends what comes before the sessions.
+func (m *Machine) appendHeader(b []byte) []byte {
 	b = append(b, snapshotMagic...)
 	b = binary.AppendUvarint(b, snapshotVersion)
 	b = m.charter.appendTo(b)
@@ -45,21 +51,8 @@ func (m *Machine) Snapshot(b []byte) []byte {
 		flags |= graceOverFlag
 	}
 	b = append(b, flags)
-	b = binary.AppendUvarint(b, uint64(m.rev)-first)
-	b = binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
-	b = m.appendSessions(b, first)
-	b = binary.AppendUvarint(b, uint64(m.counts.Locks))
-	if bug("map-order-in-snapshot") {
-		for _, l := range m.locks {
-			b = m.appendLock(b, l, first)
-		}
-		return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
-	}
-	for l := m.firstLock; l != nil; l = l.next {
-		b = m.appendLock(b, l, first)
-	}
-	b = m.appendLater(b)
-	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+	b = binary.AppendUvarint(b, uint64(m.rev-m.charter.firstRevision()))
+	return binary.AppendUvarint(b, uint64(m.wallUnixMS-m.charter.FoundedUnixMS))
 }
 
 func (c Charter) appendTo(b []byte) []byte {
@@ -73,41 +66,33 @@ func (c Charter) appendTo(b []byte) []byte {
 	return append(b, c.Settings...)
 }
 
-func (m *Machine) appendSessions(b []byte, first uint64) []byte {
-	b = binary.AppendUvarint(b, uint64(m.counts.Sessions))
-	for s := m.firstSession; s != nil; s = s.after {
-		b = binary.AppendUvarint(b, uint64(s.id)-first)
-		first = uint64(s.id)
-		b = append(b, s.nonce[:]...)
-		b = binary.AppendUvarint(b, uint64(s.epoch))
-		next := s.next
-		if bug("dedup-not-in-snapshot") {
-			next = 1
-			if s.last != nil {
-				next = s.last.number + 1
-			}
+// appendTo appends all but the ID, which is written as the difference to the one before.
+func (s *session) appendTo(b []byte) []byte {
+	b = append(b, s.nonce[:]...)
+	b = binary.AppendUvarint(b, uint64(s.epoch))
+	next := s.next
+	if bug("dedup-not-in-snapshot") {
+		next = 1
+		if s.last != nil {
+			next = s.last.number + 1
 		}
-		b = binary.AppendUvarint(b, uint64(next))
-		b = binary.AppendUvarint(b, uint64(s.ttl))
-		var flags byte
-		if s.leaving {
-			flags = leavingFlag
-		}
-		b = append(b, flags)
-		b = binary.AppendUvarint(b, uint64(len(s.record)))
-		b = append(b, s.record...)
 	}
-	return b
+	b = binary.AppendUvarint(b, uint64(next))
+	b = binary.AppendUvarint(b, uint64(s.ttl))
+	var flags byte
+	if s.leaving {
+		flags = leavingFlag
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, uint64(len(s.record)))
+	return append(b, s.record...)
 }
 
-func (m *Machine) appendLock(b []byte, l *lock, first uint64) []byte {
+func (m *Machine) appendLock(b []byte, l *lock) []byte {
 	b = binary.AppendUvarint(b, uint64(len(l.key)))
 	b = append(b, l.key...)
-	entries := l.waiting
-	if l.first.token != 0 {
-		entries++
-	}
-	b = binary.AppendUvarint(b, uint64(entries))
+	b = binary.AppendUvarint(b, uint64(l.entries()))
+	first := uint64(m.charter.firstRevision())
 	before := first
 	for e := l.first; e != nil; e = e.after {
 		b = binary.AppendUvarint(b, uint64(e.session.id)-first)

@@ -1,0 +1,285 @@
+package lockfsm
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// filming is a machine of which captures are taken between commands, beside one that follows the same log and is let alone.
+type filming struct {
+	t        *testing.T
+	rand     *rand.Rand
+	m, plain *Machine
+	c        *Capture
+	want     []byte  // what plain's snapshot was when c was begun
+	moment   picture // the twin's, then
+	most     int     // items of one step
+	patience int     // a capture is ended by another in one of so many turns
+	taken    int
+	replaced int
+}
+
+// step begins, steps, ends and reads captures as it comes, each in its time, between two commands.
+func (f *filming) step(moment func() picture) {
+	f.t.Helper()
+	r := f.rand
+	switch n := r.IntN(f.patience); {
+	case f.c == nil && r.IntN(4) == 0 || n == 0:
+		f.begin(moment())
+	case n == 1:
+		if !bytes.Equal(f.m.Snapshot(nil), f.plain.Snapshot(nil)) {
+			f.t.Fatal("a snapshot in the middle of a capture differs")
+		}
+		f.replace()
+	case f.c != nil && n%2 == 0 && f.c.Step(1+r.IntN(f.most)):
+		f.read()
+	}
+}
+
+func (f *filming) begin(moment picture) {
+	before := f.c
+	f.want, f.moment = f.plain.Snapshot(nil), moment
+	f.c = f.m.Capture()
+	if before != nil {
+		f.ended(before)
+	}
+}
+
+// replace says that another capture has taken the place of f.c.
+func (f *filming) replace() {
+	if f.c != nil {
+		f.ended(f.c)
+		f.c = nil
+	}
+}
+
+func (f *filming) ended(c *Capture) {
+	f.t.Helper()
+	f.replaced++
+	if !c.Step(1) || len(c.AppendTo(nil)) > 0 {
+		f.t.Fatal("a capture goes on behind the next one")
+	}
+}
+
+// read wants the bytes of the moment at which the capture was begun, and that they are the state that the twin had then.
+func (f *filming) read() {
+	f.t.Helper()
+	f.taken++
+	got := f.c.AppendTo([]byte("abc"))[3:]
+	f.c = nil
+	if bytes.Equal(got, f.want) {
+		return
+	}
+	m, err := restore(got, f.m.supported)
+	if err != nil {
+		f.t.Fatalf("the capture cannot be restored: %v\nof\n%s", err, f.moment)
+	}
+	f.t.Fatalf("captured\n%s\nof\n%s", m.picture(), f.moment)
+}
+
+func (f *filming) apply(s step) Result {
+	f.plain.Apply(s.index, s.term, s.command)
+	return f.m.Apply(s.index, s.term, s.command)
+}
+
+// TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between the commands that follow: whatever those
+// change, the bytes are those of the moment. A function that changes the state and does not say so before is found here.
+func TestCaptureIsOfItsMoment(t *testing.T) {
+	taken, replaced := 0, 0
+	for seed := range uint64(seedsOf(300)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			log := run{charter: charterFor(r), supported: 2}
+			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 3, patience: 40}
+			w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
+			for i := range 600 {
+				c := w.next()
+				f.step(w.t.picture)
+				f.apply(step{uint64(i + 1), w.term, encode(t, c)})
+				w.t.apply(w.term, c)
+				if err := f.m.Check(); err != nil {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				if r.IntN(100) == 0 && f.m.Failed() == nil {
+					f.m = again(t, f.m)
+					f.replace()
+				}
+			}
+			taken, replaced = taken+f.taken, replaced+f.replaced
+		})
+	}
+	t.Logf("%d captures were taken, %d were ended by others", taken, replaced)
+	if !t.Failed() && (taken < 1000 || replaced < 100) {
+		t.Error("that proves little")
+	}
+}
+
+func seedsOf(n int) int {
+	if testing.Short() {
+		return n / 6
+	}
+	return n
+}
+
+// TestCaptureOfManyLocks is the same with hundreds of sessions and locks, so that many are set aside at a time, far ahead of the cursor.
+func TestCaptureOfManyLocks(t *testing.T) {
+	for seed := range uint64(seedsOf(30)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 4))
+			charter := smallCharter()
+			charter.Grace = 1 // the end of which changes all locks at once
+			log := run{charter: charter, supported: RulesVersion}
+			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 20, patience: 1000}
+			var live []*session
+			for i := range 6000 {
+				live = live[:0]
+				for s := f.m.firstSession; s != nil; s = s.after {
+					live = append(live, s)
+				}
+				f.step(f.plain.picture)
+				f.apply(step{uint64(i + 1), 1, encode(t, crowdCommand(r, i, live))})
+			}
+			if err := f.m.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if f.taken < 10 {
+				t.Errorf("only %d captures were taken of %+v", f.taken, f.m.Counts())
+			}
+		})
+	}
+}
+
+func crowdCommand(r *rand.Rand, i int, live []*session) Command {
+	switch n := r.IntN(1000); {
+	case i == 0:
+		return Command{Kind: Born}
+	case len(live) == 0 || n < 30:
+		return Command{Kind: Open, Nonce: Nonce{1, byte(i), byte(i >> 8)}, Record: make([]byte, r.IntN(40))}
+	case n < 31:
+		return Command{Kind: EndGrace}
+	}
+	s := live[r.IntN(len(live))]
+	c := Command{Session: s.id, Epoch: s.epoch, Number: s.next}
+	switch n := r.IntN(100); {
+	case n < 2:
+		c.Kind = Close
+	case n < 4:
+		c.Kind = Leaving
+	case n < 8:
+		c.Kind, c.Epoch, c.Nonce, c.Live = Attach, s.epoch+1, s.nonce, []Range{{1, max(1, s.next-1)}}
+		if s.next == 1 {
+			c.Live = nil
+		}
+	case n < 65 || s.first == nil:
+		c.Kind, c.Key = Acquire, fmt.Sprint(r.IntN(400))
+	default:
+		c.Kind, c.Number = Release, s.first.number
+	}
+	return c
+}
+
+// TestCaptureWhileAnotherReads: once Step has reported the end, the bytes are put together while the machine goes on. The race detector judges.
+func TestCaptureWhileAnotherReads(t *testing.T) {
+	w, a, b := crowded(t)
+	w.do(Command{Kind: Adopt, Settings: []byte("settings")}, Done)
+	want := w.m.Snapshot(nil)
+	c := w.m.Capture()
+	for !c.Step(1) {
+	}
+	got := make(chan []byte)
+	go func() { got <- c.AppendTo(nil) }()
+	w.do(Command{Kind: Adopt, TTL: 1, Settings: []byte("others")}, Done)
+	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9, Nonce: Nonce{1}}, Done)
+	w.do(Command{Kind: Close, Session: b, Epoch: 1}, Done)
+	next := w.m.Capture()
+	for !next.Step(1) {
+	}
+	if !bytes.Equal(<-got, want) {
+		t.Error("the bytes are of another moment")
+	}
+}
+
+// TestCaptureOfTheFailed: a machine that has failed gives none; one that was begun before is of the state before.
+func TestCaptureOfTheFailed(t *testing.T) {
+	w, _, _ := crowded(t)
+	want := w.m.Snapshot(nil)
+	c := w.m.Capture()
+	if c.Step(1) || len(c.AppendTo(nil)) > 0 {
+		t.Fatal("the capture is done after one step, or appends something before its end")
+	}
+	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
+	late := w.m.Capture()
+	if !late.Step(1) || string(late.AppendTo([]byte("abc"))) != "abc" {
+		t.Error("a failed machine is captured")
+	}
+	for !c.Step(1) {
+	}
+	if !bytes.Equal(c.AppendTo(nil), want) {
+		t.Error("the bytes are not of the state before the failure")
+	}
+}
+
+// TestStepIsSmall: a step does no more than it was asked to, also where much was set aside, nothing is left to write, or others have come
+// behind the end. What is large for itself, a long queue, counts as much.
+func TestStepIsSmall(t *testing.T) {
+	const waiters = 500
+	for _, released := range []int{0, 400, 1000} {
+		p := newPairs(t, 1000)
+		for range 1000 {
+			p.acquire()
+		}
+		for range waiters {
+			p.number++
+			p.apply(Command{Kind: Acquire, Session: p.session, Epoch: 1, Number: p.number, Key: p.keys[7]})
+		}
+		c := p.w.m.Capture()
+		for n := range released {
+			p.release(Number(n + 1))
+		}
+		steps := 1
+		for ; !c.Step(10); steps++ {
+			p.acquire()
+		}
+		// Who is set aside can be met twice: at its own place in the list, if it is still there, and among what was set aside.
+		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
+			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
+		}
+		if _, err := Restore(c.AppendTo(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAsides: what comes out ascends, whatever goes in between.
+func TestAsides(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	for range 2000 {
+		var h asides
+		var want []uint64
+		for range r.IntN(60) {
+			if len(want) > 0 && r.IntN(3) == 0 {
+				slices.Sort(want)
+				if got := h.first(); got != want[0] || h.pop().place != got {
+					t.Fatalf("%d comes first of %d", got, want)
+				}
+				want = want[1:]
+				continue
+			}
+			place := r.Uint64N(1000)
+			h.push(aside{place: place})
+			want = append(want, place)
+		}
+		slices.Sort(want)
+		for _, place := range want {
+			if got := h.pop().place; got != place {
+				t.Fatalf("%d comes out, want %d", got, place)
+			}
+		}
+		if len(h) != 0 || h.first() != 1<<64-1 {
+			t.Fatal("something is left")
+		}
+	}
+}
