@@ -253,6 +253,23 @@ func TestStepIsSmall(t *testing.T) {
 	}
 }
 
+// TestCaptureEnds: also if more comes than is written. What has come since is not looked at.
+func TestCaptureEnds(t *testing.T) {
+	p := newPairs(t, 1<<20)
+	for range 100 {
+		p.acquire()
+	}
+	c := p.w.m.Capture()
+	for steps := 1; !c.Step(1); steps++ {
+		p.acquire()
+		p.acquire()
+		p.apply(Command{Kind: Open, Nonce: Nonce{9, byte(steps), byte(steps >> 8)}})
+		if steps > 200 {
+			t.Fatal("a capture of 100 locks has no end")
+		}
+	}
+}
+
 // TestAsides: what comes out ascends, whatever goes in between.
 func TestAsides(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))

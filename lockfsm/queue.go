@@ -190,7 +190,7 @@ func (m *Machine) linkLock(l *lock) {
 
 func (m *Machine) dropLock(l *lock) {
 	if c := m.capture; c != nil && c.lock == l {
-		c.lock = l.next
+		c.lock = l.next // l will be another
 	}
 	if l.prev == nil {
 		m.firstLock = l.next

@@ -168,11 +168,9 @@ func (m *Machine) linkSession(s *session) {
 	m.counts.Sessions++
 }
 
+// unlinkSession leaves s its way on: a capture may stand at it.
 func (m *Machine) unlinkSession(s *session) {
 	m.sessionChanges(s)
-	if c := m.capture; c != nil && c.session == s {
-		c.session = s.after
-	}
 	if s.prev == nil {
 		m.firstSession = s.after
 	} else {
