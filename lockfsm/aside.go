@@ -34,47 +34,55 @@ type aside struct {
 	body  []byte
 }
 
-// asides is a heap: none is lower than the one at half its index, counted from 1.
-type asides []aside
+// asides is a heap: no place is below the one at half its index, counted from 1. It grows by blocks, since a slice of all would be copied whole
+// each time it grows, between two commands.
+type asides struct {
+	blocks [][]aside
+	n      int
+}
+
+const asidesInBlock = 256
+
+func (h *asides) at(i int) *aside { return &h.blocks[i/asidesInBlock][i%asidesInBlock] }
 
 // first returns the lowest place, and one above all places if there is none.
-func (h asides) first() uint64 {
-	if len(h) == 0 {
+func (h *asides) first() uint64 {
+	if h.n == 0 {
 		return math.MaxUint64
 	}
-	return h[0].place
+	return h.blocks[0][0].place
 }
 
 func (h *asides) push(a aside) {
-	all := append(*h, a)
-	*h = all
-	i := len(all) - 1
-	for up := (i - 1) / 2; i > 0 && a.place < all[up].place; up = (i - 1) / 2 {
-		all[i] = all[up]
-		i = up
+	i := h.n
+	if h.n++; h.n > len(h.blocks)*asidesInBlock {
+		h.blocks = append(h.blocks, make([]aside, asidesInBlock))
 	}
-	all[i] = a
+	for i > 0 && a.place < h.at((i-1)/2).place {
+		*h.at(i) = *h.at((i - 1) / 2)
+		i = (i - 1) / 2
+	}
+	*h.at(i) = a
 }
 
 func (h *asides) pop() aside {
-	lowest, n := (*h)[0], len(*h)-1
-	last := (*h)[n]
-	(*h)[n] = aside{}
-	all := (*h)[:n]
-	*h = all
+	lowest := *h.at(0)
+	h.n--
+	last := *h.at(h.n)
+	*h.at(h.n) = aside{}
 	i := 0
-	for down := 1; down < n; down = 2*i + 1 {
-		if down+1 < n && all[down+1].place < all[down].place {
+	for down := 1; down < h.n; down = 2*i + 1 {
+		if down+1 < h.n && h.at(down+1).place < h.at(down).place {
 			down++
 		}
-		if last.place < all[down].place {
+		if last.place < h.at(down).place {
 			break
 		}
-		all[i] = all[down]
+		*h.at(i) = *h.at(down)
 		i = down
 	}
-	if n > 0 {
-		all[i] = last
+	if h.n > 0 {
+		*h.at(i) = last
 	}
 	return lowest
 }

@@ -82,7 +82,7 @@ func (c *Capture) next() int {
 		c.lock = l.next
 		c.writeLock(l)
 		return l.entries()
-	case len(c.aside) > 0:
+	case c.aside.n > 0:
 		c.writeAside()
 	default:
 		c.end()
