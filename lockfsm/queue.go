@@ -13,7 +13,6 @@ type entry struct {
 	rev          Revision // its place: the entry's key is <lock>/<rev>
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
-	touched      bool     // it is in Machine.touched
 }
 
 // lock is the queue of one name. It exists exactly as long as it has an entry. The first entry holds the lock, unless the grace lasts.
@@ -95,20 +94,15 @@ func (m *Machine) remove(e *entry) {
 	m.recycleEntry(e)
 }
 
-// touch notes that e's state is about to change.
-func (m *Machine) touch(e *entry) {
-	if !e.touched {
-		e.touched = true
-		m.touched = append(m.touched, e)
-	}
-}
+// touch notes that e's state is about to change. No command touches an entry twice: it removes entries in ascending order of place, so
+// nobody ahead of e goes after the one directly ahead of it.
+func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e) }
 
 // fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched entries in the order
 // of their places, grants those that are now first, and lists them all. The order is part of the rules, since it deals the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
-		e.touched = false
 		if e.lock != nil {
 			live = append(live, e)
 		}

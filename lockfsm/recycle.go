@@ -21,9 +21,9 @@ func (s *spares) spareEntry() *entry {
 	return new(entry)
 }
 
-// recycleEntry keeps touched as it is: fire has yet to pass.
+// recycleEntry leaves e to fire, if it was touched: no command makes an entry after it has removed one.
 func (s *spares) recycleEntry(e *entry) {
-	*e = entry{touched: e.touched}
+	*e = entry{}
 	if len(s.entries) < maxSpare {
 		s.entries = append(s.entries, e)
 	}
