@@ -17,7 +17,6 @@ type Machine struct {
 	firstSession, lastSession *session // ascending by ID
 	locks                     map[string]*lock
 	firstLock, lastLock       *lock // in the order in which the names appeared
-	requests                  map[request]*entry
 	counts                    Counts
 
 	laterState
@@ -50,7 +49,7 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 	return &Machine{
 		charter: c, supported: supported, rev: c.firstRevision(), wallUnixMS: c.FoundedUnixMS,
 		sessions: map[SessionID]*session{}, nonces: map[Nonce]*session{},
-		locks: map[string]*lock{}, requests: map[request]*entry{}, lastPlace: placesOfLocks,
+		locks: map[string]*lock{}, lastPlace: placesOfLocks,
 	}, nil
 }
 

@@ -3,7 +3,7 @@ package lockfsm
 import "slices"
 
 // entry is one live request: it holds its lock or waits for it. It stands in two lists, its lock's queue and its session's entries,
-// and in the machine's lookup by request.
+// and in its session's lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -25,12 +25,6 @@ type lock struct {
 	prev, next  *lock
 }
 
-// request names an entry.
-type request struct {
-	session SessionID
-	number  Number
-}
-
 // push makes the entry that session s asks for as number n, at the end of l's queue.
 func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
 	e := m.spareEntry()
@@ -40,7 +34,7 @@ func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
 	return e
 }
 
-// enqueue enters e into its lock's queue and into the lookup.
+// enqueue enters e into its lock's queue and into its session's lookup.
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
 	if !bug("capture-sees-later-change") {
@@ -55,7 +49,7 @@ func (m *Machine) enqueue(e *entry) {
 	default:
 		w.after, l.last = e, e
 	}
-	m.requests[request{e.session.id, e.number}] = e
+	e.session.requests[e.number] = e
 	m.counts.Entries++
 	if e.token == 0 {
 		l.waiting++
@@ -87,7 +81,7 @@ func (m *Machine) remove(e *entry) {
 	}
 	m.counts.Entries--
 	e.session.unlink(e)
-	delete(m.requests, request{e.session.id, e.number})
+	delete(e.session.requests, e.number)
 	if l.first == nil && !bug("name-left-behind") {
 		m.dropLock(l)
 	}

@@ -18,11 +18,11 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	rev, fresh := m.use(s, c.Number)
-	if bug("no-dedup") && !fresh && m.requests[request{s.id, c.Number}] == nil {
+	if bug("no-dedup") && !fresh && s.requests[c.Number] == nil {
 		rev, fresh = m.bump(), true
 	}
 	if !fresh {
-		e := m.requests[request{s.id, c.Number}]
+		e := s.requests[c.Number]
 		if e == nil {
 			res.Code = Finished
 			return
@@ -102,7 +102,7 @@ func (m *Machine) release(c *view) Code {
 	if _, fresh := m.use(s, c.Number); fresh {
 		return Finished
 	}
-	e := m.requests[request{s.id, c.Number}]
+	e := s.requests[c.Number]
 	if e == nil && bug("release-frees-another") {
 		e = s.last
 	}

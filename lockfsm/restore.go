@@ -128,7 +128,7 @@ func (m *Machine) restoreEntry(r *reader, l *lock, before uint64) *entry {
 	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
 	e := &entry{lock: l, session: s, number: Number(r.max(uint64(MaxNumber), "number"))}
 	e.rev = Revision(r.sum(before, uint64(m.rev), "entry's revision"))
-	if s == nil || uint64(e.rev) == before || m.requests[request{s.id, e.number}] != nil {
+	if s == nil || uint64(e.rev) == before || s.requests[e.number] != nil {
 		r.fail("entry")
 		return nil
 	}

@@ -13,6 +13,7 @@ type session struct {
 	leaving     bool
 	record      []byte // never changed, so results may share it
 	first, last *entry
+	requests    map[Number]*entry
 	entries     uint32
 	seen        uint32   // see Capture
 	prev, after *session // ascending by ID
@@ -157,6 +158,7 @@ func (m *Machine) end(s *session) {
 func (m *Machine) linkSession(s *session) {
 	m.sessions[s.id] = s
 	m.nonces[s.nonce] = s
+	s.requests = map[Number]*entry{}
 	s.seen = m.captures
 	s.prev = m.lastSession
 	if m.lastSession == nil {
