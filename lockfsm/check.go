@@ -46,28 +46,30 @@ type checker struct {
 // maxComplaints keeps the report of a state that is wrong everywhere readable.
 const maxComplaints = 20
 
-func (c *checker) must(ok bool, invariant int, format string, args ...any) {
-	if !ok && len(c.errs) < maxComplaints {
+// broken notes a complaint. It stands behind an or, so that what it would say is not put together for all that is well.
+func (c *checker) broken(invariant int, format string, args ...any) bool {
+	if len(c.errs) < maxComplaints {
 		c.errs = append(c.errs, fmt.Errorf("lockfsm: invariant %d: %s", invariant, fmt.Sprintf(format, args...)))
 	}
+	return false
 }
 
 func (c *checker) group() {
 	m := c.m
 	first := m.charter.firstRevision()
-	c.must(first <= m.rev && m.rev <= maxRevision, 1, "revision %d is outside %d to %d", m.rev, first, maxRevision)
-	c.must(m.wallUnixMS >= m.charter.FoundedUnixMS, 1, "wall stamp %d is before the founding at %d", m.wallUnixMS, m.charter.FoundedUnixMS)
+	_ = first <= m.rev && m.rev <= maxRevision || c.broken(1, "revision %d is outside %d to %d", m.rev, first, maxRevision)
+	_ = m.wallUnixMS >= m.charter.FoundedUnixMS || c.broken(1, "wall stamp %d is before the founding at %d", m.wallUnixMS, m.charter.FoundedUnixMS)
 	if err := m.charter.validate(m.supported); err != nil {
-		c.must(false, 1, "%v", err)
+		c.broken(1, "%v", err)
 	}
 	if !m.born {
-		c.must(m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS, 2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
-		c.must(m.firstSession == nil && m.firstLock == nil, 2, "not born, yet there are sessions or locks")
-		c.must(!m.graceOver, 2, "not born, yet the grace is over")
+		_ = m.rev == first && m.wallUnixMS == m.charter.FoundedUnixMS || c.broken(2, "not born, yet at revision %d and stamp %d", m.rev, m.wallUnixMS)
+		_ = m.firstSession == nil && m.firstLock == nil || c.broken(2, "not born, yet there are sessions or locks")
+		_ = !m.graceOver || c.broken(2, "not born, yet the grace is over")
 		return
 	}
-	c.must(m.rev > first, 2, "born, yet no revision is taken")
-	c.must(m.graceOver || m.charter.Grace > 0, 2, "there is no grace, yet it is not over")
+	_ = m.rev > first || c.broken(2, "born, yet no revision is taken")
+	_ = m.graceOver || m.charter.Grace > 0 || c.broken(2, "there is no grace, yet it is not over")
 }
 
 func (c *checker) sessions() {
@@ -76,19 +78,19 @@ func (c *checker) sessions() {
 	for s := m.firstSession; s != nil; before, s = s, s.after {
 		c.seen.Sessions++
 		c.used = append(c.used, uint64(s.id))
-		c.must(s.prev == before && (before == nil || before.id < s.id), 3, "session %d is out of order", s.id)
-		c.must(m.sessions[s.id] == s && m.nonces[s.nonce] == s, 3, "session %d is not found by its ID and its nonce", s.id)
-		c.must(0 < s.ttl, 4, "session %d has a TTL of %v", s.id, s.ttl)
-		c.must(0 < s.next && s.next <= MaxNumber+1, 4, "session %d has next number %d", s.id, s.next)
-		c.must(s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes, 4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
-		c.must(s.seen == m.captures || m.capture != nil, 14, "session %d would be set aside for no capture", s.id)
-		c.must(s.entries <= m.charter.Limits.EntriesPerSession, 11, "session %d has %d entries", s.id, s.entries)
+		_ = s.prev == before && (before == nil || before.id < s.id) || c.broken(3, "session %d is out of order", s.id)
+		_ = m.sessions[s.id] == s && m.nonces[s.nonce] == s || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		_ = 0 < s.ttl || c.broken(4, "session %d has a TTL of %v", s.id, s.ttl)
+		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
+		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes || c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
+		_ = s.seen == m.captures || m.capture != nil || c.broken(14, "session %d would be set aside for no capture", s.id)
+		_ = s.entries <= m.charter.Limits.EntriesPerSession || c.broken(11, "session %d has %d entries", s.id, s.entries)
 		c.entriesOf(s)
 	}
-	c.must(m.lastSession == before, 3, "the list of sessions ends elsewhere")
-	c.must(len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions, 3,
+	_ = m.lastSession == before || c.broken(3, "the list of sessions ends elsewhere")
+	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions || c.broken(3,
 		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
-	c.must(uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions), 11, "there are %d sessions", c.seen.Sessions)
+	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) || c.broken(11, "there are %d sessions", c.seen.Sessions)
 }
 
 func (c *checker) entriesOf(s *session) {
@@ -96,14 +98,14 @@ func (c *checker) entriesOf(s *session) {
 	n := uint32(0)
 	for e := s.first; e != nil; before, e = e, e.next {
 		n++
-		c.must(e.prev == before && e.session == s, 5, "entry %d/%d is linked wrongly", s.id, e.number)
-		c.must(before == nil || (before.number < e.number && before.rev < e.rev), 5, "entry %d/%d is out of order", s.id, e.number)
-		c.must(0 < e.number && e.number < s.next, 5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
-		c.must(uint64(e.rev) > uint64(s.id), 5, "entry %d/%d is older than its session", s.id, e.number)
-		c.must(s.requests[e.number] == e, 5, "entry %d/%d is not found by its number", s.id, e.number)
+		_ = e.prev == before && e.session == s || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
+		_ = before == nil || (before.number < e.number && before.rev < e.rev) || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
+		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
+		_ = uint64(e.rev) > uint64(s.id) || c.broken(5, "entry %d/%d is older than its session", s.id, e.number)
+		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
-	c.must(s.last == before && s.entries == n, 5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
-	c.must(len(s.requests) == int(n), 5, "session %d lists %d entries, %d are found by number", s.id, n, len(s.requests))
+	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
+	_ = len(s.requests) == int(n) || c.broken(5, "session %d lists %d entries, %d are found by number", s.id, n, len(s.requests))
 	c.seen.Entries += int(n)
 }
 
@@ -113,15 +115,15 @@ func (c *checker) locks() {
 	var before *lock
 	for l := m.firstLock; l != nil; before, l = l, l.next {
 		c.seen.Locks++
-		c.must(l.prev == before && m.locks[l.key] == l && l.first != nil, 6, "lock %q is linked wrongly or empty", l.key)
-		c.must(l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place), 14, "lock %q is at place %d", l.key, l.place)
-		c.must(l.seen == m.captures || m.capture != nil, 14, "lock %q would be set aside for no capture", l.key)
-		c.must(validKey([]byte(l.key), m.charter.Limits.KeyBytes), 6, "lock %q has a bad key", l.key)
+		_ = l.prev == before && m.locks[l.key] == l && l.first != nil || c.broken(6, "lock %q is linked wrongly or empty", l.key)
+		_ = l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place) || c.broken(14, "lock %q is at place %d", l.key, l.place)
+		_ = l.seen == m.captures || m.capture != nil || c.broken(14, "lock %q would be set aside for no capture", l.key)
+		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
 	}
-	c.must(m.lastLock == before && len(m.locks) == c.seen.Locks, 6, "%d locks are listed, %d found by key", c.seen.Locks, len(m.locks))
-	c.must(entries == c.seen.Entries, 7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
-	c.must(m.counts == c.seen, 12, "counts %+v, want %+v", m.counts, c.seen)
+	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key", c.seen.Locks, len(m.locks))
+	_ = entries == c.seen.Entries || c.broken(7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
+	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)
 }
 
 // queue checks one lock and returns the length of its queue.
@@ -132,19 +134,19 @@ func (c *checker) queue(l *lock) int {
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
 		c.used = append(c.used, uint64(e.rev))
-		c.must(e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev), 7, "%q: the entry at %d is out of order", l.key, e.rev)
-		c.must(e.session != nil && m.sessions[e.session.id] == e.session, 7, "%q: the entry at %d has no session", l.key, e.rev)
-		c.must((e.token != 0) == (m.graceOver && e == l.first), 8, "%q: the entry at %d has token %d", l.key, e.rev, e.token)
+		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) || c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
+		_ = e.session != nil && m.sessions[e.session.id] == e.session || c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
+		_ = (e.token != 0) == (m.graceOver && e == l.first) || c.broken(8, "%q: the entry at %d has token %d", l.key, e.rev, e.token)
 		if e.token == 0 {
 			waiting++
 			continue
 		}
 		c.used = append(c.used, uint64(e.token))
-		c.must(uint64(e.token) > uint64(e.rev), 9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
-		c.must(m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS, 9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
+		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
+		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS || c.broken(9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
 	}
-	c.must(l.last == before && int(l.waiting) == waiting, 7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
-	c.must(uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock), 11, "%q: %d wait", l.key, waiting)
+	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
+	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	c.seen.Waiters += waiting
 	return n
 }
@@ -152,22 +154,22 @@ func (c *checker) queue(l *lock) int {
 func (c *checker) revisions() {
 	slices.Sort(c.used)
 	for i, rev := range c.used {
-		c.must(i == 0 || c.used[i-1] < rev, 10, "revision %d has two uses", rev)
+		_ = i == 0 || c.used[i-1] < rev || c.broken(10, "revision %d has two uses", rev)
 	}
 	if n := len(c.used); n > 0 {
-		c.must(c.used[0] > uint64(c.m.charter.firstRevision()), 10, "revision %d is from before the founding", c.used[0])
-		c.must(c.used[n-1] <= uint64(c.m.rev), 10, "revision %d is above the present one, %d", c.used[n-1], c.m.rev)
+		_ = c.used[0] > uint64(c.m.charter.firstRevision()) || c.broken(10, "revision %d is from before the founding", c.used[0])
+		_ = c.used[n-1] <= uint64(c.m.rev) || c.broken(10, "revision %d is above the present one, %d", c.used[n-1], c.m.rev)
 	}
 }
 
 func (c *checker) leftovers() {
 	m := c.m
-	c.must(len(m.touched) == 0, 13, "%d entries were touched and not settled", len(m.touched))
-	c.must(len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare, 13, "too many spare structs")
+	_ = len(m.touched) == 0 || c.broken(13, "%d entries were touched and not settled", len(m.touched))
+	_ = len(m.spares.entries) <= maxSpare && len(m.spares.locks) <= maxSpare || c.broken(13, "too many spare structs")
 	for _, e := range m.spares.entries {
-		c.must(*e == entry{}, 13, "a spare entry still belongs to something")
+		_ = *e == entry{} || c.broken(13, "a spare entry still belongs to something")
 	}
 	for _, l := range m.spares.locks {
-		c.must(*l == lock{}, 13, "a spare lock still belongs to something")
+		_ = *l == lock{} || c.broken(13, "a spare lock still belongs to something")
 	}
 }

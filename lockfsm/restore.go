@@ -95,8 +95,10 @@ func (m *Machine) restoreSessions(r *reader) {
 
 func (m *Machine) restoreLocks(r *reader) {
 	const leastLock, leastEntry = 7, 4 // bytes
-	var all []*entry
-	for range r.count(leastLock, "locks") {
+	count := r.count(leastLock, "locks")
+	m.locks = make(map[string]*lock, count)
+	all := make([]*entry, 0, count)
+	for range count {
 		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
 		entries := r.count(leastEntry, "entries")
 		if entries == 0 || m.locks[l.key] != nil {
