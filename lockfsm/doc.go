@@ -95,7 +95,8 @@
 //
 // # Concurrency
 //
-// A Machine belongs to one goroutine. Commands and charters are values. What a Result points to lasts until the next Apply.
+// A Machine belongs to one goroutine. Commands and charters are values. What a Result points to lasts until the next Apply. A [Capture]
+// belongs to the Machine's goroutine until its last Step, and from then on shares nothing with it.
 //
 // # Failure
 //
@@ -106,8 +107,10 @@
 //
 // Those of [Limits], and records of at most [MaxRecordBytes]. Commands that free something are exempt from all of them. Removing an entry
 // takes constant time wherever it stands in its queue; ending a session takes time in proportion to its entries, and the sorting of
-// those that this wakes. Revisions last
-// for two billion changes a second until the year 2109.
+// those that this wakes. Revisions last for two billion changes a second until the year 2109.
+//
+// While a [Capture] is under way, the first command that changes a lock encodes it, which takes time in proportion to its queue, and so does
+// the step that comes to it. Together they keep the snapshot's bytes once, and once more while AppendTo puts them together.
 //
 // # Refused alternatives
 //
@@ -121,6 +124,10 @@
 // again, which happens only across attachments, where Attach tells.
 //
 // Release by name, or by name and token. The first hits the wrong hold when it is late. The second cannot name a request that waits.
+//
+// A snapshot of a copy, or of a state of which versions are kept. A copy of all stops the grants for as long as the copying takes; structures
+// that share what has not changed cost every command an allocation or more. To encode first what is about to change costs only what does
+// change while a snapshot is taken.
 //
 // Sessions that expire by a deadline in the state. Replicated time is a clock that stops with the leader and must be written at every
 // renewal; deadlines in the leader's memory cost no log entry, and a new leader simply starts them anew.
