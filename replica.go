@@ -234,11 +234,11 @@ func (r *replica) Configured(c raftlog.Configuration) {
 func (r *replica) Confirmed(term, round uint64) { r.keeper.Confirmed(term, round) }
 
 // Snapshot implements raftlog.Applier.
-func (r *replica) Snapshot() ([]byte, error) {
+func (r *replica) Snapshot() (raftlog.Capture, error) {
 	if r.trail != nil {
 		r.trail.Mark()
 	}
-	return r.machine.Snapshot(nil), nil
+	return capture(r.machine), nil
 }
 
 // Restore implements raftlog.Applier.

@@ -28,8 +28,10 @@ type Applier interface {
 	// committed by then is applied. In order with Apply.
 	Confirmed(term, round uint64)
 
-	// Snapshot encodes the state after the last Apply or Restore. The log owns the slice afterwards.
-	Snapshot() ([]byte, error)
+	// Snapshot begins a snapshot of the state as it is now, after the last Apply or Restore: what is applied while it is taken is not in it.
+	// There is at most one at a time: a Restore, and the end of the log, end the one that was begun, which is then not touched any more. An
+	// error says that an invariant is broken, as that of Apply.
+	Snapshot() (Capture, error)
 
 	// Restore replaces the state by a snapshot: the entries up to index are in it. Called at the start with the stored one, and when a
 	// leader sends one because it no longer has the entries. The slice must not be changed and may be kept.
@@ -46,4 +48,16 @@ type Applier interface {
 	// Retired is the last call, unless the log is closed: the replica has stopped for good, nothing is applied or sent any more. The
 	// error is one of the kinds ErrStorage, ErrPanic, ErrBroken, ErrHung.
 	Retired(err error)
+}
+
+// Capture is a snapshot that is being taken, in steps, so that the group's work goes on between them. A panic in it retires the log like one in
+// the Applier.
+type Capture interface {
+	// Step does a part of the work and reports whether that was the last one. Called on the owner goroutine, once at the end of each turn,
+	// after TurnEnd; how much it does is how much longer that turn takes.
+	Step() (done bool)
+
+	// AppendTo appends the whole encoded state to b, which it makes large enough in one go. Called once, after the last Step, on another
+	// goroutine, while the Applier goes on.
+	AppendTo(b []byte) []byte
 }

@@ -31,6 +31,7 @@ type cluster struct {
 	reshapes bool                       // who belongs to the group changes
 	next     uint64                     // ID that was never used, if it does
 	hideLoss bool                       // tell nobody that a snapshot was lost (a planted fault)
+	slowly   bool                       // snapshots are taken and prepared while other things happen
 }
 
 func newCluster(t *testing.T, seed uint64, voters int, change ...func(*CoreConfig)) *cluster {
@@ -151,6 +152,8 @@ func (c *cluster) chaos(loss float64, crashes bool) {
 	case crashes && c.random.IntN(12) == 0:
 		r.core.Transfer(0)
 		r.turn()
+	case c.random.IntN(3) == 0:
+		r.finish()
 	}
 }
 
@@ -230,6 +233,7 @@ func (c *cluster) drain() {
 				r.sync()
 				busy = true
 			}
+			busy = r.finish() || busy
 		}
 		for len(c.wire) > 0 {
 			c.deliver(take(&c.wire, 0))

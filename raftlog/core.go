@@ -62,7 +62,8 @@ type Core struct {
 	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it
 	voters, learners []uint64
 	config           Configuration     // the same, and who is who
-	since            int               // bytes applied since the last snapshot
+	since            int               // bytes applied since the last snapshot was begun
+	taking           taking            // the snapshot that is being taken here
 	taken            uint64            // snapshots taken
 	commits          []*raftpb.Message // appends that wait for the next tick, one for each follower at most
 

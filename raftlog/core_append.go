@@ -20,7 +20,7 @@ type appends struct {
 type appendItem struct {
 	entries   []*raftpb.Entry
 	snapshot  *raftpb.Snapshot
-	local     bool // snapshot was taken here
+	local     bool // snapshot was taken here, and is prepared
 	durable   bool // there is something to save
 	responses []*raftpb.Message
 }
@@ -45,6 +45,7 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 		item.snapshot = m.GetSnapshot()
 		c.last = item.snapshot.GetMetadata().GetIndex()
 		a.remote++
+		c.overtake()
 	}
 	if n := len(item.entries); n > 0 {
 		c.last = item.entries[n-1].GetIndex()
@@ -119,6 +120,9 @@ func (c *Core) Stored() {
 	items := c.appends.saving
 	c.appends.saving = nil
 	for _, it := range items {
+		if it.local {
+			c.taking = taking{}
+		}
 		if it.snapshot != nil && !it.local {
 			c.appends.remote--
 			if err := c.installed(it.snapshot); err != nil {
@@ -147,7 +151,7 @@ func merge(items []appendItem) (b Batch, durable bool) {
 	for _, it := range items {
 		durable = durable || it.durable
 		if it.snapshot != nil {
-			b.Snapshot = it.snapshot
+			b.Snapshot, b.Prepared = it.snapshot, it.local
 			if !it.local {
 				b.Entries = nil
 			}

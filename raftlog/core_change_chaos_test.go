@@ -54,7 +54,7 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 		cfg.EntriesInFlight = 1 + int(seed%2)
 		cfg.SnapshotBytes = 1 << (9 + seed%2*4)
 	})
-	c.reshapes, c.next = true, 10
+	c.reshapes, c.next, c.slowly = true, 10, true
 	loss := []float64{0, 0.02, 0.15}[seed%3]
 	for n := range steps {
 		if c.chaos(loss, true); n%50 == 0 {

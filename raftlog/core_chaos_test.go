@@ -26,6 +26,7 @@ func chaosRun(t *testing.T, seed uint64, steps int) uint64 {
 			cfg.QueueBytes, cfg.UncommittedBytes, cfg.EntryBytes = 256, 64, 64
 		}
 	})
+	c.slowly = seed%7 != 0
 	loss := []float64{0, 0.02, 0.15}[seed%3]
 	for range steps {
 		c.chaos(loss, true)

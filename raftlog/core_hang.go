@@ -15,7 +15,8 @@ type hang struct {
 
 // watch runs at each tick. A leader that has made no progress for an election timeout hands over its lead; if it still leads
 // after another one, it retires. A lone voter only waits: nobody could lead in its place, and retiring would turn a slow disk
-// into the end of the group.
+// into the end of the group. A snapshot that is being prepared does not count as a Save that stands still. If it stands still itself, a leader
+// hands over likewise, and whoever does not lead retires.
 func (c *Core) watch() {
 	h := &c.hang
 	if c.appends.saving != nil {
@@ -28,8 +29,14 @@ func (c *Core) watch() {
 	} else {
 		h.lagIndex, h.lagTicks = c.commit, 0
 	}
-	if bug("hung-leader-stays") || !c.role.Leading || max(h.saveTicks, h.lagTicks) < c.cfg.ElectionTicks || len(c.voters) < 2 {
+	slow := c.prepareHung()
+	hung := slow || c.role.Leading && max(h.saveTicks, h.lagTicks) >= c.cfg.ElectionTicks
+	if bug("hung-leader-stays") || !hung || len(c.voters) < 2 {
 		h.handover = false
+		return
+	}
+	if !c.role.Leading {
+		c.fail(fmt.Errorf("%w: the snapshot at %d has been on its way to the disk for %d ticks", ErrHung, c.taking.index, c.taking.ticks))
 		return
 	}
 	if !h.handover {

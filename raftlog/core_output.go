@@ -27,15 +27,26 @@ type Event struct {
 	Config *Configuration // a pointer, since all other events would have to carry its room
 }
 
-// Output is what a Turn wants done, in the order of its fields. All of it but Save must have been done before the next call of
-// any method of the Core, which uses the slices again.
+// Take is what a snapshot is to become.
+type Take struct {
+	Index  uint64 // the last that is in the state now; Snapshotted names the snapshot by it
+	Header []byte // what its bytes begin with; the encoded state follows
+}
+
+// Output is what a Turn wants done, in the order of its fields. All of it but Save and Prepare must have been done before the next call of
+// any method of the Core, which uses the slices again; of a snapshot that means that it is begun.
 type Output struct {
 	// Events are carried out first, in order: a role is reported before anything is sent in it, and replies that they cause may
 	// share a frame with Messages.
 	Events []Event
 
-	// TakeSnapshot asks for the encoded state after Events, to be handed in by Snapshotted.
-	TakeSnapshot bool
+	// Take asks for a snapshot; nil: for none. It is begun now, after Events, and handed in by Snapshotted when it is complete, however many
+	// Turns later. A Restored event ends it: what is handed in then is ignored. There is at most one at a time.
+	Take *Take
+
+	// Prepare is to be made durable by Store.Prepare, on whatever goroutine and beside the Saves; then the owner calls Prepared. nil:
+	// nothing. There is at most one at a time.
+	Prepare *raftpb.Snapshot
 
 	// Save must become durable as one unit, on whatever goroutine; then the owner calls Stored. There is at most one at a time:
 	// the next one comes after Stored and holds all that has gathered. What may not leave before it is durable (votes,
@@ -56,5 +67,5 @@ type Output struct {
 
 // Idle reports that there is nothing to do.
 func (o *Output) Idle() bool {
-	return len(o.Events) == 0 && !o.TakeSnapshot && o.Save == nil && len(o.Messages) == 0 && len(o.Snapshots) == 0 && o.Failed == nil
+	return len(o.Events) == 0 && o.Take == nil && o.Prepare == nil && o.Save == nil && len(o.Messages) == 0 && len(o.Snapshots) == 0 && o.Failed == nil
 }

@@ -142,7 +142,7 @@ func TestNoOwnSnapshotWhileAnotherIsOnItsWay(t *testing.T) {
 	if r.turn(); r.taken != 0 {
 		t.Error("a snapshot was taken while another replica's was being saved")
 	}
-	r.core.Snapshotted(nil)
+	r.core.Snapshotted(r.core.applied, nil)
 	r.core.appends.remote--
 	if r.turn(); r.taken != 1 {
 		t.Error("no snapshot was taken afterwards")

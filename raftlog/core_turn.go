@@ -26,7 +26,7 @@ func (c *Core) Turn() Output {
 			break
 		}
 	}
-	c.out.TakeSnapshot = c.snapshotDue()
+	c.take()
 	out := c.out
 	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages}
 	c.done = out

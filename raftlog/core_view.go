@@ -43,14 +43,14 @@ func (v *view) install(s *raftpb.Snapshot) {
 	v.snap, v.confIndex, v.wanted = s, s.GetMetadata().GetIndex(), false
 }
 
-// take files a snapshot of the state at an index of the log, and forgets entries behind it: some stay, so that a replica that
+// take files a snapshot of the state at an index of the log, with the configuration that held there, and forgets entries behind it: some stay, so that a replica that
 // lags a little can be served from the log, as many as keep and keepBytes allow.
-func (v *view) take(index uint64, conf *raftpb.ConfState, state []byte, keep, keepBytes int) *raftpb.Snapshot {
+func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, keepBytes int) *raftpb.Snapshot {
 	term, err := v.Term(index)
 	must(err)
-	v.snap = &raftpb.Snapshot{Data: state, Metadata: &raftpb.SnapshotMetadata{
+	v.snap = &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
 		ConfState: proto.CloneOf(conf), Index: &index, Term: &term}}
-	v.wanted = false
+	v.wanted = v.wanted && index < v.confIndex // a configuration that was applied since it was begun asks for another one
 	first, err := v.FirstIndex()
 	must(err)
 	cut := index
@@ -81,25 +81,4 @@ func (c *Core) installed(s *raftpb.Snapshot) error {
 	c.out.Events = append(c.out.Events, Event{Kind: Restored, Index: meta.GetIndex(), Term: meta.GetTerm(), Data: state})
 	c.configured(meta.GetConfState(), config)
 	return nil
-}
-
-// snapshotDue reports whether the owner is to take a snapshot now: raft needs a newer one to send, or enough has been applied
-// since the last. A large state waits for as many bytes of log, so that a snapshot costs at most as much as the entries it
-// replaces. While another replica's snapshot is on its way to the store, one of our own would be older.
-func (c *Core) snapshotDue() bool {
-	if c.appends.remote > 0 || c.applied <= c.view.index() || c.out.Failed != nil {
-		return false
-	}
-	return c.view.wanted || c.since >= max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
-}
-
-// Snapshotted hands in the state that Output.TakeSnapshot asked for. The Core owns the slice.
-func (c *Core) Snapshotted(state []byte) {
-	if !c.snapshotDue() {
-		return
-	}
-	snap := c.view.take(c.applied, c.conf, enclose(c.config.Index, c.config.Members, state), c.cfg.KeepEntries, c.cfg.SnapshotBytes)
-	c.since = 0
-	c.taken++
-	c.appends.waiting = append(c.appends.waiting, appendItem{snapshot: snap, local: true, durable: true})
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // FS is the file operations that the log of a Dir is made of: a test puts one in between that records, fails or delays them, and plays
@@ -141,29 +140,4 @@ func content(f File) ([]byte, error) {
 		err = nil
 	}
 	return b, err
-}
-
-// replaceFile makes a whole file durable under its name: after a crash there is all of it, or what was there before.
-func replaceFile(fsys FS, dir, name string, parts ...[]byte) error {
-	f, err := fsys.Create(filepath.Join(dir, tempFile))
-	if err != nil {
-		return err
-	}
-	at := int64(0)
-	for _, p := range parts {
-		if err == nil {
-			_, err = f.WriteAt(p, at)
-			at += int64(len(p))
-		}
-	}
-	if err == nil && !bug("snapshot-not-synced") {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := fsys.Rename(filepath.Join(dir, tempFile), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return fsys.SyncDir(dir)
 }

@@ -72,11 +72,12 @@ func whoIsAdded(b []byte) ([]Member, error) {
 
 // enclose puts the state of the Applier into its envelope.
 func enclose(index uint64, members []Member, state []byte) []byte {
-	size := 11 + len(state)
-	for _, m := range members {
-		size += 10 + len(m.Context)
-	}
-	b := append(make([]byte, 0, size), envelopeFormat)
+	return append(envelope(index, members), state...)
+}
+
+// envelope writes what stands before the state in a snapshot.
+func envelope(index uint64, members []Member) []byte {
+	b := []byte{envelopeFormat}
 	b = binary.BigEndian.AppendUint64(b, index)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(members)))
 	for _, m := range members {
@@ -85,7 +86,7 @@ func enclose(index uint64, members []Member, state []byte) []byte {
 		}
 		b = appendMember(b, m)
 	}
-	return append(b, state...)
+	return b
 }
 
 // open reads a snapshot: the configuration, and the state of the Applier, which is a part of it. It refuses an envelope that does not fit

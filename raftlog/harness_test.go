@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -144,6 +145,10 @@ type recorder struct {
 	late         int // calls after Retired
 	onApply      func() error
 	onTake       func() error
+	onStep       func(left int)
+	onJoin       func()
+	steps        int // of a capture, beside the last one
+	stepped      int
 	onRestore    func() error
 	onRole       func(Role)
 	onRetired    func()
@@ -189,14 +194,45 @@ func (r *recorder) Confirmed(term, round uint64) {
 	r.confirmed = append(r.confirmed, round)
 }
 
-func (r *recorder) Snapshot() ([]byte, error) {
+func (r *recorder) Snapshot() (Capture, error) {
 	defer r.enter()()
 	if r.onTake != nil {
 		if err := r.onTake(); err != nil {
 			return nil, err
 		}
 	}
-	return []byte(r.text), nil
+	return &capturing{r, r.text, r.steps}, nil
+}
+
+// capturing is a snapshot of a recorder.
+type capturing struct {
+	r    *recorder
+	text string
+	left int
+}
+
+func (c *capturing) Step() bool {
+	c.r.mu.Lock()
+	defer c.r.mu.Unlock()
+	if len(c.r.retired) > 0 {
+		c.r.late++
+	}
+	c.r.stepped++
+	if c.r.onStep != nil {
+		c.r.onStep(c.left)
+	}
+	c.left--
+	return c.left < 0
+}
+
+func (c *capturing) AppendTo(b []byte) []byte {
+	c.r.mu.Lock()
+	join := c.r.onJoin
+	c.r.mu.Unlock()
+	if join != nil {
+		join()
+	}
+	return append(b, c.text...)
 }
 
 func (r *recorder) Restore(index, term uint64, state []byte) error {
@@ -257,6 +293,10 @@ type disk struct {
 	panics  any
 	saves   int
 	closed  int
+	writing func(ctx context.Context) error // what Prepare does
+	written *raftpb.Snapshot                // by Prepare
+	named   int                             // snapshots that were prepared
+	preps   int                             // that run now
 	inline  bool
 	loadErr error
 }
@@ -285,12 +325,43 @@ func (d *disk) Save(b Batch) error {
 	if err != nil {
 		return err
 	}
+	if b.Prepared {
+		d.set(func(d *disk) {
+			if d.named++; d.written != b.Snapshot {
+				panic("a snapshot is named that was not prepared")
+			}
+		})
+	}
 	return d.MemoryStore.Save(b)
+}
+
+// Prepare refuses to run twice at once.
+func (d *disk) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
+	d.mu.Lock()
+	d.preps++
+	twice, writing := d.preps > 1, d.writing
+	d.mu.Unlock()
+	if twice {
+		panic("two snapshots are being prepared")
+	}
+	var err error
+	if writing != nil {
+		err = writing(ctx)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.preps--; err == nil {
+		d.written = s
+	}
+	return err
 }
 
 func (d *disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.preps > 0 {
+		panic("closed while a snapshot is being prepared")
+	}
 	d.closed++
 	return nil
 }

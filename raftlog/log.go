@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,8 @@ type Log struct {
 	where     place             // whose code runs, for the panic that may come
 	transfers []transfer        // waiting for their outcome
 	saves     chan Batch        // to the appender; never holds more than one
+	taking    taken             // the snapshot that is being taken
+	tasks     chan task         // to the aside goroutine; never holds more than one
 	spare     inbox             // the one swapped out; kept for its memory
 
 	mu     sync.Mutex // guards in, queued, status, survey and ended
@@ -29,8 +32,11 @@ type Log struct {
 	survey Survey
 	ended  error // not nil: nothing is taken in any more
 
-	owner    chan struct{} // closed when the owner has returned
-	appender chan struct{} // closed when the appender has returned
+	owner    chan struct{}   // closed when the owner has returned
+	appender chan struct{}   // closed when the appender has returned
+	aside    chan struct{}   // closed when the aside goroutine has returned
+	ctx      context.Context // ends with the owner
+	cancel   context.CancelFunc
 	closing  atomic.Bool   // Close was called
 	closed   chan struct{} // closed when the first Close is about to return
 	closeErr error         // what it has found
@@ -59,10 +65,12 @@ func Start(cfg Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{
-		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1),
-		owner: make(chan struct{}), appender: make(chan struct{}), closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
+		cfg: cfg, core: core, wake: make(chan struct{}, 1), saves: make(chan Batch, 1), tasks: make(chan task, 1),
+		owner: make(chan struct{}), appender: make(chan struct{}), aside: make(chan struct{}), closed: make(chan struct{}), status: core.Status(), survey: core.Survey(),
 	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
 	go l.own()
+	go l.assist()
 	if cfg.Store.Volatile() {
 		close(l.appender)
 	} else {

@@ -27,10 +27,12 @@ func (l *Log) end(err error) {
 	l.in, l.spare, l.queued = inbox{}, inbox{}, 0
 	l.mu.Unlock()
 	close(l.saves)
+	close(l.tasks)
+	l.cancel()
 	for _, t := range append(l.transfers, in.transfers...) {
 		t.done <- l.ended
 	}
-	l.transfers = nil
+	l.transfers, l.taking = nil, taken{}
 	if !retired {
 		return
 	}
@@ -78,7 +80,7 @@ func (l *Log) cause(p any) error {
 }
 
 // Close stops the replica, waits for its goroutines, and closes the store. Nothing is handed over: transfer the lead before. It
-// may be called more than once and by several goroutines, but not by the Applier. If the store does not return from a Save and its own
+// may be called more than once and by several goroutines, but not by the Applier. If the store does not return from a Save, a Prepare and its own
 // Close within 5 s, Close gives up on it, says so with ErrHung, and leaves the store open, or its Close under way: what hangs in a system
 // call cannot be ended, and the goroutine that waits for it ends when the call does.
 func (l *Log) Close() error {
@@ -97,11 +99,11 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// finish waits for both goroutines, then closes the store; for all of it at most so long.
+// finish waits for all goroutines, then closes the store; for all of it at most so long.
 func (l *Log) finish() error {
 	limit := time.NewTimer(closeWaitMax)
 	defer limit.Stop()
-	for _, done := range []chan struct{}{l.owner, l.appender} {
+	for _, done := range []chan struct{}{l.owner, l.appender, l.aside} {
 		select {
 		case <-done:
 		case <-limit.C:

@@ -29,6 +29,7 @@ type inbox struct {
 	campaign    bool
 	stored      bool
 	storeErr    error
+	aside       *outcome
 }
 
 // bound is where a batch ends in inbox.batches, and its term.

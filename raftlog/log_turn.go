@@ -20,7 +20,7 @@ const (
 	inStore
 )
 
-// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save. It is
+// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
 // woken by the inbox and by one timer, the next tick. A panic of anything that it calls ends the replica and nothing else.
 func (l *Log) own() {
 	var err error
@@ -101,6 +101,7 @@ func (l *Log) turn(in *inbox) error {
 		l.look()
 	}
 	l.publish(taken)
+	l.step()
 	return nil
 }
 
@@ -112,6 +113,11 @@ func (l *Log) feed(in *inbox) error {
 	}
 	if in.stored {
 		l.core.Stored()
+	}
+	if in.aside != nil {
+		if err := l.settleAside(in.aside); err != nil {
+			return err
+		}
 	}
 	for _, m := range in.messages {
 		l.core.Step(m)
@@ -157,18 +163,19 @@ func (l *Log) carry(out *Output) error {
 			return err
 		}
 	}
-	if out.TakeSnapshot {
-		l.where = inApplier
-		state, err := l.cfg.Applier.Snapshot()
-		l.where = inRaft
-		if err != nil {
-			return fmt.Errorf("%w: taking a snapshot: %w", ErrBroken, err)
+	if out.Take != nil {
+		if err := l.capture(*out.Take); err != nil {
+			return err
 		}
-		l.core.Snapshotted(state)
 	}
 	l.out = append(l.out, out.Messages...)
 	for _, m := range out.Snapshots {
 		l.sendSnapshot(m)
+	}
+	if out.Prepare != nil {
+		if err := l.prepare(out.Prepare); err != nil {
+			return err
+		}
 	}
 	if out.Save == nil {
 		return nil
@@ -206,6 +213,7 @@ func (l *Log) event(e *Event) error {
 	case RoundDone:
 		a.Confirmed(e.Term, e.Round)
 	case Restored:
+		l.taking.capture = nil // of a state that is no more
 		if err := a.Restore(e.Index, e.Term, e.Data); err != nil {
 			return fmt.Errorf("%w: restoring the snapshot at %d: %w", ErrBroken, e.Index, err)
 		}

@@ -1,6 +1,10 @@
 package raftlog
 
-import "go.etcd.io/raft/v3/raftpb"
+import (
+	"context"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
 
 // MemoryStore is a Store that lasts as long as the process. It is the default of mortise: a lock lives no longer than its
 // holder's session, so that nothing is held when every instance is gone. A replica whose process ends has lost its data and must
@@ -16,6 +20,9 @@ func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
 // Volatile reports true: Save waits for nothing.
 func (s *MemoryStore) Volatile() bool { return true }
+
+// Prepare does nothing: whoever saves a snapshot has it.
+func (s *MemoryStore) Prepare(context.Context, *raftpb.Snapshot) error { return nil }
 
 // Close does nothing.
 func (s *MemoryStore) Close() error { return nil }

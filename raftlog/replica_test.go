@@ -37,6 +37,10 @@ type replica struct {
 	done    []uint64          // rounds confirmed, in order
 	number  uint64            // batches accepted in role.Term
 	taken   int               // snapshots
+	capture *capture          // being taken
+	stale   *capture          // the same, ended by a restore; handed in all the same
+	writing *raftpb.Snapshot  // being prepared
+	written *raftpb.Snapshot  // prepared
 	failed  error
 }
 
@@ -53,6 +57,7 @@ func (r *replica) start() {
 		r.c.t.Fatalf("replica %d: %v", r.id, err)
 	}
 	r.core, r.save, r.machine, r.role, r.leading, r.failed = core, nil, machine{}, Role{}, 0, nil
+	r.capture, r.stale, r.writing, r.written = nil, nil, nil, nil
 	r.config = Configuration{}
 	r.asked = map[uint64]uint64{}
 	r.turn()
@@ -69,6 +74,9 @@ func (r *replica) crash(written bool) {
 
 // stored makes the outstanding save durable without telling the core.
 func (r *replica) stored() {
+	if r.save.Prepared && r.save.Snapshot != r.written {
+		r.c.check.fault("replica %d: the snapshot at %d is named before it is written", r.id, r.save.Snapshot.GetMetadata().GetIndex())
+	}
 	if err := r.store.Save(*r.save); err != nil {
 		r.c.check.fault("replica %d: %v", r.id, err)
 	}
@@ -90,9 +98,17 @@ func (r *replica) turn() {
 		for _, e := range out.Events {
 			r.event(e)
 		}
-		if out.TakeSnapshot {
+		if out.Take != nil {
 			r.taken++
-			r.core.Snapshotted(r.machine.snapshot())
+			r.begin(*out.Take)
+		}
+		if out.Prepare != nil {
+			if r.writing != nil {
+				r.c.check.fault("replica %d was handed a second snapshot to prepare", r.id)
+			}
+			if r.writing = out.Prepare; !r.c.slowly {
+				r.prepared()
+			}
 		}
 		for _, m := range out.Messages {
 			r.leaves(m)
@@ -109,6 +125,52 @@ func (r *replica) turn() {
 		}
 	}
 	r.c.check.fault("replica %d never becomes idle", r.id)
+}
+
+// capture is a snapshot that a replica is taking.
+type capture struct {
+	order Take
+	state []byte
+}
+
+// begin begins a snapshot, and ends it at once unless the run wants to see what happens in between.
+func (r *replica) begin(order Take) {
+	if r.capture != nil {
+		r.c.check.fault("replica %d was asked for a second snapshot", r.id)
+	}
+	r.capture = &capture{order, r.machine.snapshot()}
+	if !r.c.slowly {
+		r.captured()
+	}
+}
+
+// captured hands in the snapshot that was begun.
+func (r *replica) captured() {
+	c := r.capture
+	if r.capture = nil; r.stale != nil {
+		c, r.stale, r.capture = r.stale, nil, c
+	}
+	r.core.Snapshotted(c.order.Index, append(c.order.Header, c.state...))
+}
+
+// prepared makes the snapshot that is being prepared durable.
+func (r *replica) prepared() {
+	r.written, r.writing = r.writing, nil
+	r.core.Prepared()
+}
+
+// finish goes on with the snapshot that is being taken or prepared, and reports whether there was one.
+func (r *replica) finish() bool {
+	switch {
+	case r.core == nil || r.capture == nil && r.stale == nil && r.writing == nil:
+		return false
+	case r.writing != nil:
+		r.prepared()
+	default:
+		r.captured()
+	}
+	r.turn()
+	return true
 }
 
 // sync finishes the outstanding save.
@@ -175,6 +237,14 @@ func (r *replica) event(e Event) {
 		r.config = *e.Config
 	case Restored:
 		r.machine.restore(e.Data)
+		if r.capture != nil {
+			r.capture, r.stale = nil, r.capture
+		}
+		for index := range k.entries {
+			if index > r.machine.index && index <= e.Index {
+				k.fault("replica %d was restored at %d to a state without entry %d", r.id, e.Index, index)
+			}
+		}
 		if seen, ok := k.entries[r.machine.index]; ok && seen.state != r.machine.state {
 			k.fault("replica %d was restored to another state at %d", r.id, r.machine.index)
 		}

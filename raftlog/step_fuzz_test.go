@@ -87,8 +87,11 @@ func (s *stepper) carry(out *Output) {
 			s.taken += len(e.Data)
 		}
 	}
-	if out.TakeSnapshot {
-		s.core.Snapshotted([]byte("state"))
+	if out.Take != nil {
+		s.core.Snapshotted(out.Take.Index, append(out.Take.Header, "state"...))
+	}
+	if out.Prepare != nil {
+		s.core.Prepared()
 	}
 	s.sent += len(out.Messages)
 	for _, m := range out.Snapshots {

@@ -1,6 +1,10 @@
 package raftlog
 
-import "go.etcd.io/raft/v3/raftpb"
+import (
+	"context"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
 
 // Identity names the log that a store holds: the group and the replica of it. Both are minted at random elsewhere and never zero.
 // An Identity lives once, with one store: a replica that lost its data comes back under another ID.
@@ -34,13 +38,16 @@ type Batch struct {
 	// and all entries go.
 	Snapshot *raftpb.Snapshot
 
+	// Prepared says that Snapshot is the one for which Prepare has returned last: its bytes are durable, and what is left is to name it.
+	Prepared bool
+
 	// Entries are consecutive. The first of them and everything stored behind it are replaced, so that an append may overwrite what
 	// an earlier one wrote. Those up to the index of the snapshot need not be kept.
 	Entries []*raftpb.Entry
 }
 
-// Store keeps a replica's log over the end of its process, or pretends to. The log calls it from one goroutine at a time, never
-// concurrently, and never again after it has returned an error, except for Close.
+// Store keeps a replica's log over the end of its process, or pretends to. The log calls it from one goroutine at a time, but for
+// Prepare, which may run beside Save, and never again after it has returned an error, except for Close.
 type Store interface {
 	// Load returns everything that has been saved, and is called before the first Save of a process. The slice is the caller's.
 	Load() (State, error)
@@ -49,9 +56,15 @@ type Store interface {
 	// is acknowledged to anybody. Save may take its time if Volatile is false; it is then called on a goroutine of its own.
 	Save(Batch) error
 
+	// Prepare makes a snapshot durable, where it means nothing until a Save names it, and returns when it is: so that a large one holds up no
+	// append. One at a time; a crash before the Save leaves the snapshot before, and what Prepare has written goes. Whatever was prepared
+	// before and not named by then goes, too, as it does with each Save of another snapshot. An error is final, as that of Save, unless ctx
+	// has ended: nobody waits for the snapshot any more, and Prepare returns soon. If Volatile is true it waits for nothing.
+	Prepare(ctx context.Context, s *raftpb.Snapshot) error
+
 	// Volatile reports that Save never waits for anything, so that it is called in the middle of the owner's turn. Constant.
 	Volatile() bool
 
-	// Close releases what the store holds. It is called once, after the last Save has returned.
+	// Close releases what the store holds. It is called once, after the last Save and the last Prepare have returned.
 	Close() error
 }

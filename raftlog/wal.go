@@ -21,8 +21,9 @@ import (
 //
 // # Steps, and a crash between any two of them
 //
-//   - Save with a snapshot: 1. the snapshot's file, synced, renamed, directory synced; 2. the frame that names it, synced; 3. the file of the snapshot before
+//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names it, synced; 3. the file of the snapshot before
 //     goes, and the segments that hold nothing behind the new one become spares. A file that no frame names is removed at open, what 3 left undone is done then.
+//     1 is Prepare, beside any number of Saves; only the snapshot of another replica, without which nothing can go on, is written within its Save.
 //   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed, directory synced; 3. the old segment gets its seal, synced;
 //     4. frames go to the new one. At open, a last segment without frames behind one without a seal means that 3 is due.
 //   - A spare is renamed and the directory synced before its header is written again.
@@ -58,8 +59,12 @@ type wal struct {
 	logger  *slog.Logger
 	spares  []string
 
-	// busy is held by Save and Load. Close, which may come from another goroutine, does not wait for it: the disk may never answer.
-	busy sync.Mutex
+	// busy is held by Save and Load, and guards what follows. preparing is held by Prepare, which takes busy behind it, for moments. Close, which
+	// may come from another goroutine, waits for neither: the disk may never answer.
+	busy, preparing sync.Mutex
+
+	files    uint64    // highest number of a snapshot's file so far
+	prepared *prepared // nil: there is none
 
 	fold
 	lowest   uint64 // sequence of the oldest segment that is kept
@@ -90,11 +95,8 @@ func (w *wal) Volatile() bool { return false }
 func (w *wal) Load() (State, error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
-	if w.failed != nil {
-		return State{}, w.failed
-	}
-	if w.finished {
-		return State{}, fmt.Errorf("%w: the log in %s", ErrClosed, w.dir)
+	if err := w.usable(); err != nil {
+		return State{}, err
 	}
 	if w.file == nil {
 		return State{}, nil
@@ -138,11 +140,8 @@ func (w *wal) fail(doing string, err error) error {
 func (w *wal) Save(b Batch) error {
 	w.busy.Lock()
 	defer w.busy.Unlock()
-	if w.failed != nil {
-		return w.failed
-	}
-	if w.finished {
-		return fmt.Errorf("%w: the log in %s is closed", ErrClosed, w.dir)
+	if err := w.usable(); err != nil {
+		return err
 	}
 	if err := w.accepts(b); err != nil {
 		return w.fail("saving", err)
@@ -195,16 +194,12 @@ func (w *wal) save(b Batch) error {
 		frame = appendHardState(frame, it.hard)
 	}
 	if b.Snapshot != nil {
-		// The snapshot is named by the frame's number, which a change of segments moves on: that comes first.
-		if err := w.reserve(int64(len(frame)) + frameBytesOf(b)); err != nil {
-			return err
-		}
-		m, err := w.writeSnapshot(b.Snapshot)
+		m, err := w.snapshotOf(b)
 		if err != nil {
 			return err
 		}
 		if bug("log-reset-first") {
-			if err := w.release(w.snapshot); err != nil {
+			if err := w.release(w.snapshot, &m); err != nil {
 				return err
 			}
 		}
@@ -253,16 +248,7 @@ func (w *wal) saved(b Batch, it items, entries []*raftpb.Entry) error {
 	if it.snapshot == nil || bug("log-reset-first") {
 		return nil
 	}
-	return w.release(old)
-}
-
-// frameBytesOf bounds what a batch takes in a frame behind its identity and hard state.
-func frameBytesOf(b Batch) int64 {
-	n := int64(64 + 16) // a snapshot, the head of the entries
-	for _, e := range b.Entries {
-		n += int64(entryHeadBytes + len(e.GetData()))
-	}
-	return n
+	return w.release(old, it.snapshot)
 }
 
 // keepBuffer keeps the memory of a frame for the next one, unless it is large.
@@ -293,10 +279,15 @@ func (w *wal) write(frame []byte) error {
 }
 
 // Close writes what waits and a mark behind the last frame, so that its loss would be noticed, and closes the files. The data is safe without
-// that: an error is reported and changes nothing. While a Save has not returned, Close does nothing but say so.
+// that: an error is reported and changes nothing. While a Save or a Prepare has not returned, Close does nothing but say so.
 func (w *wal) Close() error {
+	hangs := fmt.Errorf("%w: the disk of %s has not answered yet", ErrHung, w.dir)
+	if !w.preparing.TryLock() {
+		return hangs
+	}
+	defer w.preparing.Unlock()
 	if !w.busy.TryLock() {
-		return fmt.Errorf("%w: the disk of %s has not answered yet", ErrHung, w.dir)
+		return hangs
 	}
 	defer w.busy.Unlock()
 	if w.finished {

@@ -2,7 +2,6 @@ package raftlog
 
 import (
 	"fmt"
-	"hash/crc32"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,11 +93,4 @@ func retire(fsys FS, dir string, spares *[]string, segments, others []string) er
 		}
 	}
 	return fsys.SyncDir(dir)
-}
-
-func checksumOf(parts ...[]byte) (sum uint32) {
-	for _, p := range parts {
-		sum = crc32.Update(sum, castagnoli(), p)
-	}
-	return sum
 }

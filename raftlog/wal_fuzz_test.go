@@ -101,7 +101,7 @@ func FuzzSegment(f *testing.F) {
 func FuzzSnapshot(f *testing.F) {
 	fs := newCrashFS(nil)
 	w := &wal{fs: fs, dir: "d", id: crashID, next: 3}
-	m, err := w.writeSnapshot(testSnapshot(5, 2, 100))
+	m, err := w.writeSnapshot(f.Context(), 3, testSnapshot(5, 2, 100))
 	if err != nil {
 		f.Fatal(err)
 	}

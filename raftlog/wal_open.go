@@ -10,6 +10,9 @@ const sealBytes = frameHeadBytes + 16
 // open reads the log that is in the directory, if any, cuts what a crash has left, and makes it ready for the next frame.
 func (w *wal) open(l listing) error {
 	w.next = 1
+	for _, file := range l.snapshots[w.id.ID] {
+		w.files = max(w.files, file)
+	}
 	sequences := l.segments[w.id.ID]
 	if len(sequences) == 0 {
 		return nil
@@ -94,7 +97,7 @@ func (w *wal) tidy(l listing, s *scanned) error {
 }
 
 // release lets go of what a new snapshot has made superfluous.
-func (w *wal) release(old *snapshotMark) error {
+func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)
 	for ; w.lowest < oldest; w.lowest++ {
@@ -103,6 +106,10 @@ func (w *wal) release(old *snapshotMark) error {
 	if old != nil {
 		others = append(others, w.snapshotName(old.file))
 	}
+	if p := w.prepared; p != nil && p.mark.file != now.file {
+		others = append(others, w.snapshotName(p.mark.file))
+	}
+	w.prepared = nil
 	return retire(w.fs, w.dir, &w.spares, segments, others)
 }
 

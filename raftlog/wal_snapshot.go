@@ -1,9 +1,11 @@
 package raftlog
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"path/filepath"
 
@@ -22,8 +24,14 @@ const (
 	snapshotHeadBytes = 8 + 4 + 4 + 4*8
 )
 
-// writeSnapshot makes a snapshot durable beside the log, where it means nothing until a frame names it.
-func (w *wal) writeSnapshot(s *raftpb.Snapshot) (snapshotMark, error) {
+// snapshotPieceBytes is how much of a snapshot is written between two syncs. What waits in memory for the disk is in the way of the log's
+// own syncs: a file system writes it out before them.
+const snapshotPieceBytes = 1 << 20
+
+// writeSnapshot makes a snapshot durable beside the log, where it means nothing until a frame names it. Therefore it is written under its own
+// name: what a crash leaves of it is no file of the log, and goes at the next open. It gives up when ctx ends. It touches nothing of the
+// log but its constants, so it may run beside a Save.
+func (w *wal) writeSnapshot(ctx context.Context, file uint64, s *raftpb.Snapshot) (snapshotMark, error) {
 	meta, err := proto.MarshalOptions{Deterministic: true}.Marshal(s.GetMetadata())
 	if err != nil {
 		return snapshotMark{}, err
@@ -32,15 +40,50 @@ func (w *wal) writeSnapshot(s *raftpb.Snapshot) (snapshotMark, error) {
 	head := append(make([]byte, 0, snapshotHeadBytes+len(meta)), snapshotMagic...)
 	head = le.AppendUint32(head, formatVersion)
 	head = le.AppendUint32(head, uint32(len(meta)))
-	for _, v := range [...]uint64{w.id.Group, w.id.ID, w.next, uint64(len(s.GetData()))} {
+	for _, v := range [...]uint64{w.id.Group, w.id.ID, file, uint64(len(s.GetData()))} {
 		head = le.AppendUint64(head, v)
 	}
 	head = append(head, meta...)
-	m := snapshotMark{
-		index: s.GetMetadata().GetIndex(), term: s.GetMetadata().GetTerm(), file: w.next,
-		length: uint64(len(head) + len(s.GetData())), sum: checksumOf(head, s.GetData()),
+	m := snapshotMark{index: s.GetMetadata().GetIndex(), term: s.GetMetadata().GetTerm(), file: file, length: uint64(len(head) + len(s.GetData()))}
+	f, err := w.fs.Create(filepath.Join(w.dir, w.snapshotName(file)))
+	if err != nil {
+		return snapshotMark{}, err
 	}
-	return m, replaceFile(w.fs, w.dir, w.snapshotName(m.file), head, s.GetData())
+	m.sum, err = writePieces(ctx, f, head, s.GetData())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return snapshotMark{}, err
+	}
+	return m, w.fs.SyncDir(w.dir)
+}
+
+// writePieces writes the parts of a file one behind the other, makes them durable piece by piece, and returns their checksum.
+func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err error) {
+	at, since := int64(0), 0
+	for _, p := range parts {
+		for len(p) > 0 {
+			if ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
+			n := min(len(p), snapshotPieceBytes-since)
+			if _, err := f.WriteAt(p[:n], at); err != nil {
+				return 0, err
+			}
+			sum = crc32.Update(sum, castagnoli(), p[:n])
+			p, at, since = p[n:], at+int64(n), since+n
+			if since < snapshotPieceBytes {
+				continue
+			}
+			if since = 0; !bug("snapshot-not-synced") {
+				if err := f.Sync(); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	if since == 0 || bug("snapshot-not-synced") {
+		return sum, nil
+	}
+	return sum, f.Sync()
 }
 
 // readSnapshot reads the snapshot that the log names.

@@ -25,6 +25,7 @@ type replica struct {
 	log     actor // owns core and machine
 	core    *raftlog.Core
 	store   *raftlog.MemoryStore
+	snap    snapshotting
 	saving  *raftlog.Batch // being written: lost, or kept whole, if the process dies now
 	machine *lockfsm.Machine
 	bornAt  clock.Time
@@ -142,14 +143,15 @@ func (r *replica) carry(out *raftlog.Output) {
 	for i := range out.Events {
 		r.event(&out.Events[i])
 	}
-	if out.TakeSnapshot {
-		r.p.w.watch.stats.Snapshots++
-		r.trail.Mark()
-		r.core.Snapshotted(r.machine.Snapshot(nil))
+	if out.Take != nil {
+		r.beginSnapshot(*out.Take)
 	}
 	r.outbox = append(r.outbox, out.Messages...)
 	for _, m := range out.Snapshots {
 		r.sendSnapshot(m)
+	}
+	if out.Prepare != nil {
+		r.prepare(out.Prepare)
 	}
 	if out.Save == nil {
 		return
@@ -214,6 +216,7 @@ func (r *replica) event(e *raftlog.Event) {
 		term, round := e.Term, e.Round
 		r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
 	case raftlog.Restored:
+		r.snap.capture = nil
 		machine, err := lockfsm.Restore(e.Data)
 		r.p.w.must(err)
 		r.machine = machine

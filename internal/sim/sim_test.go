@@ -19,6 +19,9 @@ func TestSeeds(t *testing.T) {
 	if s := total.Stats; total.Runs >= 4 && (s.Changes == 0 || s.Replaced == 0 || s.Leaves == 0) {
 		t.Errorf("no voter was replaced, or none left in good order: the runs do not meet what they are for: %+v", s)
 	}
+	if s := total.Stats; total.Runs >= 4 && s.Between == 0 {
+		t.Errorf("nothing was ever applied while a snapshot was taken: %+v", s)
+	}
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
 }
 

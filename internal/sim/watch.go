@@ -47,6 +47,7 @@ type Stats struct {
 	Calls, Granted, Failed, Lost, Cancelled, Released, Refused int
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
 	Retired, Events, Recorded                                  int
+	Between, Ended                                             int // entries applied while a snapshot was taken; snapshots that a restore has ended
 
 	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
 	Leaderless                           time.Duration // the longest time without a leader
@@ -67,6 +68,8 @@ func (s *Stats) Add(o Stats) {
 	s.Expired += o.Expired
 	s.Snapshots += o.Snapshots
 	s.SnapshotsSent += o.SnapshotsSent
+	s.Between += o.Between
+	s.Ended += o.Ended
 	s.Retired += o.Retired
 	s.Events += o.Events
 	s.Recorded += o.Recorded

@@ -70,7 +70,10 @@ func (o *watch) replicaStarts(r *replica, state raftlog.State, fresh bool) {
 }
 
 // saved sees what a replica has stored. What it was about to store when its power failed binds nobody.
-func (o *watch) saved(r *replica, b *raftlog.Batch) { o.voted(r, b.HardState) }
+func (o *watch) saved(r *replica, b *raftlog.Batch) {
+	o.voted(r, b.HardState)
+	r.names(b)
+}
 
 func (o *watch) voted(r *replica, hard *raftpb.HardState) {
 	if hard != nil {
