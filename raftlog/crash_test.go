@@ -2,6 +2,8 @@ package raftlog
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
@@ -53,6 +55,9 @@ type history struct {
 	model    *MemoryStore
 	w        *wal
 	seed     uint64
+	own      *raftpb.Snapshot // being prepared, or prepared and not named yet
+	ready    *raftpb.Snapshot // the same, once it is prepared
+	failed   error            // of a Save beside a Prepare
 }
 
 // newHistory begins a run on a disk that holds st, of which nothing is recorded yet.
@@ -88,20 +93,20 @@ func (h *history) batch() Batch {
 		if r.IntN(2) == 0 {
 			b.Entries = testEntries(last+1, term, 2, size)
 		}
-	case k <= 3 && len(st.Entries) > 0: // our own
-		e := st.Entries[r.IntN(len(st.Entries))]
-		b.Snapshot = testSnapshot(e.GetIndex(), e.GetTerm(), r.IntN(6000))
+	case k <= 5 && h.ready.GetMetadata().GetIndex() > base: // our own
+		b.Snapshot, b.Prepared = h.ready, true
 		if r.IntN(2) == 0 {
 			b.Entries = testEntries(last+1, term, 1, size)
 		}
-	case k <= 5: // another leader's entries
+	case k <= 7: // another leader's entries
 		term++
-		b.Entries = testEntries(base+1+r.Uint64N(last-base+1), term, 1+r.IntN(4), size)
-	case k == 6:
-		return Batch{HardState: testHard(term+1, r.Uint64N(5), last)}
-	case k == 7 && st.HardState != nil: // a commit index alone
-		return Batch{HardState: testHard(st.HardState.GetTerm(), st.HardState.GetVote(), last)}
+		applied := max(base, h.own.GetMetadata().GetIndex()) // that is committed
+		b.Entries = testEntries(applied+1+r.Uint64N(last-applied+1), term, 1+r.IntN(4), size)
 	case k == 8:
+		return Batch{HardState: testHard(term+1, r.Uint64N(5), last)}
+	case k == 9 && st.HardState != nil: // a commit index alone
+		return Batch{HardState: testHard(st.HardState.GetTerm(), st.HardState.GetVote(), last)}
+	case k == 10:
 		b.Entries = testEntries(last+1, term, 2, crashSegment)
 	default:
 		b.Entries = testEntries(last+1, term, 1+r.IntN(6), size)
@@ -112,8 +117,36 @@ func (h *history) batch() Batch {
 	return b
 }
 
+// prepare prepares a snapshot of our own, while now and then a batch is saved in the middle of that.
+func (h *history) prepare() error {
+	st := h.model.state
+	if len(st.Entries) == 0 {
+		return nil
+	}
+	e := st.Entries[h.r.IntN(len(st.Entries))]
+	s := testSnapshot(e.GetIndex(), e.GetTerm(), h.r.IntN(6000))
+	h.own, h.ready, h.failed = s, nil, nil
+	busy := false
+	h.fs.beside = func() {
+		if busy || h.failed != nil || h.r.IntN(3) == 0 || !h.w.busy.TryLock() {
+			return
+		}
+		h.w.busy.Unlock()
+		busy = true
+		h.failed = h.save(h.batch())
+		busy = false
+	}
+	err := h.w.Prepare(context.Background(), s)
+	h.fs.beside = nil
+	h.ready = h.own // if nothing has overtaken it
+	return cmp.Or(h.failed, err)
+}
+
 // save saves one batch and takes note of the promise. It reports whether Save returned no error.
 func (h *history) save(b Batch) error {
+	if b.Snapshot != nil {
+		h.own, h.ready = nil, nil
+	}
 	if err := h.w.Save(b); err != nil {
 		h.promises = append(h.promises, promise{math.MaxInt, h.after(b), h.model.state.HardState.GetCommit()}) // it may be there
 		return err
@@ -154,12 +187,18 @@ func (h *history) run(saves int) error {
 			if h.w, _, err = openCrash(h.fs, h.seed+uint64(i)+1000); err != nil {
 				return err
 			}
+			h.own, h.ready = nil, nil
 			// The commit index alone may be lost here.
 			st, err := h.w.Load()
 			if err != nil {
 				return err
 			}
 			h.model.state.HardState = st.HardState
+		}
+		if h.r.IntN(8) == 0 {
+			if err := h.prepare(); err != nil {
+				return err
+			}
 		}
 		if err := h.save(h.batch()); err != nil {
 			return err
@@ -215,7 +254,10 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 	if err != nil {
 		return fmt.Errorf("refused: %w", err)
 	}
-	if err := h.check(ops, got); err != nil || !deep {
+	if err := h.check(ops, got); err != nil {
+		return err
+	}
+	if err := noneLeft(fs, w); err != nil || !deep {
 		return err
 	}
 	w.finished = true
@@ -230,6 +272,16 @@ func (h *history) tryImage(ops int, image map[string][]byte, seed uint64, deep b
 	}
 	if err := next.check(at, got); err != nil {
 		return fmt.Errorf("after a second crash: %w", err)
+	}
+	return nil
+}
+
+// noneLeft reports a file of a snapshot that the log does not name.
+func noneLeft(fs *crashFS, w *wal) error {
+	for name := range fs.names {
+		if _, n, ok := parseName(snapPrefix, name); ok && w.fold.begun && (w.snapshot == nil || n != w.snapshot.file) {
+			return fmt.Errorf("%s is left, and no frame names it", name)
+		}
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type crashFS struct {
 	// before is asked before each operation; an error is what the operation returns. half also does half of a write that fails.
 	before func(o op) error
 	half   bool
+	// beside runs before each operation: what another goroutine does just then. It may operate on the FS itself.
+	beside func()
 	// lies are kinds of operations that are not recorded: planted bugs.
 	lies []opKind
 }
@@ -66,6 +68,9 @@ func newCrashFS(base map[string][]byte) *crashFS {
 }
 
 func (c *crashFS) do(o op) error {
+	if c.beside != nil {
+		c.beside()
+	}
 	if c.before != nil {
 		if err := c.before(o); err != nil {
 			return err

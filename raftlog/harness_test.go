@@ -344,16 +344,14 @@ func (d *disk) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	if twice {
 		panic("two snapshots are being prepared")
 	}
-	var err error
+	defer d.set(func(d *disk) { d.preps-- })
 	if writing != nil {
-		err = writing(ctx)
+		if err := writing(ctx); err != nil {
+			return err
+		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.preps--; err == nil {
-		d.written = s
-	}
-	return err
+	d.set(func(d *disk) { d.written = s })
+	return nil
 }
 
 func (d *disk) Close() error {
@@ -364,6 +362,13 @@ func (d *disk) Close() error {
 	}
 	d.closed++
 	return nil
+}
+
+// names returns how many prepared snapshots were named.
+func (d *disk) names() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.named
 }
 
 func (d *disk) set(change func(*disk)) {

@@ -31,7 +31,7 @@ type outcome struct {
 
 // capture begins a snapshot of the state as it is now.
 func (l *Log) capture(order Take) error {
-	l.where = inApplier
+	l.where, l.called = inApplier, true
 	c, err := l.cfg.Applier.Snapshot()
 	l.where = inRaft
 	if err != nil {
