@@ -1,9 +1,11 @@
 package raftlog
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -16,7 +18,18 @@ func report(b *testing.B, took []time.Duration) {
 }
 
 // BenchmarkDirSave is one durable append of 256 bytes.
-func BenchmarkDirSave(b *testing.B) {
+func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
+
+// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written, one after the other.
+func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
+	benchSave(b, func(ctx context.Context, s Store) {
+		snap := testSnapshot(1, 1, 100<<20)
+		for s.Prepare(ctx, snap) == nil {
+		}
+	})
+}
+
+func benchSave(b *testing.B, beside func(context.Context, Store)) {
 	d, err := OpenDir(DirConfig{Path: filepath.Join(b.TempDir(), "d")})
 	if err != nil {
 		b.Fatal(err)
@@ -28,6 +41,13 @@ func BenchmarkDirSave(b *testing.B) {
 	}
 	if err := s.Save(Batch{Identity: &Identity{7, 1}, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}); err != nil {
 		b.Fatal(err)
+	}
+	if beside != nil {
+		var wg sync.WaitGroup
+		ctx, cancel := context.WithCancel(b.Context())
+		wg.Go(func() { beside(ctx, s) })
+		defer wg.Wait()
+		defer cancel()
 	}
 	var took []time.Duration
 	b.ReportAllocs()

@@ -261,7 +261,9 @@ func TestALongRestoreCallsNoElection(t *testing.T) {
 				p := startParty(t, 3, func(c *Config) { c.SnapshotBytes, c.KeepEntries = 1000, -1 })
 				l, _ := p.lead()
 				term, away := l.Status().Term, l.Status().ID%3+1
-				p.losing(func(m *raftpb.Message) bool { return m.GetTo() == away || m.GetFrom() == away && m.GetType() != raftpb.MsgAppResp })
+				p.losing(func(m *raftpb.Message) bool {
+					return m.GetTo() == away || m.GetFrom() == away && m.GetType() != raftpb.MsgAppResp
+				})
 				for range 10 {
 					l.Propose(term, []byte(strings.Repeat("x", 500)))
 					synctest.Wait()
