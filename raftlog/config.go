@@ -52,7 +52,7 @@ type Config struct {
 	// QueueBytes bounds what waits to be proposed. Default 64 MiB.
 	QueueBytes int
 
-	// SnapshotBytes is how many bytes of entries are applied between two snapshots, at least; more if the snapshot itself is
+	// SnapshotBytes is how many bytes of entries are applied between the beginnings of two snapshots, at least; more if the snapshot itself is
 	// larger. Default 4 MiB.
 	SnapshotBytes int
 

@@ -32,7 +32,7 @@ type CoreConfig struct {
 // them. Equal inputs give equal outputs, as long as crypto/rand, from which raft draws its election timeouts, does.
 //
 // The owner calls, again and again: some inputs, then Turn until its Output is idle, carrying out each Output before the next call of
-// any method. Only the Save of an Output may take longer; Stored is the input that says it is durable.
+// any method. Only the Save, the Prepare and the Take of an Output may take longer; Stored, Prepared and Snapshotted are the inputs that say so.
 //
 // A Core is not safe for concurrent use. A panic out of any method comes from raft and means that this replica's data or its messages
 // contradict each other; the owner recovers and never touches the Core again.

@@ -18,14 +18,26 @@
 //	                     └───────────┘  Stored   └──────────┘
 //	                      │    │    │
 //	        1. events     │    │    └── 3. SendSnapshot ──▶ done(ok) ──▶ inbox
-//	  Role Apply Leads ◀──┘    └─────── 2. Send, TurnEnd           at the end of the turn
-//	Confirmed Restore
+//	  Role Apply Leads ◀──┘    └─────── 2. Send, TurnEnd           at the end of the turn,
+//	Confirmed Restore                   4. one Step of a snapshot
 //	    Configured
 //
 // A turn takes all that has arrived, lets the Core work until it wants nothing more, and sends everything at once. What a turn
 // finds together travels together: all batches that wait become one entry (group commit), all rounds one question to the others,
 // all appends one Save. A store that waits for nothing (Volatile) is written in the middle of the turn, and there is no appender. A commit
 // makes no message of its own: followers hear of it with the next append, at the latest after a tick.
+//
+// # Snapshots
+//
+// A snapshot stops nothing: neither what is applied while it is taken nor what is appended while it is written.
+//
+//	owner    Snapshot, Step ... Step              the beginning; one step at the end of each turn, with all other work in between
+//	aside                       AppendTo, Prepare the bytes in one piece, which others can be sent from now on; then the store, beside the Saves
+//	appender                              Save    a few bytes that name it; then what it replaces goes
+//
+// It is of the state at its beginning, and filed under the index and the configuration of then; what is applied meanwhile stays in the log behind
+// it. One at a time, from the beginning until it is named. Another replica's snapshot, which is always newer, ends it. That one is installed in line
+// with everything else: the owner stands still for its Restore, and the time that has passed meanwhile counts only after the messages that wait.
 //
 // # Roles
 //
@@ -81,19 +93,21 @@
 // # Concurrency
 //
 // The methods of Log are safe for concurrent use. Each Log has an owner goroutine, which alone touches the Core and calls the
-// Applier, and for a store that is not Volatile an appender goroutine, which alone calls Save. Both are started by Start and end
-// with Close or when the log retires. No lock is held while anything is called or waited for.
+// Applier, for a store that is not Volatile an appender goroutine, which alone calls Save, and the aside goroutine, which puts a snapshot
+// together and has it prepared. All are started by Start and end with Close or when the log retires. No lock is held while anything is called
+// or waited for.
 //
 // # Failure
 //
 // A replica that cannot go on retires: it stops for good and says why, once, by [Applier.Retired] and in its Status.
 //
-//   - [ErrStorage]: Save failed or panicked. Never tried again: after a failed sync nobody knows what the disk holds.
+//   - [ErrStorage]: Save or Prepare failed or panicked. Never tried again: after a failed sync nobody knows what the disk holds.
 //   - [ErrPanic]: raft panicked, as it does when messages or data contradict each other, for example after a log has lost its end.
 //   - [ErrBroken]: the Applier failed or panicked. The other replicas will fail alike: more than this voter is broken.
 //   - [ErrHung]: this replica led, its oldest Save or its apply stood still for an election timeout, it offered its lead to the
 //     best other voter, and still led after another election timeout. Raft alone would let it lead for ever, committing by its
-//     followers and answering nobody. A lone voter waits instead.
+//     followers and answering nobody. Or the store has not made a snapshot durable in a minute and a second for each MiB: the log, which is kept
+//     in memory until then, would grow for ever. A lone voter waits instead.
 //
 // A replica that has lost its data must not come back under its ID (TestLostVote shows two leaders of one term). Found and Join
 // refuse a store in use; a Dir refuses an ID whose log has ended there; that an ID is not used in another directory or process is up to the caller.
@@ -101,10 +115,10 @@
 // # Limits
 //
 // What waits to be proposed: 64 MiB by default; an entry holds batches up to 1 MiB together, or one that is larger; 2 entries
-// under way. The inbox for messages: 4096 and 64 MiB, then they are dropped and counted. Taking a snapshot runs on the owner, so
-// the state must be small enough to be encoded between two heartbeats; a snapshot is taken after as many bytes of entries as the
-// last one was long, and at least 4 MiB. In memory stay: the last snapshot, the entries since, and up to 4096 entries or 4 MiB
-// before it. A restart begins at the snapshot.
+// under way. The inbox for messages: 4096 and 64 MiB, then they are dropped and counted. A snapshot is begun after as many bytes of entries
+// as the last one was long, and at least 4 MiB. In memory stay: the last snapshot, the entries since its beginning, and up to 4096 entries or
+// 4 MiB before it; while one is taken, what the Applier needs for that, and for a moment its bytes a second time. A restart begins at the snapshot.
+// Whoever is sent one stands still while it is restored: beyond an election timeout a leader that needs it for its majority steps down.
 //
 // A Log does not check which group a message comes from, since raft's messages do not say: whoever calls Step has checked that
 // its sender belongs to the group and is whom From names. Nor does it judge a change: whether a majority of those who will vote is there, and
@@ -117,5 +131,6 @@
 // Acknowledgements sent by the appender past the owner save one hand-over for each Save, and would put ordering rules on two
 // goroutines; here the Core keeps them all. Who is who in the state of the Applier, where commands would tell it: a replica that begins with a
 // snapshot would have to understand it before it can reach anybody, and the two would have to be kept equal. A fixed window for batching: a timer below a millisecond does not exist in an idle Go
-// process. Copying the state for each snapshot in the background: worth it only for states far beyond ours.
+// process. A snapshot all at once, on the owner and within a Save: a million locks are 100 MB, all voters take theirs at about the same time,
+// since they have the same log, and a majority that stands still grants nothing.
 package raftlog

@@ -43,7 +43,8 @@
 //	client    the shell of the session's client; caller.go has those who call it
 //	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
 //	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
-//	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper
+//	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper,
+//	          snapshot.go how a snapshot is taken
 //	leave     leave.go in the root package
 //	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
 //	nemesis   whoever does bad things; blows.go has those that people do on purpose, such as a rolling restart, and those that come in a row
