@@ -238,7 +238,7 @@ func (r *replica) Snapshot() (raftlog.Capture, error) {
 	if r.trail != nil {
 		r.trail.Mark()
 	}
-	return capture(r.machine), nil
+	return capture{r.machine.Capture()}, nil
 }
 
 // Restore implements raftlog.Applier.

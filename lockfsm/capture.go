@@ -120,7 +120,7 @@ func (c *Capture) beginLocks() {
 	b := c.chunk()
 	*b = binary.AppendUvarint(*b, uint64(c.locks))
 	if bug("map-order-in-snapshot") {
-		for _, l := range c.m.locks {
+		for l := range c.m.inOrder() {
 			c.writeLock(l)
 		}
 	}

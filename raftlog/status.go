@@ -14,6 +14,8 @@ type Status struct {
 	InFlight  int      // entries proposed here that are not applied yet
 	Queued    int      // bytes that wait to be proposed
 	Snapshots uint64   // snapshots of the state taken here
+	Taking    bool     // one is being taken, or made durable
+	StateSize int      // bytes of the last snapshot, taken here or come from another replica; 0: there is none
 	Dropped   uint64   // messages thrown away because they came faster than they could be handled
 	Retired   error    // why the log has stopped, nil while it runs
 }

@@ -1,21 +1,14 @@
 package sim
 
-import (
-	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/raftlog"
-)
+import "github.com/mortise-lock/mortise/lockfsm"
 
-// capture begins a snapshot of a state machine. For now it is encoded at once, and the steps are for show: what comes between them is not.
-func capture(m *lockfsm.Machine) raftlog.Capture { return &captured{state: m.Snapshot(nil), left: 4} }
-
-type captured struct {
-	state []byte
-	left  int
+// capture is a snapshot of a state machine that is taken in steps, as short as the seed wants them.
+type capture struct {
+	*lockfsm.Capture
+	w *world
 }
 
-func (c *captured) Step() (done bool) {
-	c.left--
-	return c.left <= 0
-}
+func (r *replica) capture() capture { return capture{r.machine.Capture(), r.p.w} }
 
-func (c *captured) AppendTo(b []byte) []byte { return append(b, c.state...) }
+// Step implements raftlog.Capture.
+func (c capture) Step() (done bool) { return c.Capture.Step(1 + c.w.rng.IntN(1+c.w.rng.IntN(100))) }

@@ -20,7 +20,7 @@ type snapshotting struct {
 // beginSnapshot is the beginning of one. What comes between its steps is up to the seed.
 func (r *replica) beginSnapshot(order raftlog.Take) {
 	r.trail.Mark()
-	r.snap.order, r.snap.capture = order, capture(r.machine)
+	r.snap.order, r.snap.capture = order, r.capture()
 	r.stepSnapshot(r.snap.capture)
 }
 
