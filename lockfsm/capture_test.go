@@ -256,6 +256,7 @@ func TestStepIsSmall(t *testing.T) {
 // TestCaptureEnds: also if more comes than is written. What has come since is not looked at.
 func TestCaptureEnds(t *testing.T) {
 	p := newPairs(t, 1<<12)
+	p.w.session(2)
 	for range 100 {
 		p.acquire()
 	}
