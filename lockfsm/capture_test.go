@@ -88,8 +88,8 @@ func (f *filming) apply(s step) Result {
 // TestCaptureIsOfItsMoment begins captures at random places of a random log and steps them between the commands that follow: whatever those
 // change, the bytes are those of the moment. A function that changes the state and does not say so before is found here.
 func TestCaptureIsOfItsMoment(t *testing.T) {
-	taken, replaced := 0, 0
-	for seed := range uint64(seedsOf(300)) {
+	ran, taken, replaced := 0, 0, 0
+	for seed := range uint64(seedsOf(150)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			log := run{charter: charterFor(r), supported: 2}
@@ -108,25 +108,25 @@ func TestCaptureIsOfItsMoment(t *testing.T) {
 					f.replace()
 				}
 			}
-			taken, replaced = taken+f.taken, replaced+f.replaced
+			ran, taken, replaced = ran+1, taken+f.taken, replaced+f.replaced
 		})
 	}
 	t.Logf("%d captures were taken, %d were ended by others", taken, replaced)
-	if !t.Failed() && (taken < 1000 || replaced < 100) {
+	if ran >= 50 && !t.Failed() && (taken < 1000 || replaced < 100) {
 		t.Error("that proves little")
 	}
 }
 
 func seedsOf(n int) int {
 	if testing.Short() {
-		return n / 6
+		return n / 3
 	}
 	return n
 }
 
 // TestCaptureOfManyLocks is the same with hundreds of sessions and locks, so that many are set aside at a time, far ahead of the cursor.
 func TestCaptureOfManyLocks(t *testing.T) {
-	for seed := range uint64(seedsOf(30)) {
+	for seed := range uint64(seedsOf(15)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			charter := smallCharter()
