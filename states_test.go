@@ -50,7 +50,8 @@ const (
 type bigState struct {
 	t         *testing.T
 	addresses []string
-	nodes     []*Node // three founders, the holder, and who comes later
+	nodes     []*Node // three voters, the holder, and who comes later
+	holder    *Node
 	holds     []*Lock
 	usual     span // before there was anything
 
@@ -74,13 +75,17 @@ func newBigState(t *testing.T, dirs ...string) *bigState {
 		s.start(i, dirs[i])
 	}
 	s.ready(s.nodes...)
+	for len(s.voters()) < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	s.holder = s.nodes[slices.IndexFunc(s.nodes, func(n *Node) bool { return !n.Status().Votes })]
 	return s
 }
 
 func (s *bigState) start(i int, dir string) *Node {
 	s.t.Helper()
 	n, err := Start(s.t.Context(), Config{
-		Name: fmt.Sprintf("node-%d", i), Bind: s.addresses[i], Join: s.addresses[:3], Founders: []string{"node-0", "node-1", "node-2"},
+		Name: fmt.Sprintf("node-%d", i), Bind: s.addresses[i], Join: s.addresses[:4], Replicas: 4,
 		SessionTTL: 10 * time.Minute, Grace: -1, Dir: dir, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -101,9 +106,6 @@ func (s *bigState) ready(nodes ...*Node) {
 		}
 	}
 }
-
-// holder keeps the locks.
-func (s *bigState) holder() *Node { return s.nodes[3] }
 
 // leader returns the leading node and its log.
 func (s *bigState) leader() *Node {
@@ -127,7 +129,7 @@ func (s *bigState) fill(locks, sessions int) {
 	for range 1024 {
 		all.Go(func() {
 			for i := next.Add(1) - 1; int(i) < locks; i = next.Add(1) - 1 {
-				l, err := s.holder().Lock(s.t.Context(), fmt.Sprintf("orders/%09d", i))
+				l, err := s.holder.Lock(s.t.Context(), fmt.Sprintf("orders/%09d", i))
 				if err != nil {
 					s.t.Error(err)
 					return
@@ -282,7 +284,7 @@ func (s *bigState) newcomers(n int) (seen []seen) {
 		var stay []*Node
 		var leaver *Node
 		for _, v := range s.voters() {
-			if leaver == nil && v != s.leader() && v != s.holder() {
+			if leaver == nil && v != s.leader() && v != s.holder {
 				leaver = v
 				continue
 			}
@@ -364,13 +366,13 @@ func number(n int) string {
 
 // restart measures how soon a voter with a directory is back, and how soon the others grant again when their leader has crashed.
 func restart(t *testing.T, locks, sessions int) {
-	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	s := newBigState(t, dirs...)
 	s.fill(locks, sessions)
 	resting := s.during(5 * time.Second)
 	taken := s.snapshots(bigRuns)
-	for i, n := range s.nodes[:3] {
-		if n == s.leader() {
+	for i, n := range s.nodes {
+		if n == s.leader() || n == s.holder {
 			continue
 		}
 		if err := n.Close(); err != nil {
