@@ -42,7 +42,7 @@ const (
 //	origin             tells a copied directory from the one that was made here
 //	meta.db            records of other rooms, and which logs have been here (bbolt)
 //	wal-<ID>-<seq>     segments of the log of that raft ID
-//	snap-<ID>-<n>      its snapshot
+//	snap-<ID>-<n>      its snapshot, and the one before until the next is written
 //	spare-<n>          segments to be used again
 //	new.tmp, *.tmp     being made; means nothing
 //

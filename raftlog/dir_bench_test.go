@@ -6,8 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
 )
 
 // report adds the median and the 99th percentile of what was measured.
@@ -20,16 +23,27 @@ func report(b *testing.B, took []time.Duration) {
 // BenchmarkDirSave is one durable append of 256 bytes.
 func BenchmarkDirSave(b *testing.B) { benchSave(b, nil) }
 
-// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written, one after the other.
+// BenchmarkDirSaveBesideASnapshot is the same while snapshots of 100 MB are written and named, one after the other.
 func BenchmarkDirSaveBesideASnapshot(b *testing.B) {
-	benchSave(b, func(ctx context.Context, s Store) {
-		snap := testSnapshot(1, 1, 100<<20)
-		for s.Prepare(ctx, snap) == nil {
+	data := testData(1, 1, 100<<20)
+	benchSave(b, func(ctx context.Context, s Store, index uint64, name chan<- *raftpb.Snapshot) bool {
+		snap := testSnapshot(index, 1, 0)
+		snap.Data = data
+		if s.Prepare(ctx, snap) != nil {
+			return false
 		}
+		for range 2 { // the second time it is named
+			select {
+			case name <- snap:
+			case <-ctx.Done():
+				return false
+			}
+		}
+		return true
 	})
 }
 
-func benchSave(b *testing.B, beside func(context.Context, Store)) {
+func benchSave(b *testing.B, beside func(ctx context.Context, s Store, index uint64, name chan<- *raftpb.Snapshot) bool) {
 	d, err := OpenDir(DirConfig{Path: filepath.Join(b.TempDir(), "d")})
 	if err != nil {
 		b.Fatal(err)
@@ -42,10 +56,16 @@ func benchSave(b *testing.B, beside func(context.Context, Store)) {
 	if err := s.Save(Batch{Identity: &Identity{7, 1}, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}); err != nil {
 		b.Fatal(err)
 	}
+	name := make(chan *raftpb.Snapshot)
+	var last atomic.Uint64
+	last.Store(2) // it is there before the first snapshot is
 	if beside != nil {
 		var wg sync.WaitGroup
 		ctx, cancel := context.WithCancel(b.Context())
-		wg.Go(func() { beside(ctx, s) })
+		wg.Go(func() {
+			for beside(ctx, s, last.Load(), name) {
+			}
+		})
 		defer wg.Wait()
 		defer cancel()
 	}
@@ -53,11 +73,19 @@ func benchSave(b *testing.B, beside func(context.Context, Store)) {
 	b.ReportAllocs()
 	for index := uint64(2); b.Loop(); index++ {
 		batch := Batch{HardState: testHard(1, 0, index-1), Entries: testEntries(index, 1, 1, 256)}
+		select {
+		case batch.Snapshot = <-name:
+			batch.Prepared = true
+		default:
+		}
 		start := time.Now()
 		if err := s.Save(batch); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(start))
+		if last.Store(index); batch.Prepared {
+			<-name
+		}
 	}
 	report(b, took)
 }

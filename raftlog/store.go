@@ -58,7 +58,7 @@ type Store interface {
 
 	// Prepare makes a snapshot durable, where it means nothing until a Save names it, and returns when it is: so that a large one holds up no
 	// append. One at a time; a crash before the Save leaves the snapshot before, and what Prepare has written goes. Whatever was prepared
-	// before and not named by then goes, too, as it does with each Save of another snapshot. An error is final, as that of Save, unless ctx
+	// before and not named by then goes, too. An error is final, as that of Save, unless ctx
 	// has ended: nobody waits for the snapshot any more, and Prepare returns soon. If Volatile is true it waits for nothing.
 	Prepare(ctx context.Context, s *raftpb.Snapshot) error
 

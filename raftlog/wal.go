@@ -21,9 +21,9 @@ import (
 //
 // # Steps, and a crash between any two of them
 //
-//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names it, synced; 3. the file of the snapshot before
-//     goes, and the segments that hold nothing behind the new one become spares. A file that no frame names is removed at open, what 3 left undone is done then.
-//     1 is Prepare, beside any number of Saves; only the snapshot of another replica, without which nothing can go on, is written within its Save.
+//   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names it, synced; 3. the segments that
+//     hold nothing behind the new one become spares, and the file of the snapshot before goes. A file that no frame names is removed at open, what 3 left
+//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the file, by the next Prepare; only the snapshot of another replica, without which nothing can go on, is written within its Save.
 //   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed, directory synced; 3. the old segment gets its seal, synced;
 //     4. frames go to the new one. At open, a last segment without frames behind one without a seal means that 3 is due.
 //   - A spare is renamed and the directory synced before its header is written again.
@@ -65,6 +65,7 @@ type wal struct {
 
 	files    uint64    // highest number of a snapshot's file so far
 	prepared *prepared // nil: there is none
+	stale    []string  // names of files of snapshots that nothing needs any more
 
 	fold
 	lowest   uint64 // sequence of the oldest segment that is kept

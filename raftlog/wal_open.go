@@ -96,7 +96,8 @@ func (w *wal) tidy(l listing, s *scanned) error {
 	return retire(w.fs, w.dir, &w.spares, segments, others)
 }
 
-// release lets go of what a new snapshot has made superfluous.
+// release lets go of what a new snapshot has made superfluous. The file of the one before is left to the next Prepare if this one was prepared: to
+// remove a large file takes a file system so long that appends would feel it.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)
@@ -104,12 +105,17 @@ func (w *wal) release(old, now *snapshotMark) error {
 		segments = append(segments, w.segmentName(w.lowest))
 	}
 	if old != nil {
-		others = append(others, w.snapshotName(old.file))
+		w.stale = append(w.stale, w.snapshotName(old.file))
 	}
-	if p := w.prepared; p != nil && p.mark.file != now.file {
-		others = append(others, w.snapshotName(p.mark.file))
-	}
+	p := w.prepared
 	w.prepared = nil
+	if p != nil && p.mark.file == now.file {
+		return retire(w.fs, w.dir, &w.spares, segments, nil)
+	}
+	if p != nil {
+		w.stale = append(w.stale, w.snapshotName(p.mark.file))
+	}
+	others, w.stale = w.stale, nil
 	return retire(w.fs, w.dir, &w.spares, segments, others)
 }
 

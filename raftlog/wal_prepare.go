@@ -19,11 +19,14 @@ type prepared struct {
 func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
-	file, err := w.beginPrepare()
+	file, stale, err := w.beginPrepare()
 	if err != nil {
 		return err
 	}
-	mark, err := w.writeSnapshot(ctx, file, s)
+	var mark snapshotMark
+	if err = retire(w.fs, w.dir, nil, nil, stale); err == nil {
+		mark, err = w.writeSnapshot(ctx, file, s)
+	}
 	if err != nil && ctx.Err() != nil {
 		// Whatever stays goes at the next open.
 		return errors.Join(context.Cause(ctx), w.fs.Remove(filepath.Join(w.dir, w.snapshotName(file))))
@@ -37,22 +40,21 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 	return nil
 }
 
-// beginPrepare returns the number of the file to write. What was prepared before goes: it was not named by now, and never will be.
-func (w *wal) beginPrepare() (file uint64, err error) {
+// beginPrepare returns the number of the file to write, and which files go first: those of earlier snapshots, and what was prepared before. It was
+// not named by now, and never will be.
+func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
 	w.busy.Lock()
 	defer w.busy.Unlock()
 	if err := w.usable(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if w.prepared != nil {
-		left := w.snapshotName(w.prepared.mark.file)
+		w.stale = append(w.stale, w.snapshotName(w.prepared.mark.file))
 		w.prepared = nil
-		if err := retire(w.fs, w.dir, &w.spares, nil, []string{left}); err != nil {
-			return 0, w.fail("removing a snapshot", err)
-		}
 	}
+	stale, w.stale = w.stale, nil
 	w.files++
-	return w.files, nil
+	return w.files, stale, nil
 }
 
 // snapshotOf returns the mark of the snapshot of a batch, which is durable then.

@@ -78,7 +78,7 @@ func TestSaveGoesOnBesideAPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := s.Load()
-	if err != nil || st.Snapshot.GetMetadata().GetIndex() != 4 || len(st.Entries) != 53 || len(snapshotFiles(t, d)) != 1 {
+	if err != nil || st.Snapshot.GetMetadata().GetIndex() != 4 || len(st.Entries) != 53 || len(snapshotFiles(t, d)) != 2 {
 		t.Errorf("snapshot at %d, %d entries, files %v (%v)", st.Snapshot.GetMetadata().GetIndex(), len(st.Entries), snapshotFiles(t, d), err)
 	}
 	if err := s.Close(); err != nil {
@@ -98,6 +98,17 @@ func TestWhatIsPreparedAndNotNamedGoes(t *testing.T) {
 				t.Errorf("%d files", n)
 			}
 			if err := s.Save(Batch{Snapshot: other, Prepared: true}); err != nil {
+				t.Fatal(err)
+			}
+			// That of the beginning goes with the next one.
+			if n := len(snapshotFiles(t, d)); n != 2 {
+				t.Errorf("%d files", n)
+			}
+			last := testSnapshot(6, 1, 20)
+			if err := errors.Join(s.Prepare(t.Context(), last), s.Save(Batch{Snapshot: last, Prepared: true}), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Log(7, 1); err != nil {
 				t.Fatal(err)
 			}
 		},
