@@ -112,6 +112,25 @@ func BenchmarkMillionLocks(b *testing.B) {
 	runtime.KeepAlive(c)
 }
 
+// BenchmarkEndOfASession is one command that frees all that a session held: nobody is granted anything meanwhile.
+func BenchmarkEndOfASession(b *testing.B) {
+	for _, locks := range []int{1000, 100_000, million} {
+		b.Run(fmt.Sprintf("locks=%d", locks), func(b *testing.B) {
+			if locks == million && testing.Short() {
+				b.Skip("it takes seconds to begin")
+			}
+			for range b.N {
+				b.StopTimer()
+				c := newCrowd(b, 1, locks)
+				b.StartTimer()
+				if c.apply(Command{Kind: Close, Session: c.sessions[0]}) != Done {
+					b.Fatal("not ended")
+				}
+			}
+		})
+	}
+}
+
 // film takes captures with that many releases and acquires between the steps, and reports the steps alone, and what the pairs take.
 func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 	var steps, longest, between, longestBetween, behind time.Duration
