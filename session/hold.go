@@ -46,6 +46,12 @@ func (h *Hold) Key() string { return h.key }
 // clock and does not trust that any timer has fired, so the first call that begins after a pause of the process tells the truth. An
 // error once returned stays.
 func (h *Hold) Err() error {
+	_, err := h.look()
+	return err
+}
+
+// look is Err, and the time at which it was true.
+func (h *Hold) look() (clock.Time, error) {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
@@ -53,16 +59,16 @@ func (h *Hold) Err() error {
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return h.ended
+		return now, h.ended
 	}
 	if !expired {
-		return nil
+		return now, nil
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
 	err := h.end(ErrLost, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
-	return err
+	return now, err
 }
 
 // Until returns when the hold ended, on the client's clock, and zero while it is held: for a lock that was lost to its deadline that
@@ -140,9 +146,9 @@ func (h *Hold) startRelease() <-chan struct{} {
 	h.released = true
 	h.settled = make(chan struct{})
 	h.mu.Unlock()
-	if err := h.Err(); err != nil {
+	if now, err := h.look(); err != nil {
 		h.settle(err)
-	} else if err := h.end(ErrReleased, h.client.config.Clock.Now()); err != ErrReleased {
+	} else if err := h.end(ErrReleased, now); err != ErrReleased {
 		h.settle(err) // lost between the two lines
 	} else if !h.client.post(clientInput{kind: inputRelease, hold: h}) {
 		h.settle(ErrClosed)
