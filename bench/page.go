@@ -34,7 +34,7 @@ func writeMachine(b *strings.Builder, r Record) {
 	if m.Sync > 0 {
 		fmt.Fprintf(b, " (one fdatasync: %s)", shortTime(m.Sync))
 	}
-	fmt.Fprintf(b, ".\nMedians of %d rounds, %s for each measurement; the peers take turns. ", r.Rounds, shortTime(r.Duration))
+	fmt.Fprintf(b, ".\n%s, %s for each measurement; the peers take turns. ", r.medians(), shortTime(r.Duration))
 	others, most := r.others()
 	fmt.Fprintf(b, "Others kept %.2f cores busy meanwhile (median; %.2f in the worst run).\n", others, most)
 	if others > quietCores {
@@ -50,6 +50,14 @@ func writeMachine(b *strings.Builder, r Record) {
 	if len(r.Warnings) > 0 {
 		b.WriteString("\n")
 	}
+}
+
+// medians says what a figure is.
+func (r Record) medians() string {
+	if r.Rounds == 1 {
+		return "One round"
+	}
+	return fmt.Sprintf("Medians of %d rounds", r.Rounds)
 }
 
 // others is how many cores others kept busy during the measurements: the median, and in the worst of them.

@@ -56,8 +56,8 @@ func picture(r Record) string {
 	}
 	writeBars(&b, r, peers, panels)
 	usual, _ := r.others()
-	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">above: on disk before it counts; below: in memory, or not synced. Medians of %d rounds; %s; others kept %.2f cores busy.</text>`+"\n",
-		bottom+34, r.Rounds, html.EscapeString(r.Machine.When), usual)
+	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">above: on disk before it counts; below: in memory, or not synced. %s; %s; others kept %.2f cores busy.</text>`+"\n",
+		bottom+34, r.medians(), html.EscapeString(r.Machine.When), usual)
 	fmt.Fprintf(&b, `<text class="small" x="8" y="%.0f">redis, redis-always and postgres are one server, whose loss is the loss of all locks; what each promises is in the text.</text>`+"\n", bottom+50)
 	b.WriteString("</svg>\n")
 	return b.String()
