@@ -33,7 +33,6 @@ func (f *filming) step(moment func() picture) {
 		if !bytes.Equal(f.m.Snapshot(nil), f.plain.Snapshot(nil)) {
 			f.t.Fatal("a snapshot in the middle of a capture differs")
 		}
-		f.replace()
 	case f.c != nil && n%2 == 0 && f.c.Step(1+r.IntN(f.most)):
 		f.read()
 	}
@@ -44,23 +43,10 @@ func (f *filming) begin(moment picture) {
 	f.want, f.moment = f.plain.Snapshot(nil), moment
 	f.c = f.m.Capture()
 	if before != nil {
-		f.ended(before)
-	}
-}
-
-// replace says that another capture has taken the place of f.c.
-func (f *filming) replace() {
-	if f.c != nil {
-		f.ended(f.c)
-		f.c = nil
-	}
-}
-
-func (f *filming) ended(c *Capture) {
-	f.t.Helper()
-	f.replaced++
-	if !c.Step(1) || len(c.AppendTo(nil)) > 0 {
-		f.t.Fatal("a capture goes on behind the next one")
+		f.replaced++
+		if !before.Step(1) || len(before.AppendTo(nil)) > 0 {
+			f.t.Fatal("a capture goes on behind the next one")
+		}
 	}
 }
 
@@ -104,8 +90,7 @@ func TestCaptureIsOfItsMoment(t *testing.T) {
 					t.Fatalf("step %d: %v", i, err)
 				}
 				if r.IntN(100) == 0 && f.m.Failed() == nil {
-					f.m = again(t, f.m)
-					f.replace()
+					f.m, f.c = again(t, f.m), nil
 				}
 			}
 			ran, taken, replaced = ran+1, taken+f.taken, replaced+f.replaced
