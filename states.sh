@@ -20,7 +20,7 @@ shift $((OPTIND - 1))
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-MORTISE_STATES=${*:-all} go test -count=1 -timeout=2h -run 'TestBigStates' . | tee /dev/stderr >"$work/out"
+MORTISE_STATES=${*:-all} go test -count=1 -timeout=2h -v -run 'TestBigStates' . | tee /dev/stderr >"$work/out"
 
 rows() { sed -n "s/^$1 //p" "$work/out"; }
 cat >"$work/page" <<PAGE
@@ -54,6 +54,7 @@ How each grows:
 - **A start** reads the snapshot and the log behind it, which is as long as the snapshot at most.
 - **Renewals** cost the leader about 0.5 µs and three small messages for each, a third of a TTL apart: 10,000 instances with the default TTL of 10 s are 3,000 renewals a second
   (\`go test -run xxx -bench Renewals ./session\`). What is at rest beside them adds nothing.
-- **The end of a session** frees all its locks in one command. With a million in one session that is a pause of some hundred milliseconds for all.
+- **The end of a session** frees all its locks in one command. With a million in one session that is a pause of most of a second for all
+  (\`go test -run xxx -bench EndOfASession ./lockfsm\`).
 PAGE
 cat "$work/page" >"$out"
