@@ -26,7 +26,7 @@ rows() { sed -n "s/^$1 //p" "$work/out"; }
 cat >"$work/page" <<PAGE
 # Large states
 
-Written by \`./states.sh -o docs/STATES.md\`, which measures all of it again ([states_test.go](../states_test.go)). $(date -u '+%-d %B %Y'): $(nproc) cores
+Written by \`./states.sh -o docs/STATES.md${*:+ $*}\`, which measures all of it again ([states_test.go](../states_test.go)). $(date -u '+%-d %B %Y'): $(nproc) cores
 ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(go env GOVERSION). All nodes are in one process and share those cores, and the callers do, too: three voters, an
 instance that holds all the locks, and 64 callers who lock and unlock keys of their own on the voters all the time, without a pause. Times in which something happens
 are medians of five. The ratio is that of the 99th percentile of Lock meanwhile to that with the same state while nothing happens.
@@ -51,8 +51,8 @@ How each grows:
 - **A snapshot** costs each voter about 50 ns of processor time for each lock, in steps of 256 locks at the end of a turn: nobody waits for more than one step
   in its turn. It is taken after as many bytes
   of log as the last one was long, so that it costs as much as the log that it replaces, at most. It is put together, and written to disk, beside everything else.
-- **The goal is missed**: while a snapshot is taken the 99th percentile shall be at most five times the usual. Here three voters take theirs at the same moment, on the processors that the callers
-  need, too; where the rest of the pause comes from is not known yet.
+- **The goal is missed**: while a snapshot is taken the 99th percentile shall be at most five times the usual. Here three voters take theirs at the same moment, on the processors and the disk
+  that the callers need, too.
 - **Sending it** to a new voter has a stream of its own. Who receives it builds the state in one go, about 2 µs for each lock, and takes no part meanwhile.
 - **A start** reads the snapshot and the log behind it, which is as long as the snapshot at most.
 - **Renewals** cost the leader about 0.5 µs and three small messages for each, a third of a TTL apart: 10,000 instances with the default TTL of 10 s are 3,000 renewals a second

@@ -53,7 +53,7 @@ type bigState struct {
 	nodes     []*Node // three voters, the holder, and who comes later
 	holder    *Node
 	holds     []*Lock
-	usual     span // before there was anything
+	usual     time.Duration // 99th percentile of Lock before there was anything
 
 	heapLock, heapSession float64
 	taking                time.Duration
@@ -172,13 +172,6 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// span is what the callers of a load have seen in a time.
-type span struct {
-	pairs    int
-	p50, p99 time.Duration
-	longest  time.Duration
-}
-
 // sample is one Lock: when it returned, and how long it took.
 type sample struct{ at, took time.Duration }
 
@@ -221,8 +214,8 @@ func (l *load) stop() {
 // window is a time in which something happens.
 type window struct{ from, to time.Duration }
 
-// in summarizes the calls that were under way in a window.
-func (l *load) in(w window) (s span) {
+// p99 is the 99th percentile of the calls that were under way in a window.
+func (l *load) p99(w window) time.Duration {
 	var took []time.Duration
 	for _, samples := range l.samples {
 		for _, x := range samples {
@@ -231,12 +224,11 @@ func (l *load) in(w window) (s span) {
 			}
 		}
 	}
-	if s.pairs = len(took); s.pairs == 0 {
-		return s
+	if len(took) == 0 {
+		return 0
 	}
 	slices.Sort(took)
-	s.p50, s.p99, s.longest = took[len(took)/2], took[len(took)*99/100], took[len(took)-1]
-	return s
+	return took[len(took)*99/100]
 }
 
 // voters are those of the present configuration that run.
@@ -249,11 +241,12 @@ func (s *bigState) voters() (list []*Node) {
 	return list
 }
 
-func (s *bigState) during(d time.Duration) span {
+// during returns the 99th percentile of a load for so long.
+func (s *bigState) during(d time.Duration) time.Duration {
 	l := s.load(s.voters()...)
 	time.Sleep(d)
 	l.stop()
-	return l.in(window{d / 10, d})
+	return l.p99(window{d / 10, d})
 }
 
 // snapshots runs a load until so many snapshots were taken on the leader.
@@ -310,14 +303,11 @@ func (s *bigState) newcomers(n int) (seen []seen) {
 }
 
 // seen is what callers have seen while something happened, and how long that took.
-type seen struct {
-	span
-	took time.Duration
-}
+type seen struct{ took, p99 time.Duration }
 
 func (l *load) seen(windows ...window) (list []seen) {
 	for _, w := range windows {
-		list = append(list, seen{l.in(w), w.to - w.from})
+		list = append(list, seen{w.to - w.from, l.p99(w)})
 	}
 	return list
 }
@@ -326,14 +316,18 @@ func (l *load) seen(windows ...window) (list []seen) {
 func (s *bigState) row(locks, sessions int) {
 	resting := s.during(5 * time.Second)
 	taken, joined := s.snapshots(bigRuns), s.newcomers(bigRuns)
-	state := s.leader().replica.Load().log.Status().StateSize
-	fmt.Printf("STATES | %s | %s | %v | %.0f B | %.0f B | %.1f MB | %v | %v | %s | %s |\n",
-		number(locks), number(sessions), s.taking.Round(10*time.Millisecond), s.heapLock, s.heapSession, float64(state)/1e6,
-		short(s.usual.p99), short(resting.p99), beside(resting, taken), beside(resting, joined))
+	state := s.leader().replica.Load().log.Status().StateBytes
+	session := "" // a hundred of them are lost in the noise
+	if sessions >= 10_000 {
+		session = fmt.Sprintf("%.0f B", s.heapSession)
+	}
+	fmt.Printf("STATES | %s | %s | %v | %.0f B | %s | %.1f MB | %v | %v | %s | %s |\n",
+		number(locks), number(sessions), s.taking.Round(10*time.Millisecond), s.heapLock, session, float64(state)/1e6,
+		short(s.usual), short(resting), beside(resting, taken), beside(resting, joined))
 }
 
 // beside says how long something took, and how many times the usual the 99th percentile was meanwhile: medians.
-func beside(usual span, list []seen) string {
+func beside(usual time.Duration, list []seen) string {
 	if len(list) == 0 {
 		return "none"
 	}
@@ -341,7 +335,7 @@ func beside(usual span, list []seen) string {
 	for _, s := range list {
 		took, p99 = append(took, s.took), append(p99, s.p99)
 	}
-	return fmt.Sprintf("%v, %v (×%.1f)", short(middle(took)), short(middle(p99)), float64(middle(p99))/float64(usual.p99))
+	return fmt.Sprintf("%v, %v (×%.1f)", short(middle(took)), short(middle(p99)), float64(middle(p99))/float64(usual))
 }
 
 func middle(d []time.Duration) time.Duration {
@@ -371,35 +365,30 @@ func restart(t *testing.T, locks, sessions int) {
 	s.fill(locks, sessions)
 	resting := s.during(5 * time.Second)
 	taken := s.snapshots(bigRuns)
-	for i, n := range s.nodes {
-		if n == s.leader() || n == s.holder {
-			continue
-		}
-		if err := n.Close(); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		s.nodes[i] = s.start(i, dirs[i])
-		s.nodes = s.nodes[:4]
-		s.ready(s.nodes[i])
-		ready := time.Since(began)
-		for r := s.nodes[i].replica.Load(); r == nil || r.counted().Locks < locks; r = s.nodes[i].replica.Load() {
-			time.Sleep(time.Millisecond)
-		}
-		back := time.Since(began)
-		l := s.load(s.others(s.leader())...)
-		time.Sleep(time.Second)
-		w := window{from: time.Since(l.began)}
-		if err := s.leader().Close(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Second)
-		w.to = time.Since(l.began)
-		l.stop()
-		fmt.Printf("STATES-DISK | %s | %s | %v | %s | %v | %v | %v |\n", number(locks), number(sessions), short(resting.p99), beside(resting, taken),
-			short(ready), short(back), short(l.gap(w)))
-		return
+	i := slices.IndexFunc(s.nodes, func(n *Node) bool { return n != s.leader() && n != s.holder })
+	if err := s.nodes[i].Close(); err != nil {
+		t.Fatal(err)
 	}
+	began := time.Now()
+	again := s.start(i, dirs[i])
+	s.nodes = slices.Delete(s.nodes, i, i+1)
+	s.ready(again)
+	ready := time.Since(began)
+	for r := again.replica.Load(); r == nil || r.counted().Locks < locks; r = again.replica.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	back := time.Since(began)
+	l := s.load(s.others(s.leader())...)
+	time.Sleep(time.Second)
+	w := window{from: time.Since(l.began)}
+	if err := s.leader().Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	w.to = time.Since(l.began)
+	l.stop()
+	fmt.Printf("STATES-DISK | %s | %s | %v | %s | %v | %v | %v |\n", number(locks), number(sessions), short(resting), beside(resting, taken),
+		short(ready), short(back), short(l.gap(w)))
 }
 
 // others are the voters but one.

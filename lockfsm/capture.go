@@ -2,6 +2,7 @@ package lockfsm
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"slices"
 )
 
@@ -150,18 +151,22 @@ func (c *Capture) chunk() *[]byte {
 }
 
 // AppendTo appends the snapshot to b, after Step has reported the end; before that it appends nothing. It copies and reads all of it once,
-// with no more than one allocation. It may run on another goroutine than the Machine's, and changes nothing in the Capture.
-func (c *Capture) AppendTo(b []byte) []byte {
+// with no more than one allocation, and calls pause between pieces of some tens of microseconds, so that whoever does more urgent work can have
+// the processor. It may run on another goroutine than the Machine's, and changes nothing in the Capture.
+func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	if c.m != nil || c.chunks == nil {
 		return b
 	}
-	start, size := len(b), checksumBytes
+	size := checksumBytes
 	for _, chunk := range c.chunks {
 		size += len(chunk)
 	}
 	b = slices.Grow(b, size)
+	sum := uint32(0)
 	for _, chunk := range c.chunks {
 		b = append(b, chunk...)
+		sum = crc32.Update(sum, castagnoli(), chunk)
+		pause()
 	}
-	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+	return binary.LittleEndian.AppendUint32(b, sum)
 }

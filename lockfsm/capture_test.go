@@ -44,7 +44,7 @@ func (f *filming) begin(moment picture) {
 	f.c = f.m.Capture()
 	if before != nil {
 		f.replaced++
-		if !before.Step(1) || len(before.AppendTo(nil)) > 0 {
+		if !before.Step(1) || len(before.AppendTo(nil, func() {})) > 0 {
 			f.t.Fatal("a capture goes on behind the next one")
 		}
 	}
@@ -54,7 +54,7 @@ func (f *filming) begin(moment picture) {
 func (f *filming) read() {
 	f.t.Helper()
 	f.taken++
-	got := f.c.AppendTo([]byte("abc"))[3:]
+	got := f.c.AppendTo([]byte("abc"), func() {})[3:]
 	f.c = nil
 	if bytes.Equal(got, f.want) {
 		return
@@ -175,7 +175,7 @@ func TestCaptureWhileAnotherReads(t *testing.T) {
 	for !c.Step(1) {
 	}
 	got := make(chan []byte)
-	go func() { got <- c.AppendTo(nil) }()
+	go func() { got <- c.AppendTo(nil, func() {}) }()
 	w.do(Command{Kind: Adopt, TTL: 1, Settings: []byte("others")}, Done)
 	w.do(Command{Kind: Attach, Session: a, Epoch: 7, Number: 9, Nonce: Nonce{1}}, Done)
 	w.do(Command{Kind: Close, Session: b, Epoch: 1}, Done)
@@ -192,17 +192,17 @@ func TestCaptureOfTheFailed(t *testing.T) {
 	w, _, _ := crowded(t)
 	want := w.m.Snapshot(nil)
 	c := w.m.Capture()
-	if c.Step(1) || len(c.AppendTo(nil)) > 0 {
+	if c.Step(1) || len(c.AppendTo(nil, func() {})) > 0 {
 		t.Fatal("the capture is done after one step, or appends something before its end")
 	}
 	w.do(Command{Kind: Raise, Version: RulesVersion + 1}, Unsupported)
 	late := w.m.Capture()
-	if !late.Step(1) || string(late.AppendTo([]byte("abc"))) != "abc" {
+	if !late.Step(1) || string(late.AppendTo([]byte("abc"), func() {})) != "abc" {
 		t.Error("a failed machine is captured")
 	}
 	for !c.Step(1) {
 	}
-	if !bytes.Equal(c.AppendTo(nil), want) {
+	if !bytes.Equal(c.AppendTo(nil, func() {}), want) {
 		t.Error("the bytes are not of the state before the failure")
 	}
 }
@@ -232,7 +232,7 @@ func TestStepIsSmall(t *testing.T) {
 		if most := 2 * (1000 + waiters) / 10; steps < 100 || steps > most {
 			t.Errorf("%d released: %d steps, want 100 to %d", released, steps, most)
 		}
-		if _, err := Restore(c.AppendTo(nil)); err != nil {
+		if _, err := Restore(c.AppendTo(nil, func() {})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -190,7 +190,7 @@ func FuzzCapture(f *testing.F) {
 		}
 		for !c.Step(1) {
 		}
-		if got := c.AppendTo(nil); !bytes.Equal(got, want) {
+		if got := c.AppendTo(nil, func() {}); !bytes.Equal(got, want) {
 			t.Fatalf("captured\n%x\nwant\n%x", got, want)
 		}
 		if !bytes.Equal(m.Snapshot(nil), plain.Snapshot(nil)) {

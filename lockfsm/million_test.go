@@ -157,7 +157,7 @@ func (c *crowdOf) film(b *testing.B, pairs int) []byte {
 				}
 			})
 		}
-		timed(&behind, new(time.Duration), func() { snapshot = capture.AppendTo(nil) })
+		timed(&behind, new(time.Duration), func() { snapshot = capture.AppendTo(nil, func() {}) })
 	}
 	b.ReportMetric(float64(steps.Milliseconds())/float64(n), "step-ms")
 	b.ReportMetric(float64(longest.Microseconds()), "longest-µs")

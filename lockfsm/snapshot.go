@@ -133,4 +133,6 @@ func (m *Machine) appendLock(b []byte, l *lock) []byte {
 	return b
 }
 
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -58,6 +58,6 @@ type Capture interface {
 	Step() (done bool)
 
 	// AppendTo appends the whole encoded state to b, which it makes large enough in one go. Called once, after the last Step, on another
-	// goroutine, while the Applier goes on.
-	AppendTo(b []byte) []byte
+	// goroutine, while the Applier goes on. It calls pause often: on few processors all others would wait for it otherwise.
+	AppendTo(b []byte, pause func()) []byte
 }

@@ -30,7 +30,7 @@ func (s *sink) Leads(term uint64)                   { close(s.led) }
 func (s *sink) Confirmed(term, round uint64)        {}
 func (s *sink) Snapshot() (Capture, error)          { return s, nil }
 func (s *sink) Step() bool                          { return true }
-func (s *sink) AppendTo(b []byte) []byte            { return append(b, make([]byte, 100_000)...) }
+func (s *sink) AppendTo(b []byte, _ func()) []byte  { return append(b, make([]byte, 100_000)...) }
 func (s *sink) Restore(i, t uint64, b []byte) error { return nil }
 func (s *sink) Configured(Configuration)            {}
 func (s *sink) TurnEnd()                            {}

@@ -9,7 +9,7 @@ func (c *Core) Status() Status {
 		ID: c.id, Term: c.role.Term, Leader: c.role.Leader, Leading: c.role.Leading,
 		Commit: c.commit, Applied: c.applied, Last: c.last,
 		Voters: c.voters, Learners: c.learners,
-		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone, StateSize: len(c.view.snap.GetData()),
+		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone, StateBytes: len(c.view.snap.GetData()),
 	}
 }
 

@@ -29,7 +29,8 @@
 //
 // # Snapshots
 //
-// A snapshot stops nothing: neither what is applied while it is taken nor what is appended while it is written.
+// Nothing waits for a snapshot: neither what is applied while it is taken nor what is appended while it is written. It does take processor time
+// and the disk, which others want, too.
 //
 //	owner    Snapshot, Step ... Step              the beginning; one step at the end of each turn, with all other work in between
 //	aside                       AppendTo, Prepare the bytes in one piece, which others can be sent from now on; then the store, beside the Saves

@@ -225,7 +225,7 @@ func (c *capturing) Step() bool {
 	return c.left < 0
 }
 
-func (c *capturing) AppendTo(b []byte) []byte {
+func (c *capturing) AppendTo(b []byte, _ func()) []byte {
 	c.r.mu.Lock()
 	join := c.r.onJoin
 	c.r.mu.Unlock()

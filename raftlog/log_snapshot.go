@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"fmt"
+	"runtime"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -129,7 +130,7 @@ func (l *Log) do(t task) bool {
 		l.put(func(in *inbox) { in.aside = &o })
 	}()
 	if !o.prepared {
-		o.data = t.capture.AppendTo(t.order.Header)
+		o.data = t.capture.AppendTo(t.order.Header, runtime.Gosched)
 	} else if err := l.cfg.Store.Prepare(l.ctx, t.snap); err != nil {
 		o.err = fmt.Errorf("%w: %w", kind, err)
 	}

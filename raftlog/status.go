@@ -2,20 +2,20 @@ package raftlog
 
 // Status is a replica's view of itself and its group at the end of a turn, for people and for programs that watch.
 type Status struct {
-	ID        uint64   // this replica
-	Term      uint64   // its term
-	Leader    uint64   // the leader as far as known, 0: none
-	Leading   bool     // this replica leads
-	Commit    uint64   // last index known to be committed
-	Applied   uint64   // last index applied here
-	Last      uint64   // last index of the log here
-	Voters    []uint64 // in ascending order; of both configurations while a change is under way
-	Learners  []uint64 // in ascending order
-	InFlight  int      // entries proposed here that are not applied yet
-	Queued    int      // bytes that wait to be proposed
-	Snapshots uint64   // snapshots of the state taken here
-	Taking    bool     // one is being taken, or made durable
-	StateSize int      // bytes of the last snapshot, taken here or come from another replica; 0: there is none
-	Dropped   uint64   // messages thrown away because they came faster than they could be handled
-	Retired   error    // why the log has stopped, nil while it runs
+	ID         uint64   // this replica
+	Term       uint64   // its term
+	Leader     uint64   // the leader as far as known, 0: none
+	Leading    bool     // this replica leads
+	Commit     uint64   // last index known to be committed
+	Applied    uint64   // last index applied here
+	Last       uint64   // last index of the log here
+	Voters     []uint64 // in ascending order; of both configurations while a change is under way
+	Learners   []uint64 // in ascending order
+	InFlight   int      // entries proposed here that are not applied yet
+	Queued     int      // bytes that wait to be proposed
+	Snapshots  uint64   // snapshots of the state taken here
+	Taking     bool     // one is being taken, or made durable
+	StateBytes int      // size of the last snapshot, taken here or come from another replica; 0: there is none
+	Dropped    uint64   // messages thrown away because they came faster than they could be handled
+	Retired    error    // why the log has stopped, nil while it runs
 }

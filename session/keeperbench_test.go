@@ -141,6 +141,19 @@ func (b *keeperBench) step() {
 	}
 }
 
+// pump proposes, applies and confirms what the core wants, without looking closely.
+func (b *keeperBench) pump() {
+	b.core.Tick(b.now)
+	if term, blob := b.core.Proposal(1); blob != nil {
+		b.core.Proposed(true)
+		b.index++
+		b.machine.ApplyEntry(b.index, term, blob, func(r lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{r}) })
+	}
+	if term, round, ok := b.core.Round(); ok {
+		b.core.Confirmed(b.now, term, round)
+	}
+}
+
 func (b *keeperBench) advance(d time.Duration) { b.now = b.now.Add(d) }
 
 // pass lets time pass with the ticks that the core asks for.

@@ -29,15 +29,7 @@ func BenchmarkCores(b *testing.B) {
 			}
 		}
 		k.core.Receive(k.now, 1, out.Renewals, out.Commands)
-		k.core.Tick(k.now)
-		if term, blob := k.core.Proposal(1); blob != nil {
-			k.core.Proposed(true)
-			k.index++
-			k.machine.ApplyEntry(k.index, term, blob, func(r lockfsm.Result) { k.core.Applied(k.now, []lockfsm.Result{r}) })
-		}
-		if term, round, ok := k.core.Round(); ok {
-			k.core.Confirmed(k.now, term, round)
-		}
+		k.pump()
 		for _, r := range k.core.Replies() {
 			for _, frame := range r.Frames {
 				c.core.Receive(c.now, 9, frame)

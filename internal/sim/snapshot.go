@@ -43,7 +43,7 @@ func (r *replica) stepSnapshot(c raftlog.Capture) {
 			w.after(r.aside(), func() {
 				r.log.post(func(clock.Time) {
 					before := r.core.Status()
-					if r.core.Snapshotted(order.Index, c.AppendTo(order.Header)); r.core.Status().Snapshots == before.Snapshots {
+					if r.core.Snapshotted(order.Index, c.AppendTo(order.Header, func() {})); r.core.Status().Snapshots == before.Snapshots {
 						w.watch.stats.Ended++
 						return
 					}
