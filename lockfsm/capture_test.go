@@ -288,3 +288,15 @@ func TestAsides(t *testing.T) {
 		}
 	}
 }
+
+// TestPutTogetherWithPauses: on few processors everybody would wait for whoever puts a large snapshot together.
+func TestPutTogetherWithPauses(t *testing.T) {
+	c := newCrowd(t, 10, 20_000).m.Capture()
+	for !c.Step(1000) {
+	}
+	pauses := 0
+	b := c.AppendTo(nil, func() { pauses++ })
+	if want := len(b) / chunkBytes; want < 5 || pauses < want {
+		t.Errorf("%d pauses in %d bytes, want one in each %d", pauses, len(b), chunkBytes)
+	}
+}
