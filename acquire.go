@@ -28,11 +28,11 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	if n.history != nil {
 		return n.acquireRecorded(ctx, r)
 	}
-	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
-	if err != nil {
+	l := &Lock{node: n}
+	if err := n.client.AcquireInto(ctx, &l.hold, r.Key, r.Try); err != nil {
 		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
 	}
-	return &Lock{node: n, hold: hold}, nil
+	return l, nil
 }
 
 // admit refuses a call that cannot succeed.

@@ -34,8 +34,8 @@ func newHistory(c Config, e env) *history.Recorder {
 // acquireRecorded is Acquire with a record of it.
 func (n *Node) acquireRecorded(ctx context.Context, r Request) (*Lock, error) {
 	op := n.history.Call(r.Key, r.Try)
-	hold, err := n.client.Acquire(ctx, r.Key, r.Try)
-	if err != nil {
+	l := &Lock{node: n, tape: &tape{op: op}}
+	if err := n.client.AcquireInto(ctx, &l.hold, r.Key, r.Try); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {
 			n.history.Held(op, held.Token)
@@ -44,14 +44,14 @@ func (n *Node) acquireRecorded(ctx context.Context, r Request) (*Lock, error) {
 		}
 		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
 	}
-	n.history.Granted(op, hold.Token())
+	n.history.Granted(op, l.hold.Token())
 	n.spawn(func() {
-		<-hold.Done()
-		if !errors.Is(hold.Err(), ErrUnlocked) {
-			n.recordLoss(op, hold.Until())
+		<-l.hold.Done()
+		if !errors.Is(l.hold.Err(), ErrUnlocked) {
+			n.recordLoss(op, l.hold.Until())
 		}
 	})
-	return &Lock{node: n, hold: hold, tape: &tape{op: op}}, nil
+	return l, nil
 }
 
 // recordLoss says when a lock was lost, though the process may have been stopped then and notice it only now.

@@ -32,7 +32,7 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 // It is safe for concurrent use; it must not be copied.
 type Lock struct {
 	node *Node
-	hold *session.Hold
+	hold session.Hold
 	tape *tape // nil: nothing is recorded
 }
 

@@ -107,11 +107,16 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		for s := f.nodes[0].Status(); s.Group == old || s.Phase != "member"; s = f.nodes[0].Status() {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
+		founded := f.nodes[0].replica.Load()
 		close(let)
 		synctest.Wait()
 		f.ready()
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
+		}
+		time.Sleep(20 * time.Second) // fake time: who speaks for another group is silent to this one, and is replaced
+		if now := f.nodes[0].replica.Load(); founded == nil || now != founded {
+			t.Error("the voter that retired in the old group was taken for silent in the new one")
 		}
 	})
 }

@@ -57,13 +57,21 @@ func newMachine(c Charter, supported uint32) (*Machine, error) {
 // panics, and on equal states equal inputs have equal results and lead to equal states. The index is only mentioned in errors.
 // The command may be changed after the call.
 func (m *Machine) Apply(index, term uint64, command []byte) Result {
+	var res Result
+	m.apply(index, term, command, &res)
+	return res
+}
+
+// apply is Apply with a zero result to be filled in: a Result is large, and would be copied on each of its ways.
+func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
 	r := reader{b: command}
 	c := view{Header: r.header()}
-	res := Result{Kind: c.Kind, Session: c.Session, Epoch: c.Epoch, Number: c.Number}
 	if r.fault != "" {
-		return Result{Code: Malformed}
+		res.Code = Malformed
+		return
 	}
+	res.Kind, res.Session, res.Epoch, res.Number = c.Kind, c.Session, c.Epoch, c.Number
 	if m.rev > maxRevision-revisionReserve && m.failed == nil {
 		m.failed = fmt.Errorf("%w at entry %d: recover the group under a new charter", ErrRevisions, index)
 	}
@@ -71,26 +79,25 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	// not ours to judge, and older and newer builds must give the same answer.
 	if m.failed != nil || c.Rules > m.charter.Rules {
 		res.Code = Unsupported
-		return res
+		return
 	}
 	r.fields(&c)
 	switch {
 	case r.fault != "":
 		res.Code = Malformed
-		return res
+		return
 	case !m.born && c.Kind != Born:
 		res.Nonce, res.Code = c.nonce, NotBorn
-		return res
+		return
 	}
 	res.Nonce = c.nonce
-	m.dispatch(index, term, &c, &res)
+	m.dispatch(index, term, &c, res)
 	if len(m.states) > 0 {
 		res.States = m.states
 	}
 	if len(m.fired) > 0 {
 		res.Fired = m.fired
 	}
-	return res
 }
 
 func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
@@ -129,9 +136,11 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
-		res := Result{Code: Malformed}
+		var res Result
 		if err == nil {
-			res = m.Apply(index, term, command)
+			m.apply(index, term, command, &res)
+		} else {
+			res.Code = Malformed
 		}
 		if each != nil {
 			each(res)

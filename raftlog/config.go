@@ -46,7 +46,7 @@ type Config struct {
 	HeartbeatTicks int
 
 	// EntriesInFlight is how many entries may be proposed and not applied. What comes meanwhile travels together in the next
-	// one. Default 2.
+	// one, which behind many commands waits until there are as many again, at most until the next tick. Default 2.
 	EntriesInFlight int
 
 	// QueueBytes bounds what waits to be proposed. Default 64 MiB.

@@ -12,6 +12,8 @@ import (
 type group struct {
 	queue    queue
 	inFlight int  // entries proposed and not applied
+	newest   int  // bytes of the last one proposed
+	waited   bool // what is in the queue has waited for a tick
 	leads    bool // the first entry of the term is applied
 	changing changing
 
@@ -28,11 +30,14 @@ type read struct {
 	rounds   []uint64
 }
 
+// crowdBytes is what makes an entry one of many: the commands of about a dozen callers.
+const crowdBytes = 256
+
 // propose puts the batches that wait into as many entries as may be under way. The more batches wait, the more share an entry and its
 // cost: under load this bound is what makes the batches large.
 func (c *Core) propose() {
 	g := &c.group
-	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 {
+	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -41,7 +46,15 @@ func (c *Core) propose() {
 		must(err)
 		g.queue.drop(batches)
 		g.inFlight++
+		g.newest, g.waited = len(data), false
 	}
+}
+
+// lingers reports whether those who wait had better wait for company: many are under way, and the few that came too late for them would take
+// the place of the many that come next. With 64 callers and one disk that is worth a sixth of all locks; whoever is alone, or among few, never
+// waits. It ends when something is applied or a tick has passed, so however long the round trip is nobody waits for more than a tick.
+func (g *group) lingers() bool {
+	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
 }
 
 // read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone

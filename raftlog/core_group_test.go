@@ -29,6 +29,49 @@ func TestBatchesThatWaitShareAnEntry(t *testing.T) {
 	}
 }
 
+// While many are under way, few wait for company: until they are as many, or something is applied, or a tick has passed.
+func TestFewWaitForCompany(t *testing.T) {
+	const crowd = crowdBytes / batchBytes
+	offer := func(r *replica, batches int) {
+		for range batches {
+			r.propose()
+		}
+		r.turn()
+	}
+	for what, leave := range map[string]func(*cluster, *replica){
+		"company": func(_ *cluster, r *replica) { offer(r, crowd) },
+		"a tick":  func(_ *cluster, r *replica) { r.now = r.now.Add(testTick); r.core.Tick(r.now); r.turn() },
+		"an apply": func(c *cluster, r *replica) {
+			first := r.machine.index
+			for r.machine.index == first {
+				r.sync()
+				r.turn()
+			}
+		},
+	} {
+		c, r := lone(t)
+		offer(r, crowd) // the disk is busy with these
+		offer(r, 1)
+		if got := r.core.Status(); got.InFlight != 1 || got.Queued != batchBytes {
+			t.Errorf("behind a crowd one did not wait: %+v", got)
+		}
+		leave(c, r)
+		if got := r.core.Status(); got.Queued != 0 {
+			t.Errorf("%s, and it still waits: %+v", what, got)
+		}
+		c.drain()
+		c.verify()
+	}
+	c, r := lone(t)
+	offer(r, crowd-1)
+	offer(r, 1)
+	if got := r.core.Status(); got.InFlight != 2 {
+		t.Errorf("among few one had to wait: %+v", got)
+	}
+	c.drain()
+	c.verify()
+}
+
 func TestLargeQueueMakesSeveralEntries(t *testing.T) {
 	c, r := lone(t, func(cfg *CoreConfig) { cfg.EntryBytes = 4 * batchBytes })
 	before := r.core.Status().Applied

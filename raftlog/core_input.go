@@ -24,6 +24,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
 	}
 	c.release()
+	c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever")
 	for range n {
 		c.ticks++
 		c.node.Tick()

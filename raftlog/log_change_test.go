@@ -3,6 +3,7 @@ package raftlog
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,10 @@ func (r *recorder) have() (list string, last Configuration) {
 	}
 	return list, last
 }
+
+// inStep is each batch beside the change that was asked for right after it: what is fed together may be proposed in either order. The start may
+// have been told before the test began to listen.
+var inStep = regexp.MustCompile(`^(<1>)?(a<2>|<2>a)(b<2>|<2>b)(c<2>|<2>c)$`)
 
 // Every Applier is told of every configuration, the first one with the state that it starts from, in order with what is applied.
 func TestConfiguredIsCalled(t *testing.T) {
@@ -65,7 +70,7 @@ func TestConfiguredIsCalled(t *testing.T) {
 		if _, other := p.apps[2].have(); !reflect.DeepEqual(other, last) {
 			t.Errorf("the other was told of %+v, want %+v", other, last)
 		}
-		if app.text != "<1>a<2>b<2>c<2>" && app.text != "<1><2>a<2>b<2>c" { // what is fed together may be proposed in this order
+		if !inStep.MatchString(app.text) {
 			t.Errorf("applied in the order %s", app.text)
 		}
 	})

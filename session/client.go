@@ -46,6 +46,7 @@ type Client struct {
 
 	// The goroutine's own.
 	core    *ClientCore
+	now     clock.Time // of the turn
 	spare   []clientInput
 	waiting []*waiter // for a state of the client
 	closing []*waiter // for the end of the session
@@ -159,26 +160,33 @@ func (c *Client) Leaving() { c.post(clientInput{kind: inputLeaving}) }
 // ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
 // ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, and for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, &WaitError{Key: key, Err: contextError(ctx)}
+	h := &Hold{}
+	if err := c.AcquireInto(ctx, h, key, try); err != nil {
+		return nil, err
 	}
-	h := &Hold{client: c, key: key, ready: c.slot()}
+	return h, nil
+}
+
+// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his own. After an error the Hold is used up, and
+// no lock is held by it.
+func (c *Client) AcquireInto(ctx context.Context, h *Hold, key string, try bool) error {
+	if ctx.Err() != nil {
+		return &WaitError{Key: key, Err: contextError(ctx)}
+	}
+	h.client, h.ready = c, c.slot()
 	h.req = Request{Key: key, Try: try, Caller: h}
 	if !c.post(clientInput{kind: inputAcquire, hold: h}) {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	select {
 	case <-h.ready:
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputCancel, hold: h})
-		return nil, &WaitError{Key: key, Behind: h.behind.Load(), Err: contextError(ctx)}
+		return &WaitError{Key: key, Behind: h.behind.Load(), Err: contextError(ctx)}
 	}
 	c.slots.Put(h.ready)
 	h.ready = nil
-	if h.err != nil {
-		return nil, h.err
-	}
-	return h, nil
+	return h.err
 }
 
 func (c *Client) slot() chan struct{} {
@@ -211,12 +219,13 @@ func (c *Client) Close() {
 // deadline, whichever comes first.
 func (c *Client) run() {
 	defer close(c.ended)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	alarm := newAlarm(c.config.Clock)
+	defer alarm.Stop()
 	for {
 		select {
 		case <-c.wake:
-		case <-timer.C:
+		case <-alarm.C:
+			alarm.rung()
 		}
 		runtime.Gosched() // let everybody who is about to post do so: one turn then serves them all
 		more, open := c.turn()
@@ -226,12 +235,7 @@ func (c *Client) run() {
 		if more {
 			c.rouse()
 		}
-		if next := c.core.Next(); next != 0 {
-			// At least a millisecond, so that a deadline which a turn could not meet never becomes a loop.
-			timer.Reset(max(next.Sub(c.config.Clock.Now()), time.Millisecond))
-		} else {
-			timer.Stop()
-		}
+		alarm.set(c.now, c.core.Next())
 	}
 }
 
@@ -244,6 +248,7 @@ func (c *Client) turn() (more, open bool) {
 	c.mu.Unlock()
 	c.giveNonce()
 	now := c.config.Clock.Now()
+	c.now = now
 	for i := range inbox {
 		c.take(now, &inbox[i])
 		inbox[i] = clientInput{}

@@ -22,6 +22,7 @@ const (
 	waitLongest    = 200 * time.Millisecond
 	settled        = 200 * time.Millisecond // an attachment that lasted this long was a good one
 	movesAtOnce    = 3
+	outcomesKept   = 1024 // room for so many is used again: a burst should not cost its memory for ever
 )
 
 // ClientCore decides everything that a [Client] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
@@ -83,6 +84,8 @@ type ClientCore struct {
 	closed       bool
 
 	outcomes []Outcome
+	told     []Outcome // of the last Flush
+	likely   int       // bytes of commands in the last frame that had any
 }
 
 // NewClientCore returns the core of a client that asks for leases of the given length. It does nothing before Rebind.

@@ -17,6 +17,7 @@ type Request struct {
 	entry *entry     // what stands for the request in the group, or will; nil when over
 	order uint64     // its place among the calls of this client: it keeps it when it is asked anew
 	since clock.Time // when it was made
+	first entry      // what entry is before the request is asked anew
 }
 
 // stage says what a request's caller waits for.

@@ -24,14 +24,18 @@ type ClientOutput struct {
 // frame is a frame being written.
 type frame struct {
 	renewals, commands []byte
-	scratch            lockfsm.Command
+	likely             int // how long commands will be: what they were last time
 }
 
 // Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent now, so the clock must be read before.
 func (c *ClientCore) Flush(now clock.Time) ClientOutput {
 	out := ClientOutput{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
-	c.outcomes = c.outcomes[len(c.outcomes):]
-	var f frame
+	clear(c.told)
+	if cap(c.told) > outcomesKept {
+		c.told = nil
+	}
+	c.outcomes, c.told = c.told[:0], c.outcomes
+	f := frame{likely: c.likely}
 	if c.askDue {
 		c.writeQuestion(now, &f)
 	}
@@ -40,6 +44,9 @@ func (c *ClientCore) Flush(now clock.Time) ClientOutput {
 	}
 	if c.renewDue {
 		c.writeRenewal(now, &f)
+	}
+	if len(f.commands) > 0 {
+		c.likely = len(f.commands)
 	}
 	out.To, out.Renewals, out.Commands = c.target, f.renewals, f.commands
 	return out
@@ -158,4 +165,9 @@ func (c *ClientCore) answered(e *entry) {
 	e.open = 0
 }
 
-func (f *frame) command(cmd lockfsm.Command) { f.commands = cmd.Append(f.commands) }
+func (f *frame) command(cmd lockfsm.Command) {
+	if f.commands == nil {
+		f.commands = make([]byte, 0, f.likely+requestBytes)
+	}
+	f.commands = cmd.Append(f.commands)
+}

@@ -17,9 +17,8 @@ import (
 // had been lost. So whoever reads the new deadline finds the mark, and no renewal can make a lost hold look held again.
 type Hold struct {
 	client *Client
-	key    string
 	token  lockfsm.Token
-	req    Request // the client's goroutine only
+	req    Request // the client's goroutine only, but for its key, which never changes
 
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
 	err   error         // the answer, set before ready; nil: granted
@@ -31,16 +30,18 @@ type Hold struct {
 	ended    error       // why it is no longer held
 	until    clock.Time  // when asking would first have said so; set with ended
 	done     chan struct{}
-	released bool // Release was called
-	settled  chan struct{}
-	result   error // of Release, set before settled is closed
+	released bool          // Release was called
+	settled  bool          // it is over
+	result   error         // of Release, set with settled
+	answer   chan struct{} // one slot: that it is over; taken from the client's pool
+	sharers  int           // who were given the answer besides the first; not all of them wait for it
 }
 
 // Token returns the fencing token: every later grant of the same key has a higher one. It stays the same after the lock has ended.
 func (h *Hold) Token() lockfsm.Token { return h.token }
 
 // Key returns the key.
-func (h *Hold) Key() string { return h.key }
+func (h *Hold) Key() string { return h.req.Key }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that is ErrLost once the lock is lost. It reads the
 // clock and does not trust that any timer has fired, so the first call that begins after a pause of the process tells the truth. An
@@ -112,17 +113,20 @@ func (h *Hold) Done() <-chan struct{} {
 // was lost before, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
 // for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error {
-	settled := h.startRelease()
-	select {
-	case <-settled:
+	answer := h.startRelease()
+	if answer == nil {
 		return h.result
+	}
+	select {
+	case <-answer:
+		return h.told(answer)
 	default:
 	}
 	select {
-	case <-settled:
-		return h.result
+	case <-answer:
+		return h.told(answer)
 	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.key, contextError(ctx))
+		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.req.Key, contextError(ctx))
 	}
 }
 
@@ -136,15 +140,19 @@ func (h *Hold) ReleaseSoon() error {
 	return nil
 }
 
-// startRelease starts the release if nobody has, and returns the channel that is closed when it is over.
-func (h *Hold) startRelease() <-chan struct{} {
+// startRelease starts the release if nobody has, and returns where its end is told; nil: it is over.
+func (h *Hold) startRelease() (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
 		defer h.mu.Unlock()
-		return h.settled
+		if h.settled {
+			return nil
+		}
+		h.sharers++
+		return h.answer
 	}
-	h.released = true
-	h.settled = make(chan struct{})
+	h.released, h.answer = true, h.client.slot()
+	answer = h.answer
 	h.mu.Unlock()
 	if now, err := h.look(); err != nil {
 		h.settle(err)
@@ -153,13 +161,32 @@ func (h *Hold) startRelease() <-chan struct{} {
 	} else if !h.client.post(clientInput{kind: inputRelease, hold: h}) {
 		h.settle(ErrClosed)
 	}
-	return h.settled
+	return answer
 }
 
 // settle ends the wait of Release. It is called once.
 func (h *Hold) settle(err error) {
-	h.result = err
-	close(h.settled)
+	h.mu.Lock()
+	h.result, h.settled = err, true
+	answer := h.answer
+	h.mu.Unlock()
+	answer <- struct{}{}
+}
+
+// told passes the answer on to the next who shares it; the last gives the slot back. One that somebody did not wait for is left as it is.
+func (h *Hold) told(answer chan struct{}) error {
+	h.mu.Lock()
+	shared := h.sharers > 0
+	if shared {
+		h.sharers--
+	}
+	h.mu.Unlock()
+	if shared {
+		answer <- struct{}{}
+	} else {
+		h.client.slots.Put(answer)
+	}
+	return h.result
 }
 
 // contextError returns the reason why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"log/slog"
-	"runtime"
 	"sync"
 	"time"
 
@@ -50,6 +49,7 @@ type Keeper struct {
 
 	// The goroutine's own.
 	core  *KeeperCore
+	now   clock.Time // of the turn
 	spare keeperInbox
 }
 
@@ -170,12 +170,14 @@ func (k *Keeper) Applied(results ...lockfsm.Result) {
 		return
 	}
 	k.mu.Lock()
-	defer k.rouse()
-	defer k.mu.Unlock()
-	if k.closed {
-		return
+	if !k.closed {
+		k.inbox.applied(results)
 	}
-	b := &k.inbox
+	k.mu.Unlock()
+	k.rouse()
+}
+
+func (b *keeperInbox) applied(results []lockfsm.Result) {
 	for i := range results {
 		b.results = append(b.results, b.copy(&results[i]))
 	}
@@ -250,26 +252,22 @@ func (k *Keeper) Close() {
 	<-k.ended
 }
 
-// run is the goroutine that owns the core. It waits for an input or for the core's next deadline, whichever comes first.
+// run is the goroutine that owns the core. It waits for an input or for the core's next deadline, whichever comes first. It does not yield
+// before a turn, as the other owners do: what it hands on is gathered by the log and by the senders, who do.
 func (k *Keeper) run() {
 	defer close(k.ended)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	alarm := newAlarm(k.config.Clock)
+	defer alarm.Stop()
 	for {
 		select {
 		case <-k.wake:
-		case <-timer.C:
+		case <-alarm.C:
+			alarm.rung()
 		}
-		runtime.Gosched() // let everybody who is about to post do so: one proposal then carries it all
 		if !k.turn() {
 			return
 		}
-		if next := k.core.Next(); next != 0 {
-			// At least a millisecond, so that a deadline which a turn could not meet never becomes a loop.
-			timer.Reset(max(next.Sub(k.config.Clock.Now()), time.Millisecond))
-		} else {
-			timer.Stop()
-		}
+		alarm.set(k.now, k.core.Next())
 	}
 }
 
@@ -283,6 +281,7 @@ func (k *Keeper) turn() (open bool) {
 		return false
 	}
 	now := k.config.Clock.Now()
+	k.now = now
 	for i := range in.inputs {
 		k.take(now, &in, &in.inputs[i])
 	}

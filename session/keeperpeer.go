@@ -14,6 +14,7 @@ type keptPeer struct {
 	opens       int      // proposed, not applied
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // replies of this turn, in frames; the last one grows
+	likely      int      // bytes in the last frame
 	owed        []owedEnd
 	owedSent    int // so many of them are in out
 	retryAt     clock.Time
@@ -78,7 +79,7 @@ func (k *KeeperCore) reply(p *keptPeer, r *reply) {
 	k.touch(p)
 	last := len(p.out) - 1
 	if last < 0 || len(p.out[last]) >= replyBytes {
-		p.out = append(p.out, nil)
+		p.out = append(p.out, make([]byte, 0, p.likely+requestBytes))
 		last++
 	}
 	p.out[last] = r.append(p.out[last])
@@ -89,7 +90,8 @@ func (k *KeeperCore) Replies() []PeerReplies {
 	k.payOwed()
 	var all []PeerReplies
 	for _, p := range k.touched {
-		if len(p.out) > 0 {
+		if n := len(p.out); n > 0 {
+			p.likely = len(p.out[n-1])
 			all = append(all, PeerReplies{Peer: p.id, Frames: p.out})
 		}
 		p.out, p.redirected, p.ended, p.isTouched = nil, false, owedEnd{}, false

@@ -53,7 +53,8 @@ func (c *ClientCore) Acquire(now clock.Time, r *Request) {
 	default:
 		c.order++
 		r.order = c.order
-		r.entry = &entry{req: r, order: r.order}
+		r.first = entry{req: r, order: r.order}
+		r.entry = &r.first
 		c.unsent.pushBack(r.entry)
 	}
 }

@@ -56,7 +56,8 @@ func NewRecorder(c RecorderConfig) *Recorder {
 	return r
 }
 
-// Record stamps an event with the time and writes it. The event's own At and Stream are ignored.
+// Record stamps an event with the time and writes it. The event's own At and Stream are ignored. After Close it does nothing: a history ends
+// there, and what a call that hung meanwhile has to tell when it comes back is no gap in it.
 func (r *Recorder) Record(e Event) {
 	if r == nil {
 		return
@@ -72,7 +73,10 @@ func (r *Recorder) Record(e Event) {
 
 // add appends the line of an event; the caller holds mu.
 func (r *Recorder) add(e Event) {
-	if r.closed || r.err != nil || len(r.buffer) >= r.config.Buffer {
+	if r.closed {
+		return
+	}
+	if r.err != nil || len(r.buffer) >= r.config.Buffer {
 		r.dropped++
 		return
 	}

@@ -108,6 +108,21 @@ func dropAndSaySo(t *testing.T) {
 	}
 }
 
+// TestRecorderHasAnEnd: a call that hung while the recorder was closed has something to tell when it comes back. That is no gap.
+func TestRecorderHasAnEnd(t *testing.T) {
+	var out bytes.Buffer
+	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})
+	op := r.Call("k", false)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	written := out.Len()
+	r.Failed(op, "closed")
+	if err := r.Close(); err != nil || r.Dropped() != 0 || out.Len() != written {
+		t.Errorf("after its end it took something in: %v, %d dropped, %d bytes more", err, r.Dropped(), out.Len()-written)
+	}
+}
+
 func TestRecorderOutlivesItsWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe() // nobody reads

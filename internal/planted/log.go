@@ -40,6 +40,7 @@ func log() []Bug {
 		{Name: "all-stand-at-once", Room: "raftlog", Hazard: "A7", Some: true, Breaks: "all voters of a leader that is gone stand together, vote for themselves, and begin anew"},
 		{Name: "commits-kept-back", Room: "raftlog", Hazard: "A8", Some: true, Breaks: "in a quiet group the loss of an append is never noticed, and its receiver never gets it"},
 		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
+		{Name: "lingers-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "few who come behind a crowd wait as long as it does, however long the round trip is"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a leader that is dead for ever, newborns join its group, and no new one is founded"},
 	}
