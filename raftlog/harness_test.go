@@ -149,6 +149,7 @@ type recorder struct {
 	onJoin       func()
 	steps        int // of a capture, beside the last one
 	stepped      int
+	enough       bool // the step under way is the last one, however many are left
 	onRestore    func() error
 	onRole       func(Role)
 	onRetired    func()
@@ -222,7 +223,7 @@ func (c *capturing) Step() bool {
 		c.r.onStep(c.left)
 	}
 	c.left--
-	return c.left < 0
+	return c.left < 0 || c.r.enough
 }
 
 func (c *capturing) AppendTo(b []byte, _ func()) []byte {
