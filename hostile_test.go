@@ -234,15 +234,19 @@ func TestHostileRaftMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			unharmed(t, raft, func(h *hostile) {
+				var ids []uint64
+				for _, n := range h.f.nodes {
+					ids = append(ids, n.replica.Load().id)
+				}
 				for kind := range raftpb.MessageType_name {
-					for i, n := range h.f.nodes {
-						for _, from := range []uint64{h.id.Raft, n.replica.Load().id, 1} {
+					for i, id := range ids {
+						for _, from := range []uint64{h.id.Raft, id, 1} {
 							m := &raftpb.Message{
-								Type: raftpb.MessageType(kind).Enum(), From: &from, To: new(n.replica.Load().id), Term: new(uint64(1 << 40)), LogTerm: new(uint64(1 << 40)),
+								Type: raftpb.MessageType(kind).Enum(), From: &from, To: &id, Term: new(uint64(1 << 40)), LogTerm: new(uint64(1 << 40)),
 								Index: new(uint64(1 << 50)), Commit: new(uint64(math.MaxUint64)),
 								Entries: []*raftpb.Entry{{Index: new(uint64(1<<50 + 1)), Term: new(uint64(1 << 40)), Data: []byte("x")}},
 							}
-							to := transport.Peer{Instance: transport.Instance(n.instance.Load()), Addr: address(i)}
+							to := transport.Peer{Instance: transport.Instance(h.f.nodes[i].instance.Load()), Addr: address(i)}
 							_ = h.Send(to, transport.Frame{Raft: []*raftpb.Message{m}})
 							_ = h.SendSnapshot(h.f.t.Context(), to, &raftpb.Message{
 								Type: raftpb.MsgSnap.Enum(), From: m.From, To: m.To, Term: m.Term,

@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -126,6 +127,43 @@ func TestRollingRestart(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at a leader that is somebody else.
+func TestLeaveHandsTheVoteOver(t *testing.T) {
+	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader, "follower": (*fleet).votingFollower} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 4)
+				f.settle()
+				i := pick(f)
+				leaver := f.nodes[i].replica.Load().id
+				f.depart(i, true)
+				for _, n := range f.nodes {
+					if n == nil || !n.Status().Leading {
+						continue
+					}
+					if c := n.replica.Load().config.Load(); slices.Contains(c.Voters, leaver) || slices.Contains(c.Outgoing, leaver) {
+						t.Errorf("%s has left, and is a voter of %v at the leader", f.config(i, 4).Name, c.Voters)
+					}
+					return
+				}
+				t.Error("nobody leads when Leave returns")
+			})
+		})
+	}
+}
+
+// votingFollower returns the place of a voter that does not lead.
+func (f *fleet) votingFollower() int {
+	leader := f.leader()
+	for i, n := range f.nodes {
+		if n != nil && i != leader && n.Status().Votes {
+			return i
+		}
+	}
+	f.t.Fatal("no follower votes")
+	return -1
 }
 
 // settle waits until the leader has said for two seconds on end that no change of the voters is due.

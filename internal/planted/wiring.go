@@ -19,7 +19,7 @@ func wiring() []Bug {
 		{Name: "raft-from-anybody", Room: ".", Hazard: "45, 58", Nodes: "TestHostileRaftMessages", Breaks: "any member can speak as a voter and stop the leader"},
 		{Name: "ready-ignores-voters", Room: ".", Hazard: "L6", Nodes: "TestReadyPacesADeployment",
 			Breaks: "a rolling deployment is faster than the replacement of voters, and the group loses its majority"},
-		{Name: "leaver-does-not-wait", Room: ".", Hazard: "B4", Nodes: "TestRollingRestart",
+		{Name: "leaver-does-not-wait", Room: ".", Hazard: "B4", Nodes: "TestLeaveHandsTheVoteOver",
 			Breaks: "an instance that leaves stops before others have taken over its vote and its lead"},
 		{Name: "raised-before-everybody", Room: ".", Hazard: "53, S6", Nodes: "TestRulesAreRaisedWhenEverybodyKnowsThem",
 			Breaks: "the leader raises the rules while a build that does not know them is there, and ends it"},
