@@ -52,10 +52,10 @@ func (l *Lock) Err() error { return l.hold.Err() }
 func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
 // Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
-// (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. Each call costs a
-// goroutine until parent or the lock ends: call it once for a lock.
+// (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. [TokenFrom] finds the
+// token in it. Each call costs a goroutine until parent or the lock ends: call it once for a lock.
 func (l *Lock) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, l))
 	if err := l.over(); err != nil { // also where nobody has noticed it yet: what follows must not begin
 		cancel(err)
 		return ctx
@@ -74,6 +74,19 @@ func (l *Lock) Context(parent context.Context) context.Context {
 		cancel(ErrClosed)
 	}
 	return ctx
+}
+
+// scopeKey is the key under which a context carries the lock that it ends with.
+type scopeKey struct{}
+
+// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
+// [Lock.Context], or from [Node.Do]. So whatever writes to a resource at the bottom of a call finds the token there.
+func TokenFrom(ctx context.Context) (Token, bool) {
+	l, ok := ctx.Value(scopeKey{}).(*Lock)
+	if !ok {
+		return 0, false
+	}
+	return l.Token(), true
 }
 
 // over returns why no work may begin under the lock, or nil.

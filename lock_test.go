@@ -107,3 +107,33 @@ func TestTokenTravelsInJSONAsAString(t *testing.T) {
 		t.Fatalf("came back as %d, %v", back, err)
 	}
 }
+
+func TestTokenFromFindsTheInnermostLock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		if token, ok := TokenFrom(t.Context()); ok {
+			t.Errorf("a context of no lock has the token %d", token)
+		}
+		outer, inner := f.lock(0, "outer"), f.lock(0, "inner")
+		ctx := outer.Context(t.Context())
+		below := inner.Context(ctx)
+		for _, c := range []struct {
+			ctx  context.Context
+			want Token
+		}{{ctx, outer.Token()}, {below, inner.Token()}, {context.WithoutCancel(below), inner.Token()}} {
+			if token, ok := TokenFrom(c.ctx); !ok || token != c.want {
+				t.Errorf("token %d, %v, want %d", token, ok, c.want)
+			}
+		}
+		if err := f.nodes[0].Do(t.Context(), "k", func(ctx context.Context, token Token) error {
+			if got, ok := TokenFrom(ctx); !ok || got != token {
+				t.Errorf("Do: token %d, %v, want %d", got, ok, token)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		unlock(t, outer)
+		unlock(t, inner)
+	})
+}
