@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -16,13 +17,15 @@ import (
 //	    nothing else is found.
 //	 6  Every lock in the list has a valid key, is found by it, and has at least one entry; nothing else is found.
 //	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong to sessions that live.
-//	 8  Once the grace is over exactly the first entry of each queue has a token, before that none has.
+//	 8  Once the grace is over exactly those requests have a token whose entries are all inside, before that none has.
 //	 9  A token is higher than the revision of its entry, and its stamp lies between the founding and the present stamp.
 //	10  No revision has two uses, as session, as place or as token, and none is above the present one.
 //	11  The limits of the charter hold.
 //	12  The counts are right.
 //	13  Nothing is left over from the last command.
 //	14  The places of locks ascend. While no capture is under way, every session and every lock counts as written.
+//	15  Exactly those entries are inside that fit beside each other from the front, and the lock counts what they take. Of a request that waits
+//	    the watch is that of its first entry that is not inside.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -95,17 +98,18 @@ func (c *checker) sessions() {
 
 func (c *checker) entriesOf(s *session) {
 	var before *entry
-	n := uint32(0)
+	n, requests := uint32(0), 0
 	for e := s.first; e != nil; before, e = e, e.next {
-		n++
-		_ = e.prev == before && e.session == s || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
+		n += e.places()
+		requests++
+		_ = e.prev == before && e.session == s && e.lead() == e || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
 		_ = before == nil || (before.number < e.number && before.rev < e.rev) || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
 		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
 		_ = uint64(e.rev) > uint64(s.id) || c.broken(5, "entry %d/%d is older than its session", s.id, e.number)
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
 	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
-	_ = len(s.requests) == int(n) || c.broken(5, "session %d lists %d entries, %d are found by number", s.id, n, len(s.requests))
+	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id, requests, len(s.requests))
 	c.seen.Entries += int(n)
 }
 
@@ -133,22 +137,70 @@ func (c *checker) queue(l *lock) int {
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
-		c.used = append(c.used, uint64(e.rev))
 		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) || c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
 		_ = e.session != nil && m.sessions[e.session.id] == e.session || c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
-		_ = (e.token != 0) == (m.graceOver && e == l.first) || c.broken(8, "%q: the entry at %d has token %d", l.key, e.rev, e.token)
+		c.request(e)
 		if e.token == 0 {
 			waiting++
 			continue
 		}
-		c.used = append(c.used, uint64(e.token))
 		_ = uint64(e.token) > uint64(e.rev) || c.broken(9, "%q: token %d is not above its entry's revision %d", l.key, e.token, e.rev)
 		_ = m.charter.FoundedUnixMS <= e.sinceUnixMS && e.sinceUnixMS <= m.wallUnixMS || c.broken(9, "%q: granted at stamp %d", l.key, e.sinceUnixMS)
 	}
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
 	c.seen.Waiters += waiting
+	c.inside(l)
 	return n
+}
+
+// request checks an entry against its request.
+func (c *checker) request(e *entry) {
+	lead := e.lead()
+	stuck := lead.stuck()
+	_ = (e.token != 0) == (c.m.graceOver && stuck == nil) || c.broken(8, "%q: the entry at %d has token %d", e.lock.key, e.rev, e.token)
+	_ = e.rev == lead.rev && e.token == lead.token && e.session == lead.session && e.number == lead.number && e.rest == lead.rest || c.broken(7,
+		"%q: the entry at %d is not like the first of its request", e.lock.key, e.rev)
+	if e != lead {
+		return
+	}
+	c.used = append(c.used, uint64(e.rev))
+	if e.token != 0 {
+		c.used = append(c.used, uint64(e.token))
+	}
+	want := Revision(0)
+	if e.token == 0 && stuck != nil && stuck.ahead != nil {
+		want = stuck.ahead.rev
+	}
+	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
+	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) || c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+// inside works out anew who stands inside.
+func (c *checker) inside(l *lock) {
+	taken, least := uint64(0), uint32(math.MaxUint32)
+	leasts := uint32(0)
+	e := l.first
+	for ; e != nil; e = e.after {
+		permits, of := e.terms()
+		if taken > 0 && taken+uint64(permits) > uint64(min(least, of)) {
+			break
+		}
+		_ = e.inside || c.broken(15, "%q: the entry at %d is not inside", l.key, e.rev)
+		if of < least {
+			least, leasts = of, 0
+		}
+		if of == least {
+			leasts++
+		}
+		taken += uint64(permits)
+	}
+	_ = l.edge == e || c.broken(15, "%q: the edge is not where it should be", l.key)
+	_ = uint64(l.taken) == taken && (taken == 0 || l.least == least && l.leasts == leasts) || c.broken(15,
+		"%q: %d permits are taken of %d, as %d say; counted %d of %d, %d", l.key, taken, least, leasts, l.taken, l.least, l.leasts)
+	for ; e != nil; e = e.after {
+		_ = !e.inside || c.broken(15, "%q: the entry at %d is inside", l.key, e.rev)
+	}
 }
 
 func (c *checker) revisions() {

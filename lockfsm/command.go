@@ -29,7 +29,8 @@ const (
 	Close Kind = 8
 	// Expire ends Session like Close, if the log entry that carries it is of term Term.
 	Expire Kind = 9
-	// Acquire asks for the lock Key as request Number; with Try it never queues.
+	// Acquire asks for the lock Key as request Number, or for several at once: Key and Keys. With Try it never queues. Permits and Of say with
+	// whom it can share them, Most how many may wait before it, Owner what it belongs to, and Value what others are shown of it.
 	Acquire Kind = 10
 	// Release gives back what request Number holds or waits for.
 	Release Kind = 11
@@ -55,7 +56,18 @@ type Command struct {
 	Number Number
 	// Key is the lock's name: 1 to Limits.KeyBytes bytes of UTF-8 without control characters.
 	Key string
-	Try bool
+	// Keys are the further locks that the request wants, all or none: ascending, above Key, at most MaxKeys with it.
+	Keys []string
+	Try  bool
+	// Permits is how much of a lock the request takes, and Of how much there is, by its own word. Both 0: the whole lock, as a mutex does.
+	// Of 0 with Permits 1: beside any number of others, as a reader does. Else a semaphore: Permits <= Of, Of > 1.
+	Permits, Of uint32
+	// Owner is the number of the request under whose lock this one is made, or 0: so the group can tell when they wait for each other in a circle.
+	Owner Number
+	// Most refuses the request if so many wait already; 0: only the group's limit does.
+	Most uint32
+	// Value is shown to those who meet the holder. It is opaque here, at most MaxValueBytes long. Append only reads it; Decode returns a copy.
+	Value []byte
 	// Term is the term in which an expiry was decided.
 	Term uint64
 	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.

@@ -1,6 +1,7 @@
 package lockfsm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -62,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -70,6 +71,9 @@ func Decode(command []byte) (Command, error) {
 		for i := range c.Live {
 			c.Live[i] = v.live.next()
 		}
+	}
+	for more := v.more; more.left > 0; {
+		c.Keys = append(c.Keys, string(more.next()))
 	}
 	return c, nil
 }
@@ -81,6 +85,11 @@ type view struct {
 	settings    []byte
 	live        ranges
 	try         bool
+	permits, of uint32
+	more        keys
+	owner       Number
+	most        uint32
+	value       []byte
 	term        uint64
 	nonce       Nonce
 	ttl         time.Duration
@@ -134,8 +143,7 @@ func (r *reader) fields(v *view) {
 	case Expire:
 		v.term = r.uvarint("term")
 	case Acquire:
-		v.try = r.flags(tryFlag, "flags") != 0
-		v.key = r.take(r.uvarint("key"), "key")
+		r.acquire(v)
 	case Adopt:
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.settings = r.take(r.max(MaxSettingsBytes, "settings"), "settings")
@@ -144,6 +152,72 @@ func (r *reader) fields(v *view) {
 		r.later(v)
 	}
 	r.end()
+}
+
+func (r *reader) acquire(v *view) {
+	flags := r.flags(acquireFlags, "flags")
+	v.try = flags&tryFlag != 0
+	v.key = r.take(r.uvarint("key"), "key")
+	if flags&^tryFlag == 0 {
+		return
+	}
+	if flags&sharesFlag != 0 {
+		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
+		if !shares(v.permits, v.of) {
+			r.fail("permits")
+		}
+	}
+	if flags&severalFlag != 0 {
+		v.more = r.keys(v.key)
+	}
+	if flags&ownerFlag != 0 {
+		v.owner = Number(r.positive(uint64(MaxNumber), "owner"))
+	}
+	if flags&mostFlag != 0 {
+		v.most = uint32(r.positive(math.MaxUint32, "most"))
+	}
+	if flags&valueFlag != 0 {
+		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+	}
+}
+
+// positive reads a uvarint that is neither zero, which has another encoding, nor above limit.
+func (r *reader) positive(limit uint64, what string) uint64 {
+	v := r.max(limit, what)
+	if v == 0 {
+		r.fail(what)
+	}
+	return v
+}
+
+// keys walks the further keys of an Acquire, which have been found to ascend.
+type keys struct {
+	b    []byte
+	left int
+}
+
+func (k *keys) next() []byte {
+	size, n := binary.Uvarint(k.b)
+	key := k.b[n : n+int(size)]
+	k.b = k.b[n+int(size):]
+	k.left--
+	return key
+}
+
+// keys reads the keys behind the first one. They ascend, so that no lock is named twice.
+func (r *reader) keys(before []byte) keys {
+	count := int(r.positive(MaxKeys-1, "keys"))
+	all := r.b
+	for range count {
+		key := r.take(r.uvarint("keys"), "keys")
+		if bytes.Compare(before, key) >= 0 {
+			r.fail("keys")
+		}
+		if before = key; r.fault != "" {
+			return keys{}
+		}
+	}
+	return keys{b: all[:len(all)-len(r.b)], left: count}
 }
 
 // nonce reads a nonce, which is never zero: two openers that forgot theirs would share a session.

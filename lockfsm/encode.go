@@ -10,13 +10,28 @@ import "encoding/binary"
 //	open      nonce (16 bytes) | ttl in ns | length, record
 //	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
 //	expire    term
-//	acquire   flags (1 byte, bit 0: try) | length, key
+//	acquire   flags (1 byte) | length, key | per flag, from bit 1 on, its fields:
+//	              bit 0 try         nothing
+//	              bit 1 shares      permits | of, 0 for no limit
+//	              bit 2 several     count | per key: length, key
+//	              bit 3 owner       number
+//	              bit 4 most        how many
+//	              bit 5 value       length, value
 //	adopt     ttl in ns | length, settings
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
 
-const tryFlag = 1
+const (
+	tryFlag     = 1
+	sharesFlag  = 2
+	severalFlag = 4
+	ownerFlag   = 8
+	mostFlag    = 16
+	valueFlag   = 32
+
+	acquireFlags = tryFlag | sharesFlag | severalFlag | ownerFlag | mostFlag | valueFlag
+)
 
 // Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
 // apart by [Next]. It does not judge: what no machine would accept is encoded all the same and refused there.
@@ -67,17 +82,66 @@ func (c Command) appendFields(b []byte) []byte {
 	case Expire:
 		return binary.AppendUvarint(b, c.Term)
 	case Acquire:
-		var flags byte
-		if c.Try {
-			flags = tryFlag
-		}
-		b = append(b, flags)
-		b = binary.AppendUvarint(b, uint64(len(c.Key)))
-		return append(b, c.Key...)
+		return c.appendAcquire(b)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(b, uint64(len(c.Settings)))
 		return append(b, c.Settings...)
 	}
 	return b
+}
+
+func (c Command) appendAcquire(b []byte) []byte {
+	flags := c.acquireFlags()
+	b = append(b, flags)
+	b = appendString(b, c.Key)
+	if flags&^tryFlag == 0 {
+		return b
+	}
+	if flags&sharesFlag != 0 {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(c.Permits)), uint64(c.Of))
+	}
+	if flags&severalFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(len(c.Keys)))
+		for _, key := range c.Keys {
+			b = appendString(b, key)
+		}
+	}
+	if flags&ownerFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Owner))
+	}
+	if flags&mostFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Most))
+	}
+	if flags&valueFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(len(c.Value)))
+		b = append(b, c.Value...)
+	}
+	return b
+}
+
+func (c *Command) acquireFlags() (flags byte) {
+	if c.Try {
+		flags |= tryFlag
+	}
+	if c.Permits > 0 || c.Of > 0 {
+		flags |= sharesFlag
+	}
+	if len(c.Keys) > 0 {
+		flags |= severalFlag
+	}
+	if c.Owner > 0 {
+		flags |= ownerFlag
+	}
+	if c.Most > 0 {
+		flags |= mostFlag
+	}
+	if len(c.Value) > 0 {
+		flags |= valueFlag
+	}
+	return flags
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }

@@ -23,7 +23,7 @@ func (m *Machine) bear() Code {
 	return Done
 }
 
-// endGrace grants every lock to the first of its queue.
+// endGrace grants every lock to those that nothing but the grace kept waiting.
 func (m *Machine) endGrace() Code {
 	if m.graceOver {
 		return Done
@@ -36,7 +36,9 @@ func (m *Machine) endGrace() Code {
 		}
 	}
 	for l := m.firstLock; l != nil; l = l.next {
-		m.touch(l.first)
+		for e := l.first; e != l.edge; e = e.after {
+			m.touch(e)
+		}
 	}
 	m.fire()
 	return Done

@@ -33,6 +33,12 @@ const (
 	// MaxRecordBytes bounds the opaque record of a session.
 	MaxRecordBytes = 4096
 
+	// MaxKeys bounds the locks that one request can ask for.
+	MaxKeys = 256
+
+	// MaxValueBytes bounds the value of a request.
+	MaxValueBytes = 1024
+
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096
 )

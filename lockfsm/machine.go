@@ -31,6 +31,7 @@ type Machine struct {
 	fired     []Change
 	states    []Change
 	holder    Holder
+	circle    []Link
 	spares
 }
 

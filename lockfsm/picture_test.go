@@ -36,7 +36,7 @@ type sessionPicture struct {
 }
 
 func (p picture) equal(q picture) bool {
-	return p.group == q.group && slices.Equal(p.sessions, q.sessions) && slices.Equal(p.entries, q.entries)
+	return p.group == q.group && slices.Equal(p.sessions, q.sessions) && slices.EqualFunc(p.entries, q.entries, sameEntry)
 }
 
 func (p picture) String() string {
@@ -58,7 +58,9 @@ func (m *Machine) picture() picture {
 	}}
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
-			p.entries = append(p.entries, twinEntry{l.key, e.session.id, e.number, e.rev, e.token, e.sinceUnixMS})
+			if e.lead() == e {
+				p.entries = append(p.entries, e.described())
+			}
 		}
 	}
 	slices.SortFunc(p.entries, func(a, b twinEntry) int { return cmp.Compare(a.place, b.place) })
@@ -69,13 +71,38 @@ func (m *Machine) picture() picture {
 	return p
 }
 
+func (e *entry) described() twinEntry {
+	permits, of := e.terms()
+	t := twinEntry{
+		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number, place: e.rev, token: e.token,
+		since: e.sinceUnixMS, value: e.value(),
+	}
+	if e.permits == 1 && e.of == 0 {
+		t.of = unlimited
+	}
+	if e.rest != nil {
+		t.owner = e.rest.owner
+		for _, each := range e.rest.entries[min(1, len(e.rest.entries)):] {
+			t.keys = append(t.keys, each.lock.key)
+		}
+	}
+	return t
+}
+
+func sameEntry(a, b twinEntry) bool {
+	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of && a.owner == b.owner &&
+		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since
+}
+
 func (t *twin) picture() picture {
 	keys := map[string]bool{}
 	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0}, entries: slices.Clone(t.entries)}
 	for _, e := range t.entries {
-		keys[e.key] = true
-		if e.token == 0 {
-			p.group.waits++
+		for _, key := range e.keys {
+			keys[key] = true
+			if e.token == 0 {
+				p.group.waits++
+			}
 		}
 	}
 	p.group.locks = len(keys)
@@ -87,7 +114,7 @@ func (t *twin) picture() picture {
 
 // keep returns a copy of r that outlives the next Apply.
 func keep(r Result) Result {
-	r.States, r.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
+	r.States, r.Fired, r.Circle = slices.Clone(r.States), slices.Clone(r.Fired), slices.Clone(r.Circle)
 	if r.Holder != nil {
 		holder := *r.Holder
 		r.Holder = &holder
@@ -100,8 +127,11 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	if a.Holder != nil && (a.Holder.Session != b.Holder.Session || !bytes.Equal(a.Holder.Record, b.Holder.Record) ||
-		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS || a.Holder.Waiters != b.Holder.Waiters) {
+		a.Holder.Token != b.Holder.Token || a.Holder.SinceUnixMS != b.Holder.SinceUnixMS || a.Holder.Waiters != b.Holder.Waiters || !bytes.Equal(a.Holder.Value, b.Holder.Value)) {
 		return false
+	}
+	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
+		return false // which of several circles is told is not part of the rules
 	}
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
 		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL

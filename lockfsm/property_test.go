@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -63,7 +64,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	for kind, codes := range map[Kind][]Code{
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
-		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock),
 		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {
@@ -190,27 +191,43 @@ func (r run) restoredAtEveryPrefix(t *testing.T) {
 	}
 }
 
-// judge knows nothing of the rules but two promises: a key's tokens rise, and its grants go in order of arrival.
+// judge knows nothing of the rules but three promises: a key's tokens rise, its holders fit beside each other, and nobody passes one who waits for
+// the whole lock.
 type judge struct {
-	token map[string]Token
-	place map[string]Revision
+	highest map[string]Token
+	held    map[string][]Token // after the last command
 }
 
-func newJudge() *judge { return &judge{map[string]Token{}, map[string]Revision{}} }
+func newJudge() *judge { return &judge{map[string]Token{}, map[string][]Token{}} }
 
 func (j *judge) see(m *Machine) error {
 	for l := m.firstLock; l != nil; l = l.next {
-		e := l.first
-		if e.token == 0 || e.token == j.token[l.key] {
-			continue
+		var held []Token
+		var holders []twinEntry
+		for e := l.first; e != nil; e = e.after {
+			if e.token == 0 && e.permits == 0 {
+				for after := e.after; after != nil; after = after.after {
+					if after.token != 0 {
+						return fmt.Errorf("%q: the entry at %d is granted before the one at %d", l.key, after.rev, e.rev)
+					}
+				}
+				break
+			}
+			if e.token == 0 {
+				continue
+			}
+			if !slices.Contains(j.held[l.key], e.token) && e.token <= j.highest[l.key] {
+				return fmt.Errorf("%q: token %d after %d", l.key, e.token, j.highest[l.key])
+			}
+			held, holders = append(held, e.token), append(holders, e.described())
 		}
-		if e.token < j.token[l.key] {
-			return fmt.Errorf("%q: token %d after %d", l.key, e.token, j.token[l.key])
+		if !fit(holders) {
+			return fmt.Errorf("%q: %+v hold it together", l.key, holders)
 		}
-		if e.rev <= j.place[l.key] {
-			return fmt.Errorf("%q: the entry at %d is granted after the one at %d", l.key, e.rev, j.place[l.key])
+		for _, token := range held {
+			j.highest[l.key] = max(j.highest[l.key], token)
 		}
-		j.token[l.key], j.place[l.key] = e.token, e.rev
+		j.held[l.key] = held
 	}
 	return nil
 }

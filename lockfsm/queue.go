@@ -1,9 +1,13 @@
 package lockfsm
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// entry is one live request: it holds its lock or waits for it. It stands in two lists, its lock's queue and its session's entries,
-// and in its session's lookup by number.
+// entry is the place of one live request in one queue. A request for one key has one entry; one for several keys has one in each queue, all with
+// the same revision and, once it is granted, the same token, and the first of them stands for the request: it alone is in its session's list
+// and in its lookup by number.
 type entry struct {
 	lock         *lock // nil once the entry is gone
 	ahead, after *entry
@@ -13,28 +17,47 @@ type entry struct {
 	rev          Revision // its place: the entry's key is <lock>/<rev>
 	token        Token    // 0 while it waits
 	sinceUnixMS  int64    // the wall stamp at the grant
+	watch        Revision // what its session was told last; only of the first entry of a request
+	permits, of  uint32   // see shares
+	inside       bool     // see lock.edge
+	rest         *rest    // nil for most
 }
 
-// lock is the queue of one name. It exists exactly as long as it has an entry. The first entry holds the lock, unless the grace lasts.
-type lock struct {
-	key         string
-	first, last *entry
-	waiting     uint32 // entries without a token
-	seen        uint32 // see Capture
-	place       uint64 // in the list, ascending
-	prev, next  *lock
+// rest is what few requests have. All entries of a request share it.
+type rest struct {
+	entries []*entry // ascending by key; nil if there is one key
+	owner   Number
+	value   []byte // never changed, so results may share it
 }
 
-// push makes the entry that session s asks for as number n, at the end of l's queue.
-func (m *Machine) push(l *lock, s *session, n Number, rev Revision) *entry {
-	e := m.spareEntry()
-	e.lock, e.session, e.number, e.rev = l, s, n, rev
-	m.enqueue(e)
+// push makes the entries that session s asks for with c, at the ends of their queues.
+func (m *Machine) push(s *session, c *view, rev Revision) *entry {
+	e := m.pushOne(c.key, s, c, rev)
+	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 {
+		e.rest = &rest{owner: c.owner, value: copied(c.value)}
+	}
+	for more := c.more; more.left > 0; {
+		if e.rest.entries == nil {
+			e.rest.entries = append(make([]*entry, 0, 1+more.left), e)
+		}
+		next := m.pushOne(more.next(), s, c, rev)
+		next.rest = e.rest
+		e.rest.entries = append(e.rest.entries, next)
+	}
+	s.requests[e.number] = e
 	s.append(e)
+	s.own(e)
 	return e
 }
 
-// enqueue enters e into its lock's queue and into its session's lookup.
+func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
+	e := m.spareEntry()
+	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
+	m.enqueue(e)
+	return e
+}
+
+// enqueue enters e into its lock's queue.
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
 	if !bug("capture-sees-later-change") {
@@ -44,12 +67,17 @@ func (m *Machine) enqueue(e *entry) {
 	switch w := l.last; {
 	case w == nil:
 		l.first, l.last = e, e
-	case bug("fifo-broken") && w.ahead != nil: // it passes the last waiter
+	case bug("fifo-broken") && !w.inside: // it passes the last waiter
 		e.ahead, e.after, w.ahead.after, w.ahead = w.ahead, w, e, e
+		if l.edge == w {
+			l.edge = e
+		}
 	default:
 		w.after, l.last = e, e
 	}
-	e.session.requests[e.number] = e
+	if e.after == nil {
+		l.arrives(e)
+	}
 	m.counts.Entries++
 	if e.token == 0 {
 		l.waiting++
@@ -57,9 +85,23 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes e out of everything, in constant time wherever in the queue it stands. Whom that concerns is settled by fire, when
-// all removals of the command are done.
+// remove takes a request out of everything, in constant time for each of its keys wherever in the queue it stands. Whom that concerns is
+// settled by fire, when all removals of the command are done.
 func (m *Machine) remove(e *entry) {
+	s := e.session
+	s.unlink(e)
+	s.disown(e)
+	delete(s.requests, e.number)
+	if e.rest == nil || e.rest.entries == nil {
+		m.removeOne(e)
+		return
+	}
+	for _, each := range e.rest.entries {
+		m.removeOne(each)
+	}
+}
+
+func (m *Machine) removeOne(e *entry) {
 	l := e.lock
 	m.lockChanges(l)
 	if e.ahead == nil {
@@ -75,25 +117,32 @@ func (m *Machine) remove(e *entry) {
 			m.touch(e.after)
 		}
 	}
+	m.goes(l, e)
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
 	}
 	m.counts.Entries--
-	e.session.unlink(e)
-	delete(e.session.requests, e.number)
 	if l.first == nil && !bug("name-left-behind") {
 		m.dropLock(l)
 	}
 	m.recycleEntry(e)
 }
 
-// touch notes that e's state is about to change. No command touches an entry twice: it removes entries in ascending order of place, so
-// nobody ahead of e goes after the one directly ahead of it.
-func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e) }
+// touch notes that the state of e's request may be about to change.
+func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched entries in the order
-// of their places, grants those that are now first, and lists them all. The order is part of the rules, since it deals the tokens.
+// lead returns the entry that stands for e's request.
+func (e *entry) lead() *entry {
+	if e.rest == nil || e.rest.entries == nil {
+		return e
+	}
+	return e.rest.entries[0]
+}
+
+// fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched requests in the order
+// of their places, grants those that nothing keeps waiting any more, and lists all whose state has changed. The order is part of the rules,
+// since it deals the tokens.
 func (m *Machine) fire() {
 	live := m.touched[:0]
 	for _, e := range m.touched {
@@ -105,8 +154,14 @@ func (m *Machine) fire() {
 		slices.SortFunc(live, byPlace)
 	}
 	for _, e := range live {
-		if (e.ahead == nil || bug("predecessor-gone-is-granted")) && m.graceOver {
+		watch := e.watches()
+		switch {
+		case e.token == 0 && (watch == 0 || bug("predecessor-gone-is-granted")) && m.graceOver:
 			m.grant(e)
+		case e.token != 0 || watch == e.watch: // it was touched before, by another queue, or its state is the same
+			continue
+		default:
+			e.watch = watch
 		}
 		if e.token == 0 || !bug("grant-not-fired") {
 			m.fired = append(m.fired, e.change())
@@ -116,81 +171,80 @@ func (m *Machine) fire() {
 	m.touched = emptied(m.touched)
 }
 
-// grant gives e its lock, with a token of its own.
-func (m *Machine) grant(e *entry) {
-	m.lockChanges(e.lock)
-	if e.token = Token(m.bump()); bug("token-from-the-clock") {
-		e.token = Token(m.wallUnixMS) << revisionBits
+// watches returns the place of the entry whose end e's request waits for: in the first of its queues in which it must wait, the one directly
+// before it. 0: nothing but the grace keeps it waiting.
+func (e *entry) watches() Revision {
+	if e.rest == nil || e.rest.entries == nil {
+		if e.inside {
+			return 0
+		}
+		return e.ahead.rev
 	}
-	e.sinceUnixMS = m.wallUnixMS
+	if stuck := e.stuck(); stuck != nil {
+		return stuck.ahead.rev
+	}
+	return 0
+}
+
+// stuck returns the first of a request's entries that others keep waiting, or nil.
+func (e *entry) stuck() *entry {
+	if e.rest == nil || e.rest.entries == nil {
+		if e.inside {
+			return nil
+		}
+		return e
+	}
+	for _, each := range e.rest.entries {
+		if !each.inside {
+			return each
+		}
+		if bug("one-of-several-is-enough") {
+			return nil
+		}
+	}
+	return nil
+}
+
+// places returns in how many queues a request stands.
+func (e *entry) places() uint32 {
+	if e.rest == nil || e.rest.entries == nil {
+		return 1
+	}
+	return uint32(len(e.rest.entries))
+}
+
+func (e *entry) value() []byte {
+	if e.rest == nil {
+		return nil
+	}
+	return e.rest.value
+}
+
+// grant gives a request its locks, with one token: it is above all that were given before, for each of the keys.
+func (m *Machine) grant(e *entry) {
+	token := Token(m.bump())
+	if bug("token-from-the-clock") {
+		token = Token(m.wallUnixMS) << revisionBits
+	}
+	e.watch = 0
+	if e.rest == nil || e.rest.entries == nil {
+		m.grantOne(e, token)
+		return
+	}
+	for _, each := range e.rest.entries {
+		m.grantOne(each, token)
+	}
+}
+
+func (m *Machine) grantOne(e *entry, token Token) {
+	m.lockChanges(e.lock)
+	e.token, e.sinceUnixMS = token, m.wallUnixMS
 	e.lock.waiting--
 	m.counts.Waiters--
 }
 
 func (e *entry) change() Change {
-	c := Change{Session: e.session.id, Number: e.number, Token: e.token}
-	if e.token == 0 && e.ahead != nil {
-		c.Watch = e.ahead.rev
-	}
-	return c
+	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch}
 }
 
-func byPlace(a, b *entry) int {
-	if a.rev < b.rev {
-		return -1
-	}
-	return 1
-}
-
-// entries returns the length of the queue.
-func (l *lock) entries() int {
-	if l.first.token != 0 {
-		return int(l.waiting) + 1
-	}
-	return int(l.waiting)
-}
-
-// lockFor returns the lock of that name and makes it if there is none. Only then is the name copied.
-func (m *Machine) lockFor(key []byte) *lock {
-	if l := m.locks[string(key)]; l != nil {
-		return l
-	}
-	l := m.spareLock()
-	l.key = string(key)
-	m.linkLock(l)
-	return l
-}
-
-// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every replica.
-func (m *Machine) linkLock(l *lock) {
-	m.locks[l.key] = l
-	m.lastPlace++
-	l.place, l.seen = m.lastPlace, m.captures
-	l.prev = m.lastLock
-	if m.lastLock == nil {
-		m.firstLock = l
-	} else {
-		m.lastLock.next = l
-	}
-	m.lastLock = l
-	m.counts.Locks++
-}
-
-func (m *Machine) dropLock(l *lock) {
-	if c := m.capture; c != nil && c.lock == l {
-		c.lock = l.next // l will be another
-	}
-	if l.prev == nil {
-		m.firstLock = l.next
-	} else {
-		l.prev.next = l.next
-	}
-	if l.next == nil {
-		m.lastLock = l.prev
-	} else {
-		l.next.prev = l.prev
-	}
-	delete(m.locks, l.key)
-	m.counts.Locks--
-	m.recycleLock(l)
-}
+func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

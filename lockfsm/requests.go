@@ -30,37 +30,57 @@ func (m *Machine) acquire(c *view, res *Result) {
 		m.report(e, res)
 		return
 	}
-	if res.Code = m.refuse(s, c); res.Code != 0 {
-		if res.Code == Held {
-			m.name(m.locks[string(c.key)], res)
-		}
+	if res.Code = m.refuse(s, c, res); res.Code != 0 {
 		return
 	}
-	e := m.push(m.lockFor(c.key), s, c.Number, rev)
-	if e.ahead == nil && m.graceOver {
+	e := m.push(s, c, rev)
+	if e.watch = e.watches(); e.watch == 0 && m.graceOver {
 		m.grant(e)
 	}
 	m.report(e, res)
 }
 
 // refuse says why a new request is not taken in, or 0.
-func (m *Machine) refuse(s *session, c *view) Code {
+func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	limits := &m.charter.Limits
-	if !validKey(c.key, limits.KeyBytes) {
-		return BadKey
-	}
-	if s.entries >= limits.EntriesPerSession {
-		return TooManyEntries
-	}
-	l := m.locks[string(c.key)]
 	switch {
+	case !m.validKeys(c):
+		return BadKey
+	case uint64(s.entries)+uint64(c.more.left) >= uint64(limits.EntriesPerSession):
+		return TooManyEntries
 	case c.try && !m.graceOver:
 		return InGrace
+	}
+	code := m.refuseOne(c.key, c, res)
+	for more := c.more; more.left > 0 && code == 0; {
+		code = m.refuseOne(more.next(), c, res)
+	}
+	if code == 0 && c.owner != 0 && m.circular(s, c) {
+		res.Circle = m.circle
+		return Deadlock
+	}
+	return code
+}
+
+func (m *Machine) validKeys(c *view) bool {
+	longest := m.charter.Limits.KeyBytes
+	valid := validKey(c.key, longest)
+	for more := c.more; more.left > 0 && valid; {
+		valid = validKey(more.next(), longest)
+	}
+	return valid
+}
+
+// refuseOne says why a new request is not taken into the queue of one key, or 0.
+func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
+	l := m.locks[string(key)]
+	switch {
 	case l == nil:
 		return 0
-	case c.try:
+	case c.try && !l.takes(c):
+		m.name(l, res)
 		return Held
-	case uint64(l.waiting) >= uint64(limits.WaitersPerLock):
+	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.most != 0 && l.waiting >= c.most):
 		return QueueFull
 	}
 	return 0
@@ -72,21 +92,25 @@ func (m *Machine) report(e *entry, res *Result) {
 	res.Code, res.Token, res.Watch = Granted, c.Token, c.Watch
 	if e.token == 0 {
 		res.Code = Waiting
-		m.name(e.lock, res)
+		if stuck := e.stuck(); stuck != nil {
+			m.name(stuck.lock, res)
+		}
 	}
 }
 
-// name writes into a result who holds the lock, if anybody does.
+// name writes into a result who stands in the way at l: who holds it, or else who comes first. In the grace nobody does.
 func (m *Machine) name(l *lock, res *Result) {
-	if l.first.token != 0 {
-		m.holder = l.holder()
-		res.Holder = &m.holder
+	if !m.graceOver {
+		return
 	}
-}
-
-func (l *lock) holder() Holder {
-	e := l.first
-	return Holder{Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: int(l.waiting)}
+	e := l.holder()
+	if e == nil {
+		e = l.first // it holds back for another of its keys
+	}
+	m.holder = Holder{
+		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: int(l.waiting), Value: e.value(),
+	}
+	res.Holder = &m.holder
 }
 
 // release ends one request, whether it holds or waits: it is named by its number, so a repeated or late one can never hit the same

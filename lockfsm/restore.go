@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -36,7 +35,7 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 	}
 	m.restoreGroup(&r)
 	m.restoreSessions(&r)
-	m.restoreLocks(&r)
+	(&locksReader{reader: &r, m: m, index: map[*rest]int{}}).locks()
 	m.restoreLater(&r)
 	r.end()
 	if r.fault != "" {
@@ -91,57 +90,4 @@ func (m *Machine) restoreSessions(r *reader) {
 		}
 		m.linkSession(s)
 	}
-}
-
-func (m *Machine) restoreLocks(r *reader) {
-	const leastLock, leastEntry = 7, 4 // bytes
-	count := r.count(leastLock, "locks")
-	m.locks = make(map[string]*lock, count)
-	all := make([]*entry, 0, count)
-	for range count {
-		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
-		entries := r.count(leastEntry, "entries")
-		if entries == 0 || m.locks[l.key] != nil {
-			r.fail("lock")
-		}
-		if r.fault != "" {
-			return
-		}
-		m.linkLock(l)
-		before := uint64(m.charter.firstRevision())
-		for range entries {
-			e := m.restoreEntry(r, l, before)
-			if e == nil {
-				return
-			}
-			before = uint64(e.rev)
-			all = append(all, e)
-		}
-	}
-	// The sessions' lists are in the order of arrival, which runs across locks.
-	slices.SortFunc(all, byPlace)
-	for _, e := range all {
-		e.session.append(e)
-	}
-}
-
-// restoreEntry reads an entry into l's queue and the lookup, but not yet into its session's list.
-func (m *Machine) restoreEntry(r *reader, l *lock, before uint64) *entry {
-	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
-	e := &entry{lock: l, session: s, number: Number(r.max(uint64(MaxNumber), "number"))}
-	e.rev = Revision(r.sum(before, uint64(m.rev), "entry's revision"))
-	if s == nil || uint64(e.rev) == before || s.requests[e.number] != nil {
-		r.fail("entry")
-		return nil
-	}
-	token := r.sum(uint64(e.rev), uint64(m.rev), "token")
-	if token != uint64(e.rev) {
-		e.token = Token(token)
-		e.sinceUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), math.MaxInt64, "time of the grant"))
-	}
-	if r.fault != "" {
-		return nil
-	}
-	m.enqueue(e)
-	return e
 }

@@ -37,10 +37,12 @@ const (
 	Unsupported Code = 14
 	// Malformed: the bytes are no command. Nothing changed.
 	Malformed Code = 15
+	// Deadlock: the request would wait for a lock of its own owner, or for somebody who waits for one. The result has the circle.
+	Deadlock Code = 16
 )
 
-// Change is the state of one live request. Token != 0: it holds its lock with that token. Otherwise it waits, and Watch is the
-// revision of the entry directly before it in the queue, the one whose end it waits for; Watch 0 means that it is first and only the
+// Change is the state of one live request. Token != 0: it holds its lock with that token, or all its locks. Otherwise it waits, and Watch is the
+// revision of the entry directly before it in the queue, of several queues the first by key in which it must wait; Watch 0 means that only the
 // grace keeps it waiting.
 type Change struct {
 	Session SessionID
@@ -59,6 +61,16 @@ type Holder struct {
 	SinceUnixMS int64
 	// Waiters is the number of requests that wait for the lock.
 	Waiters int
+	// Value is the holder's. Read only.
+	Value []byte
+}
+
+// Link is one step of a circle: the session's owner waits for Key, which is the next one's, or comes to him first.
+type Link struct {
+	Session SessionID
+	// Record is the session's instance record. Read only.
+	Record []byte
+	Key    string
 }
 
 // Result is what became of one command. Its slices and Holder belong to the machine and are valid until the next Apply; whoever needs
@@ -81,6 +93,8 @@ type Result struct {
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.
 	Holder *Holder
+	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own.
+	Circle []Link
 	// States lists every live request of the session after an Attach that took effect, in ascending order of number. What the command
 	// named and States does not is finished.
 	States []Change
@@ -122,6 +136,8 @@ func (c Code) String() string {
 		return "unsupported"
 	case Malformed:
 		return "malformed"
+	case Deadlock:
+		return "deadlock"
 	}
 	return "unknown code"
 }

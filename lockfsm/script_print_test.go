@@ -33,6 +33,13 @@ func (s *script) result(r Result) string {
 		since := time.Duration(h.SinceUnixMS-s.m.charter.FoundedUnixMS) * time.Millisecond
 		fmt.Fprintf(&b, " by %s (record %q), token %d, since %v after the founding, %d waiting",
 			s.label(h.Session), h.Record, s.rev(uint64(h.Token)), since, h.Waiters)
+		if len(h.Value) > 0 {
+			fmt.Fprintf(&b, ", value %q", h.Value)
+		}
+	case r.Code == Deadlock:
+		for i, link := range r.Circle {
+			fmt.Fprintf(&b, "%s %s waits for %s", []string{":", ","}[min(i, 1)], s.label(link.Session), link.Key)
+		}
 	case r.Kind == Open && r.Code == Done:
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
 	}
@@ -58,6 +65,26 @@ func (s *script) behind(watch Revision) string {
 		return ", watches nobody"
 	}
 	return fmt.Sprintf(", watches %d", s.rev(uint64(watch)))
+}
+
+// terms prints what makes e another entry than that of a mutex.
+func terms(e *entry) (text string) {
+	switch {
+	case e.of != 0:
+		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
+	case e.permits != 0:
+		text = " shared"
+	}
+	if e.rest == nil {
+		return text
+	}
+	if n := len(e.rest.entries); n > 0 {
+		text += fmt.Sprintf(" in %d queues", n)
+	}
+	if e.rest.owner != 0 {
+		text += fmt.Sprintf(" under %d", e.rest.owner)
+	}
+	return text
 }
 
 // state prints everything there is.
@@ -97,7 +124,7 @@ func (s *script) state() string {
 			if e.token != 0 {
 				fmt.Fprintf(&b, " token %d", s.rev(uint64(e.token)))
 			}
-			b.WriteString("]")
+			b.WriteString(terms(e) + "]")
 		}
 		b.WriteString("\n")
 	}

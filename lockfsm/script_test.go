@@ -181,5 +181,23 @@ func (s *script) ofSession(c *Command, a *arguments) {
 			c.Key = key
 		}
 		c.Try = a.flag("try")
+		s.shape(c, a)
 	}
+}
+
+// shape reads what makes a request another one than that of a mutex.
+func (s *script) shape(c *Command, a *arguments) {
+	if a.flag("shared") {
+		c.Permits = 1
+	}
+	if permits := a.value("permits", ""); permits != "" {
+		_, err := fmt.Sscanf(permits, "%d/%d", &c.Permits, &c.Of)
+		a.note(err)
+	}
+	if keys := a.value("with", ""); keys != "" {
+		c.Keys = strings.Split(keys, ",")
+	}
+	c.Owner = Number(a.number("under", 0))
+	c.Most = uint32(a.number("most", 0))
+	c.Value = []byte(a.value("value", ""))
 }

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // session is one opener's stay in the group. Its entries are listed in the order in which they came, which is also the order of
 // their numbers and of their revisions: only a number above all before it makes an entry.
@@ -14,6 +17,7 @@ type session struct {
 	record      []byte // never changed, so results may share it
 	first, last *entry
 	requests    map[Number]*entry
+	owned       map[Number][]*entry // requests by their owner, if they have one; nil until there is one
 	entries     uint32
 	seen        uint32   // see Capture
 	prev, after *session // ascending by ID
@@ -196,7 +200,7 @@ func (s *session) append(e *entry) {
 		s.last.next = e
 	}
 	s.last = e
-	s.entries++
+	s.entries += e.places()
 }
 
 func (s *session) unlink(e *entry) {
@@ -210,5 +214,27 @@ func (s *session) unlink(e *entry) {
 	} else {
 		e.next.prev = e.prev
 	}
-	s.entries--
+	s.entries -= e.places()
+}
+
+// own enters a request that has an owner into the lookup.
+func (s *session) own(e *entry) {
+	if e.rest == nil || e.rest.owner == 0 {
+		return
+	}
+	if s.owned == nil {
+		s.owned = map[Number][]*entry{}
+	}
+	s.owned[e.rest.owner] = append(s.owned[e.rest.owner], e)
+}
+
+func (s *session) disown(e *entry) {
+	if e.rest == nil || e.rest.owner == 0 {
+		return
+	}
+	if left := slices.DeleteFunc(s.owned[e.rest.owner], func(o *entry) bool { return o == e }); len(left) > 0 {
+		s.owned[e.rest.owner] = left
+	} else {
+		delete(s.owned, e.rest.owner)
+	}
 }

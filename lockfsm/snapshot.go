@@ -14,18 +14,26 @@ import (
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
 //	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving) | length, record
 //	locks: count | each, in order of appearance: length, key | entries | each, in order of the queue:
-//	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded
+//	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
+//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value;
+//	    of a request that stands in several, only the entry with the lowest key has owner and value
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
 const (
 	snapshotMagic   = "mlfs"
-	snapshotVersion = 1
+	snapshotVersion = 2
 	checksumBytes   = 4
 
 	bornFlag      = 1
 	graceOverFlag = 2
 	leavingFlag   = 1
+
+	entrySharesFlag  = 1
+	entrySeveralFlag = 2
+	entryOwnerFlag   = 4
+	entryValueFlag   = 8
+	entryFlags       = entrySharesFlag | entrySeveralFlag | entryOwnerFlag | entryValueFlag
 )
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether or not a replica was itself
@@ -125,12 +133,54 @@ func (m *Machine) appendLock(b []byte, l *lock) []byte {
 		before = uint64(e.rev)
 		if e.token == 0 {
 			b = append(b, 0)
-			continue
+		} else {
+			b = binary.AppendUvarint(b, uint64(e.token)-uint64(e.rev))
+			b = binary.AppendUvarint(b, uint64(e.sinceUnixMS-m.charter.FoundedUnixMS))
 		}
-		b = binary.AppendUvarint(b, uint64(e.token)-uint64(e.rev))
-		b = binary.AppendUvarint(b, uint64(e.sinceUnixMS-m.charter.FoundedUnixMS))
+		b = e.appendTerms(b)
 	}
 	return b
+}
+
+// appendTerms appends what most entries have not, behind a byte that says what of it.
+func (e *entry) appendTerms(b []byte) []byte {
+	var flags byte
+	if e.permits != 0 {
+		flags |= entrySharesFlag
+	}
+	if e.rest == nil {
+		b = append(b, flags)
+		return e.appendShares(b)
+	}
+	if e.rest.entries != nil {
+		flags |= entrySeveralFlag
+	}
+	first := e.lead() == e
+	if e.rest.owner != 0 && first {
+		flags |= entryOwnerFlag
+	}
+	if len(e.rest.value) > 0 && first {
+		flags |= entryValueFlag
+	}
+	b = e.appendShares(append(b, flags))
+	if flags&entrySeveralFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(len(e.rest.entries)))
+	}
+	if flags&entryOwnerFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(e.rest.owner))
+	}
+	if flags&entryValueFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(len(e.rest.value)))
+		b = append(b, e.rest.value...)
+	}
+	return b
+}
+
+func (e *entry) appendShares(b []byte) []byte {
+	if e.permits == 0 {
+		return b
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.permits)), uint64(e.of))
 }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }

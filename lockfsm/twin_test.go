@@ -30,8 +30,16 @@ type twinSession struct {
 	removed bool
 }
 
+// unlimited is how many permits there are for who shares with all.
+const unlimited = 1 << 32
+
+// twinEntry is a request. Its keys ascend.
 type twinEntry struct {
-	key     string
+	keys    []string
+	permits uint64
+	of      uint64
+	owner   Number
+	value   []byte
 	session SessionID
 	number  Number
 	place   Revision
@@ -67,13 +75,42 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 func (t *twin) state(e twinEntry) Change {
 	c := Change{Session: e.session, Number: e.number, Token: e.token}
 	if c.Token == 0 {
-		for _, other := range t.entries {
-			if other.key == e.key && other.place < e.place {
-				c.Watch = max(c.Watch, other.place)
-			}
+		if key, stuck := t.stuck(e); stuck {
+			before := t.before(key, e.place)
+			c.Watch = before[len(before)-1].place
 		}
 	}
 	return c
+}
+
+// before lists the requests that stand before a place in the queue of a key.
+func (t *twin) before(key string, place Revision) (all []twinEntry) {
+	for _, e := range t.entries {
+		if slices.Contains(e.keys, key) && e.place < place {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// fit reports whether all of a row fit beside each other.
+func fit(row []twinEntry) bool {
+	taken, least := uint64(0), uint64(1<<40)
+	for _, e := range row {
+		taken += e.permits
+		least = min(least, e.of)
+	}
+	return taken <= least
+}
+
+// stuck returns the first key at which others keep e waiting: at which it and all before it do not fit beside each other.
+func (t *twin) stuck(e twinEntry) (string, bool) {
+	for _, key := range e.keys {
+		if !fit(append(t.before(key, e.place), e)) {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 func (t *twin) states() []Change {
@@ -91,8 +128,7 @@ func (t *twin) settle() {
 	}
 	for i := range t.entries {
 		e := &t.entries[i]
-		first := !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.key == e.key && o.place < e.place })
-		if first && e.token == 0 {
+		if _, stuck := t.stuck(*e); !stuck && e.token == 0 {
 			e.token, e.since = Token(t.tick()), t.wall
 		}
 	}
@@ -269,71 +305,131 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	} else {
 		s.next = c.Number + 1
 		place := Revision(t.tick())
-		if r.Code = t.refusal(c, r); r.Code != Done {
+		e := twinEntry{
+			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1, of: 1, owner: c.Owner, value: c.Value,
+		}
+		switch {
+		case c.Permits > 0 && c.Of == 0:
+			e.of = unlimited
+		case c.Permits > 0:
+			e.permits, e.of = uint64(c.Permits), uint64(c.Of)
+		}
+		if r.Code = t.refusal(e, c, r); r.Code != Done {
+			if r.Code == Deadlock {
+				r.Circle = []Link{{}}
+			}
 			return
 		}
-		t.entries = append(t.entries, twinEntry{key: c.Key, session: c.Session, number: c.Number, place: place})
+		t.entries = append(t.entries, e)
 		t.settle()
 	}
 	mine := *t.find(c.Session, c.Number)
 	now := t.state(mine)
 	r.Code, r.Token, r.Watch = Waiting, now.Token, now.Watch
-	if now.Token == 0 {
-		r.Holder = t.holder(mine.key)
+	if key, stuck := t.stuck(mine); stuck && now.Token == 0 {
+		r.Holder = t.holder(key)
 	}
 	if now.Token != 0 {
 		r.Code = Granted
 	}
 }
 
-// holder says who holds a key, nil if nobody does.
+// holder says who holds a key, or else comes first; nil in the grace.
 func (t *twin) holder(key string) *Holder {
 	var found *Holder
 	waiting := 0
-	for _, e := range t.entries {
-		switch {
-		case e.key != key:
-		case e.token == 0:
-			waiting++
-		default:
-			found = &Holder{
-				Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since,
-			}
-		}
-	}
-	if found != nil {
-		found.Waiters = waiting
-	}
-	return found
-}
-
-func (t *twin) refusal(c Command, r *Result) Code {
-	var own, queue, waiting int
-	for _, e := range t.entries {
-		if e.session == c.Session {
-			own++
-		}
-		if e.key != c.Key {
-			continue
-		}
-		queue++
+	queue := t.before(key, 1<<63)
+	for _, e := range queue {
 		if e.token == 0 {
 			waiting++
 		}
 	}
+	first := slices.IndexFunc(queue, func(e twinEntry) bool { return e.token != 0 })
+	if !t.grace {
+		e := queue[max(first, 0)]
+		found = &Holder{
+			Session: e.session, Record: t.session(e.session).info.Record, Token: e.token, SinceUnixMS: e.since, Waiters: waiting, Value: e.value,
+		}
+	}
+	return found
+}
+
+func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 	limits := t.charter.Limits
+	own := 0
+	for _, o := range t.entries {
+		if o.session == e.session {
+			own += len(o.keys)
+		}
+	}
+	for _, key := range e.keys {
+		if key == "" || len(key) > int(limits.KeyBytes) || !utf8.ValidString(key) || bytes.ContainsFunc([]byte(key), unicode.IsControl) {
+			return BadKey
+		}
+	}
 	switch {
-	case c.Key == "" || len(c.Key) > int(limits.KeyBytes) || !utf8.ValidString(c.Key) || bytes.ContainsFunc([]byte(c.Key), unicode.IsControl):
-		return BadKey
-	case own >= int(limits.EntriesPerSession):
+	case own+len(e.keys) > int(limits.EntriesPerSession):
 		return TooManyEntries
 	case c.Try && t.grace:
 		return InGrace
-	case c.Try && queue > 0:
-		r.Holder = t.holder(c.Key)
-		return Held
-	case !c.Try && queue > 0 && waiting >= int(limits.WaitersPerLock):
-		return QueueFull
+	}
+	for _, key := range e.keys {
+		queue := t.before(key, e.place)
+		waiting := 0
+		for _, o := range queue {
+			if o.token == 0 {
+				waiting++
+			}
+		}
+		switch {
+		case c.Try && !fit(append(queue, e)):
+			r.Holder = t.holder(key)
+			return Held
+		case !c.Try && len(queue) > 0 && (waiting >= int(limits.WaitersPerLock) || c.Most > 0 && waiting >= int(c.Most)):
+			return QueueFull
+		}
+	}
+	if c.Owner > 0 && t.circular(e) {
+		return Deadlock
 	}
 	return Done
+}
+
+// circular reports whether e, at the end of its queues, would wait for its own owner: it follows who waits for whom until nothing new is found.
+func (t *twin) circular(e twinEntry) bool {
+	type owner struct {
+		session SessionID
+		number  Number
+	}
+	root := func(e twinEntry) owner {
+		if e.owner != 0 {
+			return owner{e.session, e.owner}
+		}
+		return owner{e.session, e.number}
+	}
+	waits := map[owner]bool{}
+	add := func(e twinEntry) (grown bool) {
+		for _, key := range e.keys {
+			row := t.before(key, e.place)
+			if fit(append(slices.Clone(row), e)) {
+				continue
+			}
+			for _, o := range row {
+				if e.of == 1 || o.of == 1 { // of permits, others may come back
+					grown = grown || !waits[root(o)]
+					waits[root(o)] = true
+				}
+			}
+		}
+		return grown
+	}
+	for grown := add(e); grown; {
+		grown = false
+		for _, o := range t.entries {
+			if waits[root(o)] && o.token == 0 && add(o) {
+				grown = true
+			}
+		}
+	}
+	return waits[root(e)]
 }

@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -100,6 +101,7 @@ func (w *workload) ofSession() Command {
 	switch n := r.IntN(100); {
 	case n < 45:
 		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(5) == 0
+		w.shape(&c, s)
 		if r.IntN(10) == 0 {
 			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
 		}
@@ -122,6 +124,34 @@ func (w *workload) ofSession() Command {
 		c.Kind, c.Term = Expire, w.term-uint64(r.IntN(2))
 	}
 	return c
+}
+
+// shape makes half of the requests others than those of a mutex.
+func (w *workload) shape(c *Command, s twinSession) {
+	r := w.rand
+	if r.IntN(2) == 0 {
+		return
+	}
+	switch r.IntN(4) {
+	case 0:
+		c.Permits = 1
+	case 1:
+		c.Of = 2 + r.Uint32N(3)
+		c.Permits = 1 + r.Uint32N(c.Of)
+	}
+	if r.IntN(3) == 0 {
+		keys := []string{c.Key, w.key(), w.key(), w.key()}
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		c.Key, c.Keys = keys[0], keys[1:]
+	}
+	if r.IntN(2) == 0 {
+		c.Owner = w.number(s)
+	}
+	if r.IntN(6) == 0 {
+		c.Most = 1 + r.Uint32N(3)
+	}
+	c.Value = make([]byte, r.IntN(3))
 }
 
 // number picks a request to end: usually a live one of the session, sometimes one that is over or has not come yet.

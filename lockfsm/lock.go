@@ -1,0 +1,186 @@
+package lockfsm
+
+import "math"
+
+// lock is the queue of one name. It exists exactly as long as it has an entry.
+//
+// The entries that fit beside each other, counted from the front, are inside: nothing of this queue keeps them waiting. An entry fits if all the
+// permits taken, its own with them, are no more than any of those inside says there are. So a mutex is alone, readers stand beside readers,
+// and of a semaphore as much is given as there is; and because the first one that does not fit ends the row, a writer stops
+// later readers, and a small request never passes a large one. An entry that is inside stays so until it goes.
+type lock struct {
+	key         string
+	first, last *entry
+	edge        *entry // the first entry that is not inside; nil: all are
+	waiting     uint32 // entries without a token
+	taken       uint32 // permits of those inside
+	least       uint32 // the lowest that one of those inside says there are
+	leasts      uint32 // how many of them say that
+	seen        uint32 // see Capture
+	place       uint64 // in the list, ascending
+	prev, next  *lock
+}
+
+// shares reports whether permits and of describe a request that shares its lock. What is alone has 0 for both, so that each kind has one
+// description.
+func shares(permits, of uint32) bool {
+	if of == 0 {
+		return permits == 1
+	}
+	return of > 1 && 0 < permits && permits <= of
+}
+
+// terms returns how many permits the entry takes, and out of how many.
+func (e *entry) terms() (permits, of uint32) {
+	switch {
+	case e.of != 0:
+		return e.permits, e.of
+	case e.permits != 0:
+		return 1, math.MaxUint32
+	}
+	return 1, 1
+}
+
+// fits reports whether a request of these terms would be inside, at the end of those that are.
+func (l *lock) fits(permits, of uint32) bool {
+	if bug("permits-not-counted") && min(l.least, of) > 1 {
+		return true
+	}
+	return l.taken == 0 || uint64(l.taken)+uint64(permits) <= uint64(min(l.least, of))
+}
+
+// takes reports whether the request of c would be inside at once.
+func (l *lock) takes(c *view) bool {
+	e := entry{permits: c.permits, of: c.of}
+	return l.edge == nil && l.fits(e.terms())
+}
+
+// arrives puts e, the last in the queue, inside or makes it wait.
+func (l *lock) arrives(e *entry) {
+	switch permits, of := e.terms(); {
+	case l.edge != nil && !(bug("small-passes-large") && l.fits(permits, of)):
+	case l.fits(permits, of):
+		l.admit(e)
+	default:
+		l.edge = e
+	}
+}
+
+func (l *lock) admit(e *entry) {
+	permits, of := e.terms()
+	e.inside = true
+	switch {
+	case l.taken == 0 || of < l.least:
+		l.least, l.leasts = of, 1
+	case of == l.least:
+		l.leasts++
+	}
+	l.taken += permits
+}
+
+// goes is called when e has been taken out of l's queue: whoever fits now gets inside.
+func (m *Machine) goes(l *lock, e *entry) {
+	switch {
+	case e.inside:
+		l.discharge(e)
+	case l.edge == e:
+		l.edge = e.after
+	}
+	for l.edge != nil {
+		permits, of := l.edge.terms()
+		if !l.fits(permits, of) {
+			return
+		}
+		l.admit(l.edge)
+		m.touch(l.edge)
+		l.edge = l.edge.after
+	}
+}
+
+// discharge takes back what e, which is gone from the queue, had taken. Only when the last goes of those that say the lowest must the others be
+// asked.
+func (l *lock) discharge(e *entry) {
+	permits, of := e.terms()
+	l.taken -= permits
+	if of != l.least {
+		return
+	}
+	if l.leasts--; l.leasts > 0 {
+		return
+	}
+	l.least = math.MaxUint32
+	for each := l.first; each != nil && each.inside; each = each.after {
+		switch _, of := each.terms(); {
+		case of < l.least:
+			l.least, l.leasts = of, 1
+		case of == l.least:
+			l.leasts++
+		}
+	}
+}
+
+// entries returns the length of the queue.
+func (l *lock) entries() (n int) {
+	n = int(l.waiting)
+	for e := l.first; e != nil && e.inside; e = e.after {
+		if e.token != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// holder returns the first entry that holds the lock, or nil.
+func (l *lock) holder() *entry {
+	for e := l.first; e != nil && e.inside; e = e.after {
+		if e.token != 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+// lockFor returns the lock of that name and makes it if there is none. Only then is the name copied.
+func (m *Machine) lockFor(key []byte) *lock {
+	if l := m.locks[string(key)]; l != nil {
+		return l
+	}
+	l := m.spareLock()
+	l.key = string(key)
+	m.linkLock(l)
+	return l
+}
+
+// linkLock enters a new lock. The list is there to be walked: a map's order is another one on every replica.
+func (m *Machine) linkLock(l *lock) {
+	m.locks[l.key] = l
+	m.lastPlace++
+	l.place, l.seen = m.lastPlace, m.captures
+	l.prev = m.lastLock
+	if m.lastLock == nil {
+		m.firstLock = l
+	} else {
+		m.lastLock.next = l
+	}
+	m.lastLock = l
+	m.counts.Locks++
+}
+
+func (m *Machine) dropLock(l *lock) {
+	if c := m.capture; c != nil && c.lock == l {
+		c.lock = l.next // l will be another
+	}
+	if l.prev == nil {
+		m.firstLock = l.next
+	} else {
+		l.prev.next = l.next
+	}
+	if l.next == nil {
+		m.lastLock = l.prev
+	} else {
+		l.next.prev = l.prev
+	}
+	delete(m.locks, l.key)
+	m.counts.Locks--
+	m.recycleLock(l)
+}

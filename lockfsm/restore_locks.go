@@ -1,0 +1,162 @@
+package lockfsm
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// locksReader reads the locks of a snapshot. Queue by queue it meets the entries of a request that stands in several apart from each other.
+type locksReader struct {
+	*reader
+	m       *Machine
+	all     []*entry
+	several []several
+	index   map[*rest]int // in several
+}
+
+// several is a request that stands in several queues, while it is put together.
+type several struct {
+	rest  *rest
+	want  int
+	spoke *entry // which of its entries brought owner or value
+}
+
+func (r *locksReader) locks() {
+	const leastLock, leastEntry = 8, 5 // bytes
+	count := r.count(leastLock, "locks")
+	r.m.locks = make(map[string]*lock, count)
+	r.all = make([]*entry, 0, count)
+	for range count {
+		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
+		entries := r.count(leastEntry, "entries")
+		if entries == 0 || r.m.locks[l.key] != nil {
+			r.fail("lock")
+		}
+		if r.fault != "" {
+			return
+		}
+		r.m.linkLock(l)
+		before := uint64(r.m.charter.firstRevision())
+		for range entries {
+			e := r.entry(l, before)
+			if e == nil {
+				return
+			}
+			before = uint64(e.rev)
+			r.all = append(r.all, e)
+		}
+	}
+	r.join()
+	r.list()
+}
+
+// entry reads an entry into l's queue, and the first one of a request into the lookup.
+func (r *locksReader) entry(l *lock, before uint64) *entry {
+	m := r.m
+	s := m.sessions[SessionID(r.sum(uint64(m.charter.firstRevision()), uint64(m.rev), "entry's session"))]
+	e := &entry{lock: l, session: s, number: Number(r.max(uint64(MaxNumber), "number"))}
+	e.rev = Revision(r.sum(before, uint64(m.rev), "entry's revision"))
+	if s == nil || uint64(e.rev) == before {
+		r.fail("entry")
+		return nil
+	}
+	token := r.sum(uint64(e.rev), uint64(m.rev), "token")
+	if token != uint64(e.rev) {
+		e.token = Token(token)
+		e.sinceUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), math.MaxInt64, "time of the grant"))
+	}
+	r.terms(e)
+	if r.fault != "" {
+		return nil
+	}
+	m.enqueue(e)
+	return e
+}
+
+// terms reads what most entries have not.
+func (r *locksReader) terms(e *entry) {
+	flags := r.flags(entryFlags, "entry")
+	if flags&entrySharesFlag != 0 {
+		e.permits, e.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
+		if !shares(e.permits, e.of) {
+			r.fail("permits")
+		}
+	}
+	known := e.session.requests[e.number]
+	if known == nil {
+		e.session.requests[e.number] = e
+	} else if flags&entrySeveralFlag == 0 {
+		r.fail("entry")
+	}
+	if flags&^entrySharesFlag == 0 || r.fault != "" {
+		return
+	}
+	e.rest = &rest{}
+	if flags&entrySeveralFlag != 0 {
+		r.part(e, known, flags)
+	}
+	if flags&entryOwnerFlag != 0 {
+		e.rest.owner = Number(r.positive(uint64(MaxNumber), "owner"))
+	}
+	if flags&entryValueFlag != 0 {
+		e.rest.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
+	}
+}
+
+// part adds an entry to its request. known is the one that was read first, if it is not this one.
+func (r *locksReader) part(e, known *entry, flags byte) {
+	want := int(r.positive(MaxKeys, "several"))
+	speaks := flags&(entryOwnerFlag|entryValueFlag) != 0
+	if known == nil {
+		r.index[e.rest] = len(r.several)
+		r.several = append(r.several, several{rest: e.rest, want: want})
+	} else if e.rest = known.rest; e.rest == nil || e.rest.entries == nil {
+		r.fail("entry")
+		e.rest = &rest{}
+		return
+	}
+	e.rest.entries = append(e.rest.entries, e)
+	s := &r.several[r.index[e.rest]]
+	if s.want != want || speaks && s.spoke != nil {
+		r.fail("request of several locks")
+	}
+	if speaks {
+		s.spoke = e
+	}
+}
+
+// join checks that each request that stands in several queues is whole, and lets its first entry stand for it.
+func (r *locksReader) join() {
+	for _, s := range r.several {
+		all := s.rest.entries
+		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
+		first := all[0]
+		alike := !slices.ContainsFunc(all, func(e *entry) bool {
+			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of
+		})
+		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
+			r.fail("request of several locks")
+			return
+		}
+		first.session.requests[first.number] = first
+	}
+}
+
+// list enters the requests into the sessions' lists, which are in the order of arrival: it runs across locks.
+func (r *locksReader) list() {
+	if r.fault != "" {
+		return
+	}
+	slices.SortFunc(r.all, byPlace)
+	for _, e := range r.all {
+		if e.lead() != e {
+			continue
+		}
+		e.session.append(e)
+		e.session.own(e)
+		if e.token == 0 {
+			e.watch = e.watches()
+		}
+	}
+}
