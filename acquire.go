@@ -9,28 +9,34 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Request says what to lock and how. The zero value of every field but Key is the ordinary exclusive lock that waits its turn.
-type Request struct {
-	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
-	Key string
-
-	// Try asks for an answer now: never queue, and return a *HeldError if somebody holds the lock or waits for it.
-	Try bool
-}
-
 // Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held, or an error and then the caller
 // holds nothing, now or later. ctx bounds the wait: when it ends, Acquire returns at once, with an error that wraps the context's and
 // says what the call waited for. If the lock can be granted without waiting, an already ended ctx still fails.
+//
+// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock or one around it covers the request already
+// it is entered again: the result is another handle of the same hold, with the same token, and the lock is released when each of its handles
+// is unlocked. An exclusive lock covers an exclusive and a shared request for any of its keys, a shared one a shared request; permits of a semaphore are
+// always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
+// refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
+	if !r.ordinary() {
+		if err := r.validate(); err != nil {
+			return nil, err
+		}
+	}
+	again, under := n.scope(ctx, &r)
+	if again != nil {
+		return again, nil
+	}
 	if n.history != nil {
-		return n.acquireRecorded(ctx, r)
+		return n.acquireRecorded(ctx, r, under)
 	}
 	l := &Lock{node: n}
-	if err := n.client.AcquireInto(ctx, &l.hold, r.Key, r.Try); err != nil {
-		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
+	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
+		return nil, n.explain(r.String(), err)
 	}
 	return l, nil
 }
@@ -76,11 +82,14 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 func (n *Node) explain(doing string, err error) error {
 	var held *session.HeldError
 	var wait *session.WaitError
+	var deadlock *session.DeadlockError
 	switch {
 	case n.Err() != nil:
 		return n.Err()
 	case errors.As(err, &held):
 		return heldError(held)
+	case errors.As(err, &deadlock):
+		return deadlockError(deadlock)
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
 		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
 	case errors.As(err, &wait):
@@ -94,7 +103,16 @@ func (n *Node) explain(doing string, err error) error {
 func heldError(e *session.HeldError) *HeldError {
 	return &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Value: string(e.Value),
 	}
+}
+
+func deadlockError(e *session.DeadlockError) *DeadlockError {
+	d := &DeadlockError{}
+	for _, link := range e.Circle {
+		d.Circle = append(d.Circle, DeadlockLink{Holder: holderName(link.Record, link.Session), Key: link.Key})
+	}
+	return d
 }
 
 // because says what a wait waits for, as the end of an error's text: what the node itself waits for, or else who held the lock when

@@ -36,6 +36,9 @@ var (
 	// when some have finished.
 	ErrOverloaded = session.ErrOverloaded
 
+	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
+	ErrBadRequest = errors.New("mortise: bad request")
+
 	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.
 	ErrBadKey = session.ErrBadKey
 )
@@ -48,11 +51,45 @@ type HeldError struct {
 	Token   Token     // of the present hold
 	Since   time.Time // when it was granted, by the leader's wall clock, for people: compare nothing with it
 	Waiters int       // how many wait behind the holder
+	Value   string    // Request.Value of the holder
 }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d), %d waiting", e.Key, e.Holder, e.Since.Format(time.RFC3339), e.Token, e.Waiters)
+	value := ""
+	if e.Value != "" {
+		value = fmt.Sprintf(", value %q", e.Value)
+	}
+	if e.Token == 0 {
+		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, e.Holder, value, e.Waiters)
+	}
+	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, e.Holder, e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// DeadlockError says that a request was refused because it would have waited for a lock under which it is made itself, by the steps of the
+// circle. The others of the circle go on. Unlock what you hold, and begin again; or ask for all locks at once, with LockAll.
+//
+// Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a circle is found when its last request comes. Two
+// cases are not found: a circle in which one waits for permits of a semaphore that another one may give back, and one among more than
+// 10,000 requests.
+type DeadlockError struct {
+	// Circle begins with the refused request. Each link waits for its key, which the next one holds, or comes to first; the last one waits for a
+	// lock of the first.
+	Circle []DeadlockLink
+}
+
+// DeadlockLink is one of those who wait for each other.
+type DeadlockLink struct {
+	Holder string // Name of its instance
+	Key    string // what it waits for
+}
+
+func (e *DeadlockError) Error() string {
+	text := "mortise: deadlock"
+	for i, link := range e.Circle {
+		text += fmt.Sprintf("%s %s waits for %q", []string{":", ","}[min(i, 1)], link.Holder, link.Key)
+	}
+	return text
+}

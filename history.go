@@ -3,7 +3,6 @@ package mortise
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -32,17 +31,17 @@ func newHistory(c Config, e env) *history.Recorder {
 }
 
 // acquireRecorded is Acquire with a record of it.
-func (n *Node) acquireRecorded(ctx context.Context, r Request) (*Lock, error) {
+func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request) (*Lock, error) {
 	op := n.history.Call(r.Key, r.Try)
 	l := &Lock{node: n, tape: &tape{op: op}}
-	if err := n.client.AcquireInto(ctx, &l.hold, r.Key, r.Try); err != nil {
+	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {
 			n.history.Held(op, held.Token)
 		} else {
 			n.history.Failed(op, errorClass(err))
 		}
-		return nil, n.explain(fmt.Sprintf("lock %q", r.Key), err)
+		return nil, n.explain(r.String(), err)
 	}
 	n.history.Granted(op, l.hold.Token())
 	n.spawn(func() {

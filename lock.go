@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/mortise-lock/mortise/session"
 )
@@ -28,42 +29,55 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Lock is one grant of one key, and the only thing that can release it. It is held from its birth until Unlock, or until it is lost.
-// It is safe for concurrent use; it must not be copied.
+// Lock is one grant of one key, or of several at once, and the only thing that can release it. It is held from its birth until Unlock, or until
+// it is lost. A lock that was entered again (see [Node.Acquire]) has several handles, which are Locks too, and ends with the last of them. It is
+// safe for concurrent use; it must not be copied.
 type Lock struct {
 	node *Node
 	hold session.Hold
 	tape *tape // nil: nothing is recorded
+
+	again  *Lock        // the first handle, if this is another one; then hold and tape are that one's
+	others atomic.Int32 // of the first handle: how many besides one are not unlocked; -1: none is left
+	out    atomic.Bool  // this handle is unlocked
 }
 
-// Key returns the key that is locked.
-func (l *Lock) Key() string { return l.hold.Key() }
+// Key returns the key that is locked; of several the first in ascending order.
+func (l *Lock) Key() string { return l.first().hold.Key() }
 
 // Token returns the fencing token of this grant. It never changes.
-func (l *Lock) Token() Token { return Token(l.hold.Token()) }
+func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 
 // Err returns nil while the lock is held, and the reason once it is not: ErrLost, or ErrUnlocked. It computes from the clock at the
 // call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
 // it is not nil it never becomes nil again.
-func (l *Lock) Err() error { return l.hold.Err() }
+func (l *Lock) Err() error {
+	f := l.first()
+	if l.out.Load() && f.others.Load() >= 0 {
+		return ErrUnlocked // other handles are left
+	}
+	return f.hold.Err()
+}
 
 // Done returns a channel that is closed when the lock is no longer held, for whatever reason. It may close a little after Err has
 // changed, since somebody must be scheduled to close it; before an effect that matters, ask Err.
-func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
+//
+// A handle of a lock that others have entered again is told of the end of the lock, not of its own Unlock.
+func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
 
 // Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
 // (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. [TokenFrom] finds the
 // token in it. Each call costs a goroutine until parent or the lock ends: call it once for a lock.
 func (l *Lock) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, l))
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, &scope{l, scopeOf(parent)}))
 	if err := l.over(); err != nil { // also where nobody has noticed it yet: what follows must not begin
 		cancel(err)
 		return ctx
 	}
 	watched := l.node.spawn(func() {
 		select {
-		case <-l.hold.Done():
-			cancel(l.hold.Err())
+		case <-l.Done():
+			cancel(l.first().hold.Err())
 		case <-l.node.leaving:
 			cancel(ErrLeaving)
 		case <-ctx.Done():
@@ -76,26 +90,13 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// scopeKey is the key under which a context carries the lock that it ends with.
-type scopeKey struct{}
-
-// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
-// [Lock.Context], or from [Node.Do]. So whatever writes to a resource at the bottom of a call finds the token there.
-func TokenFrom(ctx context.Context) (Token, bool) {
-	l, ok := ctx.Value(scopeKey{}).(*Lock)
-	if !ok {
-		return 0, false
-	}
-	return l.Token(), true
-}
-
 // over returns why no work may begin under the lock, or nil.
 func (l *Lock) over() error {
 	select {
 	case <-l.node.leaving:
 		return ErrLeaving
 	default:
-		return l.hold.Err()
+		return l.Err()
 	}
 }
 
@@ -104,10 +105,22 @@ func (l *Lock) over() error {
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error {
-	if l.tape != nil {
-		return l.unlockRecorded(ctx)
+	f := l.first()
+	if l.exit() {
+		return f.stillHeld()
 	}
-	return l.hold.Release(ctx)
+	if f.tape != nil {
+		return f.unlockRecorded(ctx)
+	}
+	return f.hold.Release(ctx)
+}
+
+// stillHeld is what an Unlock returns that leaves the lock to other handles.
+func (l *Lock) stillHeld() error {
+	if err := l.hold.Err(); err != ErrUnlocked {
+		return err
+	}
+	return nil
 }
 
 // UnlockSoon releases the lock and returns at once: the release is on its way, and nobody has confirmed it. It returns nil, or ErrLost if the lock
@@ -118,8 +131,12 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
 func (l *Lock) UnlockSoon() error {
-	if l.tape != nil {
-		return l.unlockSoonRecorded()
+	f := l.first()
+	if l.exit() {
+		return f.stillHeld()
 	}
-	return l.hold.ReleaseSoon()
+	if f.tape != nil {
+		return f.unlockSoonRecorded()
+	}
+	return f.hold.ReleaseSoon()
 }

@@ -5,6 +5,9 @@ import "slices"
 // circleSteps bounds the search for a circle, in entries looked at. Beyond it a circle is not found, and its members wait until one gives up.
 const circleSteps = 10_000
 
+// maxLinks bounds what is told of a circle.
+const maxLinks = 64
+
 // A request waits for all that stand before it in a queue, and so does its owner: the request under whose lock it was made, and with it all
 // others that were made under that lock. An owner that waits for itself, by whatever number of steps, waits for ever. The graph of who waits
 // for whom gets new edges only from a request that is new, at the ends of its queues; so a circle is found when it is closed, by going backward
@@ -44,7 +47,7 @@ func (m *Machine) circular(s *session, c *view) bool {
 	for more := c.more; more.left > 0 && !found; {
 		found = f.behind(s, more.next(), c)
 	}
-	m.circle = f.path
+	m.circle = f.path[:min(len(f.path), maxLinks)]
 	return found
 }
 

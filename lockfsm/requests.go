@@ -78,7 +78,7 @@ func (m *Machine) refuseOne(key []byte, c *view, res *Result) Code {
 	case l == nil:
 		return 0
 	case c.try && !l.takes(c):
-		m.name(l, res)
+		m.name(l, res, c.more.left > 0)
 		return Held
 	case !c.try && (l.waiting >= m.charter.Limits.WaitersPerLock || c.most != 0 && l.waiting >= c.most):
 		return QueueFull
@@ -93,13 +93,14 @@ func (m *Machine) report(e *entry, res *Result) {
 	if e.token == 0 {
 		res.Code = Waiting
 		if stuck := e.stuck(); stuck != nil {
-			m.name(stuck.lock, res)
+			m.name(stuck.lock, res, e.places() > 1)
 		}
 	}
 }
 
-// name writes into a result who stands in the way at l: who holds it, or else who comes first. In the grace nobody does.
-func (m *Machine) name(l *lock, res *Result) {
+// name writes into a result who stands in the way at l, of several or the only one: who holds it, or else who comes first. In the grace nobody
+// does.
+func (m *Machine) name(l *lock, res *Result, ofSeveral bool) {
 	if !m.graceOver {
 		return
 	}
@@ -109,6 +110,9 @@ func (m *Machine) name(l *lock, res *Result) {
 	}
 	m.holder = Holder{
 		Session: e.session.id, Record: e.session.record, Token: e.token, SinceUnixMS: e.sinceUnixMS, Waiters: int(l.waiting), Value: e.value(),
+	}
+	if ofSeveral {
+		m.holder.Key = l.key
 	}
 	res.Holder = &m.holder
 }

@@ -1,6 +1,9 @@
 package lockfsm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Code says what became of a command. The values travel to other instances: they are fixed for ever, and new ones are added at the
 // end. Zero is no code.
@@ -53,6 +56,8 @@ type Change struct {
 
 // Holder says who stands in the way of a request.
 type Holder struct {
+	// Key is the lock in question, if the request asks for several.
+	Key     string
 	Session SessionID
 	// Record is the holder's instance record. Read only.
 	Record []byte
@@ -93,7 +98,8 @@ type Result struct {
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.
 	Holder *Holder
-	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own.
+	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own. Of a long
+	// one only the beginning is told.
 	Circle []Link
 	// States lists every live request of the session after an Attach that took effect, in ascending order of number. What the command
 	// named and States does not is finished.
@@ -101,6 +107,22 @@ type Result struct {
 	// Fired lists the requests of any session whose state the command changed besides its own: those now granted, and those that wait
 	// behind another entry than before. Ascending by place of their entries in the order of arrival; each at most once.
 	Fired []Change
+}
+
+// Clone returns a copy that lasts: it shares nothing with the machine.
+func (r *Result) Clone() Result {
+	c := *r
+	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
+	if r.Holder != nil {
+		h := *r.Holder
+		h.Record, h.Value = copied(h.Record), copied(h.Value)
+		c.Holder = &h
+	}
+	c.Circle = slices.Clone(r.Circle)
+	for i := range c.Circle {
+		c.Circle[i].Record = copied(c.Circle[i].Record)
+	}
+	return c
 }
 
 // String returns the code's name in lower case.

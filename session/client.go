@@ -158,23 +158,24 @@ func (c *Client) Leaving() { c.post(clientInput{kind: inputLeaving}) }
 
 // Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a *WaitError that is
 // ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
-// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, and for try a *HeldError, ErrInGrace and ErrNoLeader.
+// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and ErrNoLeader.
 func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
 	h := &Hold{}
-	if err := c.AcquireInto(ctx, h, key, try); err != nil {
+	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his own. After an error the Hold is used up, and
-// no lock is held by it.
-func (c *Client) AcquireInto(ctx context.Context, h *Hold, key string, try bool) error {
+// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his own, and may have terms. After an error the
+// Hold is used up, and no lock is held by it.
+func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
-		return &WaitError{Key: key, Err: contextError(ctx)}
+		return &WaitError{Key: r.Key, Err: contextError(ctx)}
 	}
 	h.client, h.ready = c, c.slot()
-	h.req = Request{Key: key, Try: try, Caller: h}
+	h.req = r
+	h.req.Caller = h
 	if !c.post(clientInput{kind: inputAcquire, hold: h}) {
 		return ErrClosed
 	}
@@ -182,7 +183,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, key string, try bool)
 	case <-h.ready:
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputCancel, hold: h})
-		return &WaitError{Key: key, Behind: h.behind.Load(), Err: contextError(ctx)}
+		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: contextError(ctx)}
 	}
 	c.slots.Put(h.ready)
 	h.ready = nil

@@ -9,8 +9,9 @@ import (
 // [ClientCore.Acquire]; from then on it belongs to the core until an outcome ends it.
 type Request struct {
 	Key    string
-	Try    bool // never queue
-	Caller any  // for whoever made the request; the core only hands it back
+	Try    bool   // never queue
+	Terms  *Terms // nil: the lock alone, as a mutex
+	Caller any    // for whoever made the request; the core only hands it back
 
 	stage stage
 	token lockfsm.Token
@@ -18,6 +19,66 @@ type Request struct {
 	order uint64     // its place among the calls of this client: it keeps it when it is asked anew
 	since clock.Time // when it was made
 	first entry      // what entry is before the request is asked anew
+}
+
+// Terms is what makes a request another one than that of a mutex. It belongs to the core with its request. The fields are those of
+// lockfsm.Command.
+type Terms struct {
+	Keys        []string // further keys, ascending, above the request's Key
+	Permits, Of uint32
+	Most        uint32
+	Value       []byte
+	Under       *Request // under whose lock the request is made, of the same core; nil: none
+
+	owner lockfsm.Number // as the group was told
+}
+
+// bytes returns about how many bytes of keys and value the request has.
+func (r *Request) bytes() int {
+	n := len(r.Key)
+	if r.Terms != nil {
+		for _, key := range r.Terms.Keys {
+			n += len(key)
+		}
+		n += len(r.Terms.Value)
+	}
+	return n
+}
+
+// plain reports whether the keys are what a group may take. The others are refused here, without a way there and back.
+func (r *Request) plain() bool {
+	if !plainKey(r.Key) || r.Terms == nil {
+		return plainKey(r.Key)
+	}
+	before := r.Key
+	for _, key := range r.Terms.Keys {
+		if !plainKey(key) || key <= before {
+			return false
+		}
+		before = key
+	}
+	return len(r.Terms.Keys) < lockfsm.MaxKeys
+}
+
+// command returns the Acquire of the request, without what names its session and number.
+func (r *Request) command() lockfsm.Command {
+	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
+	if t := r.Terms; t != nil {
+		c.Keys, c.Permits, c.Of, c.Most, c.Value = t.Keys, t.Permits, t.Of, t.Most, t.Value
+		if t.Under != nil && t.Under.stage == stageHeld {
+			t.owner = t.Under.owner()
+		}
+		c.Owner = t.owner
+	}
+	return c
+}
+
+// owner returns the number by which all that is made under this request, which is held, is known.
+func (r *Request) owner() lockfsm.Number {
+	if r.Terms != nil && r.Terms.owner != 0 {
+		return r.Terms.owner
+	}
+	return r.entry.number
 }
 
 // stage says what a request's caller waits for.

@@ -63,6 +63,21 @@ type HeldError struct {
 	Token       lockfsm.Token     // the holder's token
 	SinceUnixMS int64             // the leader's wall clock at the grant, in Unix milliseconds
 	Waiters     int               // how many wait behind it
+	Value       []byte            // of the holder's request; owned by the receiver
+}
+
+// DeadlockError answers a request that would have waited for its own owner. Its circle begins with the request.
+type DeadlockError struct {
+	Circle []lockfsm.Link // owned by the receiver
+}
+
+// Error names the keys of the circle.
+func (e *DeadlockError) Error() string {
+	text := "mortise: deadlock"
+	for i, link := range e.Circle {
+		text += fmt.Sprintf("%s session %d waits for %q", []string{":", ","}[min(i, 1)], link.Session, link.Key)
+	}
+	return text
 }
 
 // Error names the key and how many wait.

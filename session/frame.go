@@ -142,7 +142,7 @@ func (c *ClientCore) writeRequest(now clock.Time, f *frame) {
 	c.number++
 	c.byNumber[e.number] = e
 	c.sent.pushBack(e)
-	c.writeFor(now, f, e, lockfsm.Command{Kind: lockfsm.Acquire, Key: e.req.Key, Try: e.req.Try})
+	c.writeFor(now, f, e, e.req.command())
 }
 
 // writeFor writes a command about an entry and opens the account for its answer.

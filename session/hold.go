@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,7 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	req    Request // the client's goroutine only, but for its key, which never changes
+	req    Request // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
 	err   error         // the answer, set before ready; nil: granted
@@ -42,6 +43,22 @@ func (h *Hold) Token() lockfsm.Token { return h.token }
 
 // Key returns the key.
 func (h *Hold) Key() string { return h.req.Key }
+
+// Holds reports whether the hold is of that key.
+func (h *Hold) Holds(key string) bool {
+	return h.req.Key == key || h.req.Terms != nil && slices.Contains(h.req.Terms.Keys, key)
+}
+
+// Terms returns how many permits the hold has, and out of how many, as in lockfsm.Command.
+func (h *Hold) Terms() (permits, of uint32) {
+	if h.req.Terms == nil {
+		return 0, 0
+	}
+	return h.req.Terms.Permits, h.req.Terms.Of
+}
+
+// Request returns what stands for the hold in [Terms].Under.
+func (h *Hold) Request() *Request { return &h.req }
 
 // Err returns nil while the lock is held, ErrReleased after Release, and an error that is ErrLost once the lock is lost. It reads the
 // clock and does not trust that any timer has fired, so the first call that begins after a pause of the process tells the truth. An

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"log/slog"
 	"sync"
 	"time"
@@ -211,12 +210,11 @@ func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
 // copy returns a result that does not point into the machine.
 func (b *keeperInbox) copy(r *lockfsm.Result) lockfsm.Result {
 	c := *r
-	c.States, c.Fired = b.copyChanges(r.States), b.copyChanges(r.Fired)
-	if r.Holder != nil {
-		h := *r.Holder
-		h.Record = bytes.Clone(h.Record)
-		c.Holder = &h
+	if c.Holder != nil || c.Circle != nil {
+		c.States, c.Fired = nil, nil
+		c = c.Clone()
 	}
+	c.States, c.Fired = b.copyChanges(r.States), b.copyChanges(r.Fired)
 	return c
 }
 

@@ -123,6 +123,10 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 	if a == nil {
 		return
 	}
+	if r.Code == lockfsm.Deadlock {
+		k.reply(a.peer, &reply{kind: replyDeadlock, session: r.Session, epoch: r.Epoch, number: r.Number, circle: r.Circle})
+		return
+	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &reply{
 			kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch,
@@ -137,7 +141,8 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 	}
 	k.reply(a.peer, &reply{
 		kind: kind, session: r.Session, epoch: r.Epoch, number: r.Number, holder: r.Holder.Session, record: r.Holder.Record,
-		token: r.Holder.Token, since: r.Holder.SinceUnixMS, waiters: int64(r.Holder.Waiters),
+		token: r.Holder.Token, since: r.Holder.SinceUnixMS, waiters: int64(r.Holder.Waiters), value: r.Holder.Value,
+		key: []byte(r.Holder.Key),
 	})
 }
 

@@ -35,7 +35,7 @@ func (c *ClientCore) Acquire(now clock.Time, r *Request) {
 	c.begin(now)
 	r.stage, r.since = stageWaiting, now
 	c.waiting++
-	c.keyBytes += len(r.Key)
+	c.keyBytes += r.bytes()
 	if r.Try {
 		c.tries++
 	}
@@ -44,7 +44,7 @@ func (c *ClientCore) Acquire(now clock.Time, r *Request) {
 		c.fail(r, ErrClosed)
 	case c.leaving:
 		c.fail(r, ErrLeaving)
-	case !plainKey(r.Key):
+	case !r.plain():
 		c.fail(r, ErrBadKey)
 	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
 		c.fail(r, ErrOverloaded)
@@ -59,7 +59,7 @@ func (c *ClientCore) Acquire(now clock.Time, r *Request) {
 	}
 }
 
-// plainKey refuses here what every group refuses, without a way there and back.
+// plainKey reports whether every group would take a key.
 func plainKey(key string) bool {
 	return key != "" && len(key) <= maxLocalKey && utf8.ValidString(key) && !containsControl(key)
 }
@@ -113,7 +113,7 @@ func (c *ClientCore) Stop() {
 // leave takes a waiting request out of the counts.
 func (c *ClientCore) leave(r *Request) {
 	c.waiting--
-	c.keyBytes -= len(r.Key)
+	c.keyBytes -= r.bytes()
 	if r.Try {
 		c.tries--
 	}

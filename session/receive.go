@@ -50,6 +50,8 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.state(now, r)
 	case replyHeld:
 		c.metHolder(now, r)
+	case replyDeadlock:
+		c.circular(r)
 	case replyFreed:
 		c.freed(now, r)
 	case replyRenewed:
@@ -241,9 +243,25 @@ func (c *ClientCore) behind(r *reply) {
 }
 
 func heldError(key string, r *reply) *HeldError {
-	return &HeldError{
-		Key: key, Session: r.holder, Record: bytes.Clone(r.record), Token: r.token, SinceUnixMS: r.since, Waiters: int(r.waiters),
+	if len(r.key) > 0 {
+		key = string(r.key)
 	}
+	return &HeldError{
+		Key: key, Session: r.holder, Record: bytes.Clone(r.record), Token: r.token, SinceUnixMS: r.since, Waiters: int(r.waiters), Value: bytes.Clone(r.value),
+	}
+}
+
+// circular takes the answer to a request that would have closed a circle.
+func (c *ClientCore) circular(r *reply) {
+	e := c.byNumber[r.number]
+	if e == nil {
+		return
+	}
+	err := &DeadlockError{Circle: r.circle}
+	for i := range err.Circle {
+		err.Circle[i].Record = bytes.Clone(err.Circle[i].Record)
+	}
+	c.finish(e, err)
 }
 
 // freed takes the answer to a Release or Cancel.

@@ -19,7 +19,8 @@ const (
 	replyAttached replyKind = 2
 	// replyState is what a request has come to: session, epoch, number, code, token, watch.
 	replyState replyKind = 3
-	// replyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters.
+	// replyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters,
+	// value, key (empty: the only one asked for).
 	replyHeld replyKind = 4
 	// replyFreed answers Release and Cancel: session, epoch, number, code.
 	replyFreed replyKind = 5
@@ -34,6 +35,8 @@ const (
 	replyGrace replyKind = 9
 	// replyBehind says who holds the lock that a request waits for, as it was when the request was applied: the fields of replyHeld.
 	replyBehind replyKind = 10
+	// replyDeadlock answers a request that would have closed a circle: session, epoch, number, count, and for each link session, record, key.
+	replyDeadlock replyKind = 11
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -73,6 +76,9 @@ type reply struct {
 	record  []byte // aliases the input
 	since   int64
 	waiters int64
+	value   []byte         // aliases the input
+	key     []byte         // aliases the input
+	circle  []lockfsm.Link // its records alias the input
 }
 
 // append writes r behind b: the size of the record, its kind, its fields.
@@ -91,6 +97,13 @@ func (r *reply) append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.record)))
 		b = append(b, r.record...)
 		b = appendUvarints(b, uint64(r.holder), uint64(r.token), uint64(max(r.since, 0)), uint64(max(r.waiters, 0)))
+		b = appendSized(appendSized(b, r.value), r.key)
+	case replyDeadlock:
+		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.circle)))
+		for _, link := range r.circle {
+			b = appendUvarints(b, uint64(link.Session))
+			b = appendSized(appendSized(b, link.Record), []byte(link.Key))
+		}
 	case replyFreed:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code))
 	case replyRenewed:
@@ -111,6 +124,10 @@ func appendUvarints(b []byte, vs ...uint64) []byte {
 		b = binary.AppendUvarint(b, v)
 	}
 	return b
+}
+
+func appendSized(b, field []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(field))), field...)
 }
 
 // putSize writes the size of what follows the one byte that was left free at start, and makes room where one byte is not enough.
@@ -159,6 +176,15 @@ func (r *reply) decode(f *fields) {
 		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
 		r.holder, r.token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
 		r.since, r.waiters = f.count(), f.count()
+		r.value, r.key = f.sized(lockfsm.MaxValueBytes), f.sized(maxLocalKey)
+	case replyDeadlock:
+		r.name(f)
+		r.number = lockfsm.Number(f.uvarint())
+		for range min(f.uvarint(), uint64(len(f.b))) {
+			link := lockfsm.Link{Session: lockfsm.SessionID(f.uvarint()), Record: f.sized(lockfsm.MaxRecordBytes)}
+			link.Key = string(f.sized(maxLocalKey))
+			r.circle = append(r.circle, link)
+		}
 	case replyFreed:
 		r.name(f)
 		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()

@@ -15,13 +15,16 @@ func everyReply() []reply {
 		{kind: replyOpened, nonce: lockfsm.Nonce{1, 15: 9}, code: lockfsm.Done, session: 1 << 62, ttl: time.Minute, term: 3},
 		{kind: replyAttached, session: 1 << 62, epoch: 4, code: lockfsm.NoSession, term: 1 << 63},
 		{kind: replyState, session: 5, epoch: 6, number: 7, code: lockfsm.Granted, token: 1 << 62, watch: 8},
-		{kind: replyHeld, session: 5, epoch: 6, number: 7, record: bytes.Repeat([]byte("r"), 300), holder: 9, token: 10, since: 11, waiters: 12},
+		{kind: replyHeld, session: 5, epoch: 6, number: 7, record: bytes.Repeat([]byte("r"), 300), holder: 9, token: 10, since: 11, waiters: 12, value: []byte("v"), key: []byte("k")},
 		{kind: replyFreed, session: 5, epoch: 6, number: 7, code: lockfsm.Finished},
 		{kind: replyRenewed, session: 5, epoch: 6, seq: 13},
 		{kind: replyEnded, session: 5, epoch: 6, reason: endOverloaded},
 		{kind: replyRedirect, term: 14, leader: 1<<64 - 1, addr: []byte("host:7947")},
 		{kind: replyGrace, session: 5, epoch: 6, ttl: time.Second},
-		{kind: replyBehind, session: 5, epoch: 6, number: 7, record: []byte("r"), holder: 9, token: 10, since: 11, waiters: 12},
+		{kind: replyBehind, session: 5, epoch: 6, number: 7, record: []byte("r"), holder: 9, token: 10, since: 11, waiters: 12, value: []byte("v"), key: []byte("k")},
+		{kind: replyDeadlock, session: 5, epoch: 6, number: 7, circle: []lockfsm.Link{
+			{Session: 8, Record: []byte("r"), Key: "a"}, {Session: 9, Record: []byte("s"), Key: "b"},
+		}},
 	}
 }
 
@@ -125,7 +128,7 @@ func FuzzReplies(f *testing.F) {
 			if err != nil {
 				break
 			}
-			if r.kind >= replyOpened && r.kind <= replyBehind {
+			if r.kind >= replyOpened && r.kind <= replyDeadlock {
 				again, left, err := nextReply(r.append(nil))
 				if err != nil || len(left) != 0 || !reflect.DeepEqual(normal(again), normal(r)) {
 					t.Fatalf("%+v became %+v, %v", r, again, err)

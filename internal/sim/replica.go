@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -241,7 +240,7 @@ func (r *replica) apply(e *raftlog.Event) {
 		r.p.w.watch.result(r, &result)
 		if leading {
 			r.registers(&result)
-			results = append(results, clone(&result))
+			results = append(results, result.Clone())
 		}
 	})
 	r.p.w.watch.applied(r, e)
@@ -250,18 +249,6 @@ func (r *replica) apply(e *raftlog.Event) {
 	}
 	r.noticeBirth()
 	r.p.w.must(r.machine.Failed())
-}
-
-// clone copies what a result shares with the machine.
-func clone(r *lockfsm.Result) lockfsm.Result {
-	c := *r
-	c.States, c.Fired = slices.Clone(r.States), slices.Clone(r.Fired)
-	if r.Holder != nil {
-		h := *r.Holder
-		h.Record = slices.Clone(h.Record)
-		c.Holder = &h
-	}
-	return c
 }
 
 func (r *replica) noticeBirth() {

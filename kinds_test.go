@@ -1,0 +1,338 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// acquire asks for a lock on node i within a generous time.
+func (f *fleet) acquire(i int, r Request) *Lock {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
+	defer cancel()
+	l, err := f.nodes[i].Acquire(ctx, r)
+	if err != nil {
+		f.t.Fatalf("node %d: %v", i, err)
+	}
+	return l
+}
+
+// later asks in a goroutine of its own, and returns where the lock will be.
+func (f *fleet) later(i int, r Request) <-chan *Lock {
+	granted := make(chan *Lock, 1)
+	go func() {
+		if l, err := f.nodes[i].Acquire(f.t.Context(), r); err == nil {
+			granted <- l
+		}
+	}()
+	time.Sleep(50 * time.Millisecond) // fake time: it stands in its queue
+	return granted
+}
+
+// waits wants that nothing has come yet, comes wants that something has.
+func waits(t *testing.T, who string, granted <-chan *Lock) {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond) // fake time
+	synctest.Wait()
+	select {
+	case <-granted:
+		t.Fatalf("%s was granted", who)
+	default:
+	}
+}
+
+func comes(t *testing.T, who string, granted <-chan *Lock) *Lock {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond) // fake time
+	synctest.Wait()
+	select {
+	case l := <-granted:
+		return l
+	default:
+		t.Fatalf("%s was not granted", who)
+		return nil
+	}
+}
+
+func TestReadersShareAndWritersDoNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		read, write := Request{Key: "k", Shared: true}, Request{Key: "k"}
+		one, two := f.acquire(0, read), f.acquire(1, read)
+		writer := f.later(2, write)
+		late := f.later(0, read)
+		waits(t, "a writer beside readers", writer)
+		waits(t, "a reader behind a writer", late)
+		unlock(t, one)
+		waits(t, "a writer beside a reader", writer)
+		unlock(t, two)
+		w := comes(t, "the writer", writer)
+		waits(t, "a reader beside a writer", late)
+		if _, err := f.nodes[1].Acquire(t.Context(), Request{Key: "k", Shared: true, Try: true}); !errors.Is(err, ErrHeld) {
+			t.Errorf("a reader tries beside a writer: %v", err)
+		}
+		unlock(t, w)
+		r := comes(t, "the late reader", late)
+		if r.Token() <= w.Token() || w.Token() <= two.Token() {
+			t.Errorf("tokens %d, %d, %d", two.Token(), w.Token(), r.Token())
+		}
+		unlock(t, r)
+		f.nothingLeft()
+	})
+}
+
+func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		var held, most atomic.Int64
+		done := make(chan struct{})
+		for i := range 30 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				permits := 1 + i%3
+				l := f.acquire(i%3, Request{Key: "pool", Permits: permits, Of: 4})
+				if now := held.Add(int64(permits)); now > most.Load() {
+					most.Store(now)
+				}
+				time.Sleep(100 * time.Millisecond) // fake time
+				held.Add(-int64(permits))
+				unlock(t, l)
+			}()
+		}
+		for range 30 {
+			<-done
+		}
+		if n := most.Load(); n != 4 {
+			t.Errorf("%d permits of 4 were held together, want 4", n)
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestSeveralKeysAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		b := f.lock(0, "b")
+		all := f.later(1, Request{Keys: []string{"c", "a", "b", "a"}})
+		waits(t, "who wants a, b and c", all)
+		c := f.later(2, Request{Key: "c"})
+		waits(t, "who came later for c", c)
+		unlock(t, b)
+		l := comes(t, "who wants a, b and c", all)
+		if l.Token() <= b.Token() {
+			t.Errorf("token %d after %d", l.Token(), b.Token())
+		}
+		for _, key := range []string{"a", "b", "c"} {
+			var held *HeldError
+			if _, err := f.nodes[0].TryLock(t.Context(), key); !asHeld(err, &held) || held.Token != l.Token() || held.Key != key {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		var held *HeldError
+		if _, err := f.nodes[0].Acquire(t.Context(), Request{Keys: []string{"z", "b"}, Try: true}); !asHeld(err, &held) || held.Key != "b" {
+			t.Errorf("a try for z and b: %v", err)
+		}
+		unlock(t, l)
+		unlock(t, comes(t, "who came later for c", c))
+		unlock(t, f.acquire(0, Request{Keys: []string{"a", "b", "c", "z"}, Try: true}))
+		f.nothingLeft()
+	})
+}
+
+// TestSeveralKeysInAnyOrder: those who ask for the same keys in opposite orders cannot wait for each other.
+func TestSeveralKeysInAnyOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		done := make(chan struct{})
+		for i := range 60 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				keys := []string{"a", "b", "c"}
+				unlock(t, f.acquire(i%3, Request{Keys: []string{keys[i%3], keys[(i+1+i%2)%3]}, Shared: i%5 == 0}))
+			}()
+		}
+		for range 60 {
+			<-done
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestRequestsAreChecked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		many := make([]string, 257)
+		for name, c := range map[string]struct {
+			request Request
+			want    error
+			field   string
+		}{
+			"two ways":        {Request{Key: "a", Keys: []string{"b"}}, ErrBadRequest, "Key"},
+			"too many keys":   {Request{Keys: many}, ErrBadRequest, "Keys"},
+			"shared permits":  {Request{Key: "a", Shared: true, Permits: 1, Of: 2}, ErrBadRequest, "Shared"},
+			"no permits":      {Request{Key: "a", Of: 2}, ErrBadRequest, "Permits"},
+			"more than there": {Request{Key: "a", Permits: 3, Of: 2}, ErrBadRequest, "Permits"},
+			"negative":        {Request{Key: "a", Permits: -1, Of: 2}, ErrBadRequest, "Permits"},
+			"waiting":         {Request{Key: "a", MaxWaiting: -1}, ErrBadRequest, "MaxWaiting"},
+			"value":           {Request{Key: "a", Value: strings.Repeat("x", 1025)}, ErrBadRequest, "Value"},
+			"empty key":       {Request{Keys: []string{"a", ""}}, ErrBadKey, ""},
+			"bad key":         {Request{Keys: []string{"a", "b\n"}}, ErrBadKey, ""},
+		} {
+			if l, err := f.nodes[0].Acquire(t.Context(), c.request); l != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.field) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := f.nodes[0].LockAll(t.Context()); !errors.Is(err, ErrBadRequest) {
+			t.Errorf("LockAll without keys: %v", err)
+		}
+		unlock(t, f.acquire(0, Request{Key: "a", Permits: 1, Of: 1}))
+		f.nothingLeft()
+	})
+}
+
+func TestMaxWaitingAndValue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		l := f.acquire(0, Request{Key: "k", Value: "counts the stock"})
+		first := f.later(1, Request{Key: "k", MaxWaiting: 1})
+		if _, err := f.nodes[2].Acquire(t.Context(), Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, ErrQueueFull) {
+			t.Errorf("one waits already: %v", err)
+		}
+		var held *HeldError
+		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !asHeld(err, &held) || held.Value != "counts the stock" || !strings.Contains(err.Error(), "counts the stock") {
+			t.Errorf("%v", err)
+		}
+		unlock(t, l)
+		unlock(t, comes(t, "the only waiter", first))
+		f.nothingLeft()
+	})
+}
+
+func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		n := f.nodes[0]
+		l := f.acquire(0, Request{Keys: []string{"a", "b"}})
+		ctx := l.Context(t.Context())
+		again, err := n.Lock(ctx, "b")
+		if err != nil || again.Token() != l.Token() {
+			t.Fatalf("%v", err)
+		}
+		reader, err := n.RLock(again.Context(ctx), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := f.later(1, Request{Key: "a"})
+		for _, l := range []*Lock{l, again} { // in whatever order
+			unlock(t, l)
+			wantIs(t, l.Err(), ErrUnlocked)
+			unlock(t, l) // again
+			waits(t, "another instance", other)
+		}
+		if err := reader.Err(); err != nil {
+			t.Error(err)
+		}
+		unlock(t, reader)
+		wantIs(t, reader.Err(), ErrUnlocked)
+		wantIs(t, context.Cause(ctx), ErrUnlocked)
+		unlock(t, comes(t, "another instance", other))
+
+		if err := n.Do(t.Context(), "k", func(ctx context.Context, outer Token) error {
+			return n.Do(ctx, "k", func(_ context.Context, inner Token) error {
+				if inner != outer {
+					t.Errorf("token %d within %d", inner, outer)
+				}
+				return nil
+			})
+		}); err != nil {
+			t.Error(err)
+		}
+		if _, err := n.Lock(ctx, "a"); !errors.Is(err, context.Canceled) {
+			t.Errorf("under a lock that has ended: %v", err)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestALostLockIsNotEnteredAgain: neither by a context that has ended with it nor by one that does not end.
+func TestALostLockIsNotEnteredAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		l := f.lock(0, "k")
+		ctx := context.WithoutCancel(l.Context(t.Context()))
+		again, err := f.nodes[0].Lock(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.isolate(0)
+		<-l.Done()
+		wantIs(t, again.Err(), ErrLost)
+		wantIs(t, l.Unlock(t.Context()), ErrLost)
+		wantIs(t, again.Unlock(t.Context()), ErrLost)
+		f.rejoin(0)
+		anew, err := f.nodes[0].Lock(ctx, "k")
+		if err != nil || anew.Token() <= l.Token() {
+			t.Fatalf("%v", err)
+		}
+		unlock(t, anew)
+		f.nothingLeft()
+	})
+}
+
+func TestDeadlockIsToldToTheYoungest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		var locks []*Lock
+		keys := []string{"a", "b", "c"}
+		for i, key := range keys {
+			locks = append(locks, f.lock(i, key))
+		}
+		second := func(i int) (*Lock, error) { return f.nodes[i].Lock(locks[i].Context(t.Context()), keys[(i+1)%3]) }
+		granted := make(chan *Lock, 2)
+		for i := range 2 {
+			go func() {
+				l, err := second(i)
+				if err != nil {
+					t.Errorf("node %d: %v", i, err)
+				}
+				granted <- l
+			}()
+			time.Sleep(50 * time.Millisecond) // fake time
+		}
+		_, err := second(2)
+		var deadlock *DeadlockError
+		if !errors.As(err, &deadlock) || len(deadlock.Circle) != 3 {
+			t.Fatalf("%v", err)
+		}
+		want := `mortise: deadlock: node-2 waits for "a", node-0 waits for "b", node-1 waits for "c"`
+		if deadlock.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		unlock(t, locks[2])
+		unlock(t, <-granted)
+		unlock(t, locks[1])
+		unlock(t, <-granted)
+		unlock(t, locks[0])
+
+		reader := f.acquire(0, Request{Key: "r", Shared: true})
+		if _, err := f.nodes[0].Lock(reader.Context(t.Context()), "r"); !errors.As(err, &deadlock) {
+			t.Errorf("a reader becomes a writer: %v", err)
+		}
+		unlock(t, reader)
+		f.nothingLeft()
+	})
+}

@@ -1,0 +1,109 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Request says what to lock and how. The zero value of every field but Key is the ordinary exclusive lock that waits its turn.
+//
+// All kinds wait in the same queue of a key and are granted by one rule, first come, first served: those at its head hold the lock whose permits
+// together are no more than any of them says there are. An exclusive request takes one permit of one, a shared one takes one of any number.
+// So a writer who waits stops the readers who come later, and a small request never passes a large one.
+type Request struct {
+	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
+	Key string
+
+	// Keys are several locks at once, instead of Key: at most 256, in any order, of which each counts once. All are granted in one moment, or none,
+	// with one token, which is above all earlier ones of each of them. Whoever asks so waits in all the queues from the beginning; he can
+	// keep others waiting for one of his keys while he waits for another, and no two such requests can wait for each other.
+	Keys []string
+
+	// Try asks for an answer now: never queue, and return a *HeldError if the lock cannot be had at once.
+	Try bool
+
+	// Shared asks for the lock together with all others who share it, and with nobody else: what a reader wants.
+	Shared bool
+
+	// Permits and Of make the lock a semaphore: the request takes so many permits out of so many, 1 <= Permits <= Of. All should name the same Of;
+	// while holders differ the lowest counts, so it can be changed while the group runs. 0 and 0: no semaphore.
+	Permits, Of int
+
+	// MaxWaiting refuses the request with ErrQueueFull if so many already wait for one of its keys. 0: only the group's limit of 65,536 does.
+	MaxWaiting int
+
+	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or where to reach him. At most 1,024 bytes.
+	Value string
+}
+
+// validate names everything that is wrong with the request.
+func (r *Request) validate() error {
+	var errs []error
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf("%w: Request."+format, append([]any{ErrBadRequest}, args...)...))
+		}
+	}
+	const most = 1 << 30 // so that it is an int everywhere
+	semaphore := r.Permits != 0 || r.Of != 0
+	wrong(r.Key != "" && len(r.Keys) > 0, "Key and Request.Keys are both set")
+	wrong(len(r.Keys) > lockfsm.MaxKeys, "Keys has %d keys, at most %d can be locked at once", len(r.Keys), lockfsm.MaxKeys)
+	wrong(r.Shared && semaphore, "Shared is set together with Permits or Of")
+	wrong(semaphore && (r.Permits < 1 || r.Permits > r.Of), "Permits is %d and Of is %d; want 1 <= Permits <= Of", r.Permits, r.Of)
+	wrong(r.Of > most, "Of is %d, at most %d", r.Of, most)
+	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
+	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
+	return errors.Join(errs...)
+}
+
+// ordinary reports whether r is what Lock and TryLock ask for.
+func (r *Request) ordinary() bool {
+	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.Value == ""
+}
+
+// of returns the request as the session room takes it, made under the lock of the given one, if there is one.
+func (r *Request) of(under *session.Request) session.Request {
+	s := session.Request{Key: r.Key, Try: r.Try}
+	if r.ordinary() && under == nil {
+		return s
+	}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Under: under}
+	if len(r.Keys) > 0 {
+		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
+		s.Key, t.Keys = keys[0], keys[1:]
+	}
+	switch {
+	case r.Shared:
+		t.Permits = 1
+	case r.Of > 1: // one of one is the ordinary lock
+		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
+	}
+	s.Terms = t
+	return s
+}
+
+// String names the keys, for errors.
+func (r *Request) String() string {
+	if len(r.Keys) == 0 {
+		return fmt.Sprintf("lock %q", r.Key)
+	}
+	return fmt.Sprintf("lock %q", r.Keys[:min(len(r.Keys), 10)])
+}
+
+// RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].
+func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key, Shared: true})
+}
+
+// LockAll waits until all keys can be had at once and returns them as one lock. See [Request.Keys].
+func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
+	}
+	return n.Acquire(ctx, Request{Keys: keys})
+}

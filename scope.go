@@ -1,0 +1,91 @@
+package mortise
+
+import (
+	"context"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// scope is what the context of a lock carries: the lock, and the scope around it.
+type scope struct {
+	lock  *Lock
+	outer *scope
+}
+
+type scopeKey struct{}
+
+// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
+// [Lock.Context], or from [Node.Do]. So whatever writes to a resource at the bottom of a call finds the token there.
+func TokenFrom(ctx context.Context) (Token, bool) {
+	s := scopeOf(ctx)
+	if s == nil {
+		return 0, false
+	}
+	return s.lock.Token(), true
+}
+
+func scopeOf(ctx context.Context) *scope {
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of this node that is held.
+func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *session.Request) {
+	for s := scopeOf(ctx); s != nil; s = s.outer {
+		l := s.lock.first()
+		if l.node != n || s.lock.Err() != nil {
+			continue
+		}
+		if l.covers(r) && l.enter() {
+			return &Lock{node: n, again: l}, nil
+		}
+		if under == nil {
+			under = l.hold.Request()
+		}
+	}
+	return nil, under
+}
+
+// first returns the handle that Acquire was granted; the others entered it again.
+func (l *Lock) first() *Lock {
+	if l.again != nil {
+		return l.again
+	}
+	return l
+}
+
+// covers reports whether whoever holds l has what r asks for.
+func (l *Lock) covers(r *Request) bool {
+	permits, of := l.hold.Terms()
+	if r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+		return false
+	}
+	if len(r.Keys) == 0 {
+		return l.hold.Holds(r.Key)
+	}
+	for _, key := range r.Keys {
+		if !l.hold.Holds(key) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter counts one handle more, unless the last one is unlocked.
+func (l *Lock) enter() bool {
+	for n := l.others.Load(); n >= 0; n = l.others.Load() {
+		if l.others.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// exit counts one handle less, the first time it is called for l, and reports whether others are left.
+func (l *Lock) exit() (left bool) {
+	f := l.first()
+	if !l.out.Swap(true) {
+		return f.others.Add(-1) >= 0
+	}
+	return f.others.Load() >= 0
+}
