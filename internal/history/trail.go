@@ -27,9 +27,11 @@ type request struct {
 }
 
 type holding struct {
-	key   string
-	place lockfsm.Revision
-	token lockfsm.Token
+	key         string
+	keys        []string // further ones
+	permits, of uint32
+	place       lockfsm.Revision
+	token       lockfsm.Token
 }
 
 // NewTrail returns a trail that hands each event to emit, which stamps it with the time and its node.
@@ -42,9 +44,25 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
+	var order []request // a map has none
 	for _, e := range m.Entries() {
-		q, h := request{e.Session, e.Number}, holding{e.Key, e.Place, e.Token}
+		q := request{e.Session, e.Number}
+		h, again := t.live[q]
+		if !again {
+			order = append(order, q)
+			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token}
+		} else {
+			h.keys = append(h.keys, e.Key)
+		}
 		t.live[q] = h
+	}
+	for _, q := range order {
+		h := t.live[q]
+		if len(h.keys) > 0 { // they came in the order of the locks
+			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
+			h.key, h.keys = all[0], all[1:]
+			t.live[q] = h
+		}
 		if h.token != 0 {
 			held := t.event(Grant, q, h)
 			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: it is what the state began with
@@ -106,7 +124,7 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place--
 	}
-	t.live[q] = holding{key: c.Key, place: place}
+	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token)
 	}
@@ -160,7 +178,9 @@ func (t *Trail) end(q request, h holding, how How) {
 }
 
 func (t *Trail) event(k Kind, q request, h holding) Event {
-	return Event{Kind: k, Key: h.key, Token: h.token, Place: h.place, Session: q.session, Number: q.number}
+	return Event{
+		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place, Session: q.session, Number: q.number,
+	}
 }
 
 func (t *Trail) say(e Event) {
