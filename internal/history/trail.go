@@ -11,6 +11,10 @@ import (
 // requests and no keys. It belongs to the goroutine that applies the log. It is code of its own, and small: what it says of the state
 // is a second opinion.
 type Trail struct {
+	// Queue, if it is set, is told what comes to the queues, before it may be granted, and what leaves them, granted or not: in an event without a kind.
+	// A Start is not told: what it begins with is there already.
+	Queue func(e Event, leaves bool)
+
 	emit func(Event)
 
 	group Group
@@ -125,8 +129,15 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 		place--
 	}
 	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
+	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token)
+	}
+}
+
+func (t *Trail) queue(q request, leaves bool) {
+	if t.Queue != nil {
+		t.Queue(t.event(0, q, t.live[q]), leaves)
 	}
 }
 
@@ -169,6 +180,7 @@ func (t *Trail) over(r lockfsm.Result, how How) {
 }
 
 func (t *Trail) end(q request, h holding, how How) {
+	t.queue(q, true)
 	delete(t.live, q)
 	if h.token != 0 {
 		e := t.event(End, q, h)
