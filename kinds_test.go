@@ -239,6 +239,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 		}
 		unlock(t, reader)
 		wantIs(t, reader.Err(), ErrUnlocked)
+		<-ctx.Done() // soon: a goroutine of the node ends it
 		wantIs(t, context.Cause(ctx), ErrUnlocked)
 		unlock(t, comes(t, "another instance", other))
 
