@@ -56,7 +56,7 @@ func (l *Lock) Err() error {
 	if l.out.Load() && f.others.Load() >= 0 {
 		return ErrUnlocked // other handles are left
 	}
-	return f.hold.Err()
+	return lossOf(f.hold.Err())
 }
 
 // Done returns a channel that is closed when the lock is no longer held, for whatever reason. It may close a little after Err has
@@ -77,7 +77,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	watched := l.node.spawn(func() {
 		select {
 		case <-l.Done():
-			cancel(l.first().hold.Err())
+			cancel(lossOf(l.first().hold.Err()))
 		case <-l.node.leaving:
 			cancel(ErrLeaving)
 		case <-ctx.Done():
@@ -112,13 +112,13 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if f.tape != nil {
 		return f.unlockRecorded(ctx)
 	}
-	return f.hold.Release(ctx)
+	return lossOf(f.hold.Release(ctx))
 }
 
 // stillHeld is what an Unlock returns that leaves the lock to other handles.
 func (l *Lock) stillHeld() error {
 	if err := l.hold.Err(); err != ErrUnlocked {
-		return err
+		return lossOf(err)
 	}
 	return nil
 }
@@ -138,5 +138,5 @@ func (l *Lock) UnlockSoon() error {
 	if f.tape != nil {
 		return f.unlockSoonRecorded()
 	}
-	return f.hold.ReleaseSoon()
+	return lossOf(f.hold.ReleaseSoon())
 }

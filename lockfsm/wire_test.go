@@ -3,8 +3,8 @@ package lockfsm
 import (
 	"bytes"
 	"encoding/hex"
-	"fmt"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime"

@@ -80,6 +80,20 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
+// ForcedError is why a hold was lost that others have ended. It is ErrLost for errors.Is.
+type ForcedError struct {
+	By     string // who, as he said
+	Reason string // why, as he said
+}
+
+// Error says who and why.
+func (e *ForcedError) Error() string {
+	return fmt.Sprintf("mortise: the lock was ended by %s: %s", e.By, e.Reason)
+}
+
+// Is reports whether target is ErrLost.
+func (e *ForcedError) Is(target error) bool { return target == ErrLost }
+
 // Error names the key and how many wait.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("mortise: %q is held with token %d, %d waiting", e.Key, e.Token, e.Waiters)

@@ -186,10 +186,12 @@ func (c *ClientCore) requeue(r *Request) {
 }
 
 // lose ends a held request: its lock is gone, or must be treated as gone.
-func (c *ClientCore) lose(r *Request) {
+func (c *ClientCore) lose(r *Request) { c.loseBy(r, ErrLost) }
+
+func (c *ClientCore) loseBy(r *Request, err error) {
 	c.held--
 	r.stage, r.entry = stageOver, nil
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: ErrLost})
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err})
 }
 
 // loseAll ends every held request, for ever, and frees their entries even though the session may live on.
