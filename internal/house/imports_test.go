@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"stripe":              {""},
 	"flight":              {""},
 	"tick":                {""},
+	"internal/fakelock":   {""},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"internal/process":    {""},
