@@ -118,6 +118,13 @@ func solo(t *testing.T) *recorder {
 	return &recorder{Locker: node}
 }
 
+// bounded is the context of a test that could wait for ever if the package were wrong.
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func newSet(t *testing.T, locker stripe.Locker, n int) *stripe.Set {
 	t.Helper()
 	if locker == nil {
@@ -207,46 +214,46 @@ func TestAnyBeginsFurtherOnEachTime(t *testing.T) {
 }
 
 func TestAllTakesThemInAscendingOrder(t *testing.T) {
-	node := solo(t)
+	node, ctx := solo(t), bounded(t)
 	set := newSet(t, node, 3)
-	all, err := set.All(t.Context())
+	all, err := set.All(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if asked := node.take(); !slices.Equal(asked, []string{"wait seats/0", "wait seats/1", "wait seats/2"}) {
 		t.Fatalf("asked %q", asked)
 	}
-	ctx := all.Context(t.Context())
-	if err := all.Err(); err != nil || ctx.Err() != nil {
-		t.Fatalf("all are held, and yet %v, %v", err, ctx.Err())
+	under := all.Context(ctx)
+	if err := all.Err(); err != nil || under.Err() != nil {
+		t.Fatalf("all are held, and yet %v, %v", err, under.Err())
 	}
-	if _, _, err := set.TryAny(t.Context()); !errors.Is(err, mortise.ErrHeld) {
+	if _, _, err := set.TryAny(ctx); !errors.Is(err, mortise.ErrHeld) {
 		t.Fatalf("somebody else's try: %v", err)
 	}
-	if err := all[1].Unlock(t.Context()); err != nil {
+	if err := all[1].Unlock(ctx); err != nil {
 		t.Fatal(err)
 	}
-	<-ctx.Done()
-	if err := all.Err(); !errors.Is(err, mortise.ErrUnlocked) || context.Cause(ctx) != mortise.ErrUnlocked {
-		t.Fatalf("one is not held, and yet %v, %v", err, context.Cause(ctx))
+	<-under.Done()
+	if err := all.Err(); !errors.Is(err, mortise.ErrUnlocked) || context.Cause(under) != mortise.ErrUnlocked {
+		t.Fatalf("one is not held, and yet %v, %v", err, context.Cause(under))
 	}
-	if err := all.Unlock(t.Context()); err != nil {
+	if err := all.Unlock(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := set.All(t.Context()); err != nil {
+	if _, err := set.All(ctx); err != nil {
 		t.Fatalf("after all were unlocked: %v", err)
 	}
 }
 
 func TestAllThatFailsHoldsNothing(t *testing.T) {
-	node := solo(t)
+	node, ctx := solo(t), bounded(t)
 	set := newSet(t, node, 3)
 	node.fail = "wait seats/2"
-	if all, err := set.All(t.Context()); !errors.Is(err, mortise.ErrQueueFull) || all != nil {
+	if all, err := set.All(ctx); !errors.Is(err, mortise.ErrQueueFull) || all != nil {
 		t.Fatalf("got %v, %v", all, err)
 	}
 	for i := range 2 { // these wait, if need be, until the release has arrived
-		if _, err := set.At(t.Context(), i); err != nil {
+		if _, err := set.At(ctx, i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,14 +261,14 @@ func TestAllThatFailsHoldsNothing(t *testing.T) {
 
 // Many who want all, and many who want any, get through: nobody waits in a circle.
 func TestAllAndAnyTogetherEnd(t *testing.T) {
-	node := solo(t)
+	node, ctx := solo(t), bounded(t)
 	var users sync.WaitGroup
 	guarded := [4]int{} // the race detector sees who is not excluded
 	for range 4 {
 		users.Go(func() {
 			set := newSet(t, node, 4)
 			for range 25 {
-				all, err := set.All(t.Context())
+				all, err := set.All(ctx)
 				if err != nil {
 					t.Error(err)
 					return
@@ -269,16 +276,16 @@ func TestAllAndAnyTogetherEnd(t *testing.T) {
 				for i := range guarded {
 					guarded[i]++
 				}
-				if err := all.Unlock(t.Context()); err != nil {
+				if err := all.Unlock(ctx); err != nil {
 					t.Error(err)
 				}
-				i, one, err := set.Any(t.Context())
+				i, one, err := set.Any(ctx)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				guarded[i]++
-				if err := one.Unlock(t.Context()); err != nil {
+				if err := one.Unlock(ctx); err != nil {
 					t.Error(err)
 				}
 			}
