@@ -129,6 +129,7 @@ func (c *crew) end(all ...*member) {
 	for _, m := range all {
 		<-m.ended
 	}
+	time.Sleep(time.Minute) // the sessions of those who crashed are over
 	synctest.Wait()
 	if keys := c.locks.Keys(); len(keys) != 0 {
 		c.t.Errorf("still taken: %q", keys)
@@ -291,6 +292,61 @@ func TestALostLockEndsTheJob(t *testing.T) {
 				c.ran("a@60: 59-60.5", "b@60: 60.5-62.5")
 				c.reported("a@60: "+mortise.ErrLost.Error()+": context canceled", "b@60: <nil>")
 				c.end(a, b)
+			})
+		})
+	}
+}
+
+// A machine that slept while it waited is granted the lock before its timers have noticed: it asks its clock, which says that the tick is over.
+func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCrew(t, time.Minute, 2*time.Second)
+		c.until(30)
+		a := c.join("a", time.Second)
+		var slept time.Duration
+		var mu sync.Mutex
+		job := c.job
+		job.Now = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Now().Add(slept)
+		}
+		job.Run = func(ctx context.Context, t tick.Tick) error { return c.work(ctx, "b", t) }
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- tick.Run(ctx, c.locks.Instance(), job) }()
+		c.until(60.5)
+		mu.Lock()
+		slept = 10 * time.Second
+		mu.Unlock()
+		c.locks.Lose("report/2000-01-01T00:01:00Z")
+		c.until(90)
+		c.ran("a@60: 59-60.5")
+		cancel()
+		<-ended
+		c.end(a)
+	})
+}
+
+// Who has lost the lock of a tick that is done has nothing left to keep.
+func TestALostTickIsNotKept(t *testing.T) {
+	for name, lose := range map[string]func(*crew, *member){
+		"lost":   func(c *crew, _ *member) { c.locks.Lose("report/2000-01-01T00:01:00Z") },
+		"closed": func(_ *crew, m *member) { m.Crash(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				c := newCrew(t, time.Minute, time.Second)
+				c.until(30)
+				a := c.join("a", 0)
+				c.until(62)
+				lose(c, a)
+				c.until(63)
+				a.cancel(nil)
+				if <-a.ended; a.after > 63*time.Second {
+					t.Errorf("Run returned after %v: it kept what it no longer had", a.after)
+				}
+				c.end(a)
 			})
 		})
 	}
