@@ -312,6 +312,7 @@ func TestAMachineThatSleptLetsTheTickGo(t *testing.T) {
 			return time.Now().Add(slept)
 		}
 		job.Run = func(ctx context.Context, t tick.Tick) error { return c.work(ctx, "b", t) }
+		job.Report = func(at tick.Tick, err error) { t.Errorf("b had the tick %v: %v", at.Time, err) }
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- tick.Run(ctx, c.locks.Instance(), job) }()
@@ -381,23 +382,29 @@ func TestLeavingEndsAnIdleRunAtOnce(t *testing.T) {
 	})
 }
 
-// A node that leaves in the middle of the job hands the tick over; one that leaves after it keeps the tick until nobody wants it.
+// A node that leaves, or a Run that is ended, in the middle of the job hands the tick over; one that leaves after it keeps the tick until nobody wants it.
 func TestLeavingInAndAfterTheJob(t *testing.T) {
-	for _, leave := range []func(*member){func(m *member) { m.Leave() }, func(m *member) { m.cancel(mortise.ErrLeaving) }} {
+	for _, way := range []struct {
+		leave func(*member)
+		want  error
+	}{
+		{func(m *member) { m.Leave() }, mortise.ErrLeaving},
+		{func(m *member) { m.cancel(nil) }, context.Canceled},
+	} {
 		bubble(t, func(t *testing.T) {
 			c := newCrew(t, time.Minute, 2*time.Second)
 			c.until(30)
 			a, b, d := c.join("a", 2*time.Second), c.join("b", time.Second), c.join("d", 0)
 			c.until(59)
-			leave(a)
+			way.leave(a)
 			c.until(62)
-			leave(b)
+			way.leave(b)
 			c.until(90)
 			c.ran("a@60: 58-59", "b@60: 59-61")
-			if !errors.Is(a.err, mortise.ErrLeaving) || a.after != 59*time.Second {
+			if !errors.Is(a.err, way.want) || a.after != 59*time.Second {
 				t.Errorf("the first returned %v after %v, want at once", a.err, a.after)
 			}
-			if !errors.Is(b.err, mortise.ErrLeaving) || b.after != 69*time.Second {
+			if !errors.Is(b.err, way.want) || b.after != 69*time.Second {
 				t.Errorf("the second returned %v after %v, want when the tick is free by its clock", b.err, b.after)
 			}
 			c.end(a, b, d)
