@@ -23,7 +23,7 @@
 //
 // # Guarantees
 //
-//   - A tick whose job has returned does not run again, as long as the wall clocks of any two instances differ by at most Skew (as shrunk) and
+//   - A tick whose job has returned (with an error too, unless its context had ended) does not run again, as long as the wall clocks of any two instances differ by at most Skew (as shrunk) and
 //     the instance that ran it neither crashes nor loses its lock before the end of the tick. See Failure for the rest.
 //   - Two runs of one job never hold its lock at the same time, whatever the clocks say: while the job runs its lock, whose key is Name, is held
 //     too. Whoever locks Name by hand holds the job off.

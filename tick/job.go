@@ -40,7 +40,7 @@ type Job struct {
 	Skew time.Duration
 
 	// Report is told what came of each tick that this instance had: nil if Run returned nil and no lock was lost, the error of Run, with the reason if its context
-	// had ended, ErrStillRunning, or that this instance has too many requests. Nil: nobody is told.
+	// had ended, ErrStillRunning, or why a lock could not be had. Nil: nobody is told.
 	Report func(t Tick, err error)
 
 	// Now is the wall clock. Nil: time.Now. It is here for tests.
