@@ -27,6 +27,8 @@ var allowed = map[string][]string{
 		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "transport", "internal/clock", "internal/credentials", "internal/history",
 		"go.etcd.io/raft/v3/raftpb",
 	},
+	"locker":              {""},
+	"locker/lockertest":   {"", "locker"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"internal/process":    {""},
@@ -103,6 +105,9 @@ func TestImportRuleRefuses(t *testing.T) {
 		{"examples/quickstart", module, true},
 		{"examples/quickstart", module + "/session", false},
 		{"", "google.golang.org/grpc", false},
+		{"locker", module, true},
+		{"locker", module + "/session", false},
+		{"", module + "/locker", false},
 	} {
 		if got := permitted(allowed[c.room], c.path); got != c.want {
 			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
