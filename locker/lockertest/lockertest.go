@@ -43,10 +43,23 @@ import (
 // t.Cleanup. Keys begin with "lockertest/". It takes well below a second beyond what the Locker itself takes.
 func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 	t.Helper()
-	for _, c := range [...]struct {
-		name  string
-		check func(*testing.T, context.Context, locker.Locker)
-	}{
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			c.check(t, ctx, fresh(t))
+		})
+	}
+}
+
+// check is one thing that a Locker must do.
+type check struct {
+	name  string
+	check func(testing.TB, context.Context, locker.Locker)
+}
+
+func checks() []check {
+	return []check{
 		{"RunsOnce", runsOnce},
 		{"Excludes", excludes},
 		{"KeysAreApart", keysAreApart},
@@ -56,17 +69,11 @@ func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
 		{"GivesUp", givesUp},
 		{"BadKeys", badKeys},
 		{"Panic", panics},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			c.check(t, ctx, fresh(t))
-		})
 	}
 }
 
 // do runs fn, which has nothing to return, and fails the test if the Locker returns an error or does not run it exactly once.
-func do(t *testing.T, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
+func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
 	t.Helper()
 	ran := 0
 	err := l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
@@ -79,7 +86,7 @@ func do(t *testing.T, ctx context.Context, l locker.Locker, key string, fn func(
 	}
 }
 
-func runsOnce(t *testing.T, ctx context.Context, l locker.Locker) {
+func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/a", func(context.Context, mortise.Token) {})
 	own, ran := errors.New("the function's own"), 0
 	err := l.Do(ctx, "lockertest/a", func(context.Context, mortise.Token) error { ran++; return own })
@@ -88,7 +95,7 @@ func runsOnce(t *testing.T, ctx context.Context, l locker.Locker) {
 	}
 }
 
-func excludes(t *testing.T, ctx context.Context, l locker.Locker) {
+func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 	var all sync.WaitGroup
 	counter := 0 // without a lock of its own: the race detector sees whoever is not excluded
 	for range 8 {
@@ -104,13 +111,13 @@ func excludes(t *testing.T, ctx context.Context, l locker.Locker) {
 	}
 }
 
-func keysAreApart(t *testing.T, ctx context.Context, l locker.Locker) {
+func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/outer", func(ctx context.Context, _ mortise.Token) {
 		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
 	})
 }
 
-func tokensRise(t *testing.T, ctx context.Context, l locker.Locker) {
+func tokensRise(t testing.TB, ctx context.Context, l locker.Locker) {
 	var last mortise.Token
 	for range 20 {
 		do(t, ctx, l, "lockertest/one", func(ctx context.Context, token mortise.Token) {
@@ -126,7 +133,7 @@ func tokensRise(t *testing.T, ctx context.Context, l locker.Locker) {
 	}
 }
 
-func contextIsChild(t *testing.T, ctx context.Context, l locker.Locker) {
+func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
 	type mark struct{}
 	parent, cancel := context.WithCancel(context.WithValue(ctx, mark{}, "here"))
 	defer cancel()
@@ -152,7 +159,7 @@ func contextIsChild(t *testing.T, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // unlocked although the context had ended
 }
 
-func endedContext(t *testing.T, ctx context.Context, l locker.Locker) {
+func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	err := l.Do(over, "lockertest/one", func(context.Context, mortise.Token) error {
@@ -164,7 +171,7 @@ func endedContext(t *testing.T, ctx context.Context, l locker.Locker) {
 	}
 }
 
-func givesUp(t *testing.T, ctx context.Context, l locker.Locker) {
+func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/one", func(ctx context.Context, _ mortise.Token) {
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
@@ -179,7 +186,7 @@ func givesUp(t *testing.T, ctx context.Context, l locker.Locker) {
 	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // whoever gave up holds nothing
 }
 
-func badKeys(t *testing.T, ctx context.Context, l locker.Locker) {
+func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
 	for _, key := range [...]string{"", "lockertest/\x00", "lockertest/\x7f", "lockertest/\u0085", "lockertest/\xff", "lockertest/" + strings.Repeat("k", 502)} {
 		err := l.Do(ctx, key, func(context.Context, mortise.Token) error {
 			t.Errorf("the function ran under the key %q", key)
@@ -194,7 +201,7 @@ func badKeys(t *testing.T, ctx context.Context, l locker.Locker) {
 	}
 }
 
-func panics(t *testing.T, ctx context.Context, l locker.Locker) {
+func panics(t testing.TB, ctx context.Context, l locker.Locker) {
 	func() {
 		defer func() {
 			if r := recover(); r != "lockertest" {
