@@ -33,7 +33,9 @@ func TestChecksCatch(t *testing.T) {
 		"none": {func() locker.Locker { return new(locker.Local) }, nil},
 		"runs twice": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error { return errors.Join(fn(ctx, token), fn(ctx, token)) })
+				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+					return errors.Join(fn(ctx, token), fn(ctx, token))
+				})
 			})
 		}, []string{"RunsOnce"}},
 		"loses the error": {func() locker.Locker {
@@ -53,7 +55,9 @@ func TestChecksCatch(t *testing.T) {
 		}, []string{"TokensRise"}},
 		"no token in the context": {func() locker.Locker {
 			return around(func(l *locker.Local, ctx context.Context, key string, fn work) error {
-				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error { return fn(mortise.ContextWithToken(ctx, 0), token) })
+				return l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+					return fn(mortise.ContextWithToken(ctx, 0), token)
+				})
 			})
 		}, []string{"TokensRise"}},
 		"a context of its own": {func() locker.Locker {
