@@ -227,7 +227,9 @@ func TestBreakerDoesNotCount(t *testing.T) {
 				b.open(t)
 				time.Sleep(time.Minute)
 				b.under.set(nil, false)
-				_ = call(t, b)
+				if b.ways = nil; call(t, b) == nil || b.ways != nil {
+					t.Errorf("as a probe it went to the fallback: %v", b.ways)
+				}
 				b.under.set(nil, false)
 				if err := b.call(t.Context()); err != nil || b.State() != Closed || !slices.Equal(b.ways, []string{Primary}) {
 					t.Errorf("after it as a probe: %v, state %v, via %v, want the next call to close the breaker", err, b.State(), b.ways)
@@ -333,4 +335,41 @@ func TestWaitLimitCrossesGrant(t *testing.T) {
 	if ran < 30 || gaveUp < 30 {
 		t.Errorf("ran %d times, gave up %d times: the test does not see the crossing", ran, gaveUp)
 	}
+}
+
+// TestBreakerThatOpensMeanwhile: a call whose fn has run, or whose caller has gone, does not go to the Fallback, although others have opened the
+// breaker since it came.
+func TestBreakerThatOpensMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, ran, own := 0, 0, errors.New("own")
+		b := newBreakerBench(t, Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+			asked++
+			return fn(ctx, 1)
+		}))
+		err := b.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+			ran++
+			b.open(t)
+			return own
+		})
+		if err != own || ran != 1 {
+			t.Errorf("the function ran %d times, and Do returned %v", ran, err)
+		}
+		time.Sleep(time.Minute)
+		b.under.set(nil, false)
+		if err := b.call(t.Context()); err != nil || b.State() != Closed {
+			t.Fatalf("%v, state %v", err, b.State())
+		}
+
+		b.under.set(nil, true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		gone := make(chan error, 1)
+		go func() { gone <- b.Do(ctx, "k", nothing) }()
+		synctest.Wait()
+		b.open(t)
+		before := asked
+		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) || asked != before {
+			t.Errorf("whose caller has gone: %v, and the fallback was asked %d times", err, asked-before)
+		}
+	})
 }

@@ -128,12 +128,15 @@ func TestRouterLimitsHolds(t *testing.T) {
 		freeB := hold(t, r, "t/b")
 
 		want := LimitError{"t/", "MaxHolds", 2, "t/d"}
-		err := r.Do(t.Context(), "t/d", nothing)
+		taken, began := hold(t, &local, "t/d"), time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := r.Do(ctx, "t/d", nothing)
 		var limit *LimitError
-		if !errors.As(err, &limit) || *limit != want {
-			t.Errorf("on coming: %v", err)
+		if !errors.As(err, &limit) || *limit != want || time.Since(began) != 0 {
+			t.Errorf("on coming: %v after %v, want a refusal at once although others hold the lock", err, time.Since(began))
 		}
-		if err := elsewhere(); err != nil {
+		if err := errors.Join(taken(), elsewhere()); err != nil {
 			t.Error(err)
 		}
 		want.Key = "t/c"
