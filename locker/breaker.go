@@ -32,8 +32,9 @@ type BreakerConfig struct {
 	// Fallback is who is asked while the breaker is open. It gives up the guarantee of Locker: who holds a lock of one does not exclude who
 	// holds it of the other. While it is in use, and until the last holder of each side has ended, two may work under one key: two
 	// instances that each fall back to a Local; an instance that falls back and one that still reaches the Locker; and two calls of this
-	// process, before and after the change. Use it where a lock saves work, and never alone where it protects data: there fence with
-	// tokens, which a Local's never pass, see there. [Via] tells fn who holds its lock. Default: none, calls fail with ErrOpen.
+	// process, before and after the change. That may be so although the Locker works, when a lock is held for longer than Wait. Use it where
+	// a lock saves work, and never alone where it protects data: there fence with tokens; those of a Local are below every node's, so the
+	// resource refuses its holders. [Via] tells fn who holds its lock. Default: none, calls fail with ErrOpen.
 	Fallback Locker
 
 	// OnChange is told of every change of the state, on the goroutine of the call that caused it, which waits for its return. Changes may be

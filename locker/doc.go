@@ -23,7 +23,7 @@
 // # Concurrency
 //
 // Everything is safe for concurrent use. No goroutine outlives a call of Do, and none is started for it, except that a wait limit has a
-// timer. Hooks are called on the goroutine of the call that they report, with no lock of this package held; fn runs there if the Locker
+// timer. Hooks are called on the goroutine of the call that they report, with no mutex of this package held; fn runs there if the Locker
 // at the bottom runs it there, as Local and Node do.
 //
 // # Failure

@@ -63,7 +63,8 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 }
 
 // Temporary reports whether an error means that the same call may succeed a moment later: mortise.ErrNotReady, ErrHeld, ErrOverloaded (which
-// *LimitError is too) and ErrQueueFull. It does not know whether fn has run: only a wrapper around fn does.
+// *LimitError is too) and ErrQueueFull. A node's Do returns the last two of these, its TryLock all. It does not know whether fn has run: only
+// a wrapper around fn does.
 func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
 }

@@ -167,7 +167,9 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 
 // TestWrappersPutTheToken where TokenFrom finds it, also for a fake that does not, and whose caller stands under another lock.
 func TestWrappersPutTheToken(t *testing.T) {
-	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error { return fn(ctx, 5) })
+	plain := Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+		return fn(ctx, 5)
+	})
 	outer := mortise.ContextWithToken(t.Context(), 3)
 	err := retry(t, RetryConfig{Locker: plain}).Do(outer, "k", func(ctx context.Context, token mortise.Token) error {
 		if found, ok := mortise.TokenFrom(ctx); !ok || found != token || token != 5 {
