@@ -112,7 +112,7 @@ func TestBothLocksInOrderAndUnlocksInReverse(t *testing.T) {
 func TestBothRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
-		free := hold(t, &b.second.Local, "k")
+		free := holdUntil(t, &b.second.Local, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := b.both(t, FirstLock, false).Do(ctx, "k", func(context.Context, mortise.Token) error { t.Error("ran under one lock"); return nil })
@@ -160,7 +160,7 @@ func TestBothEndsWithEitherLock(t *testing.T) {
 func TestBothObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBothBench()
-		free := hold(t, &b.second.Local, "k")
+		free := holdUntil(t, &b.second.Local, "k")
 		both, own, began := b.both(t, FirstLock, true), errors.New("own"), time.Now()
 		err := both.Do(t.Context(), "k", func(ctx context.Context, token mortise.Token) error {
 			if !slices.Equal(Via(ctx), []string{FirstOnly}) || token != 1 || time.Since(began) != time.Second || ctx.Err() != nil {
@@ -188,7 +188,7 @@ func TestBothObserves(t *testing.T) {
 		b.saw(t, "lock first", "lock second", "unlock second", "unlock first")
 
 		b.notes = nil
-		free = hold(t, &b.second.Local, "k")
+		free = holdUntil(t, &b.second.Local, "k")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		err = both.Do(ctx, "k", func(context.Context, mortise.Token) error { t.Error("ran after its context had ended"); return nil })

@@ -48,7 +48,7 @@ type BreakerConfig struct {
 //   - success: fn has begun. Its error, a panic and the loss of the lock say nothing against the Locker.
 //   - failure: fn has not begun within Wait, or the Locker returned an error or panicked.
 //   - neither: ctx ended, or the Locker has refused this call and works (see [Temporary], ErrNotReady excepted), or it was closed by the program
-//     itself, which a fallback must not undo: mortise.ErrBadKey, ErrLeaving, ErrClosed.
+//     itself, which a fallback must not undo: mortise.ErrBadKey, ErrBadRequest, *DeadlockError, ErrLeaving, ErrClosed.
 //
 // After so many failures in a row it opens. Then calls go to the Fallback, or fail with ErrOpen. After a pause one call is let through, the
 // probe; its success closes the breaker, its failure opens it for another pause. A call that fails while the breaker is open, or that
@@ -128,7 +128,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64, fn func(cont
 
 // harmless reports whether an error of a call whose fn did not begin says nothing against the Locker.
 func harmless(err error) bool {
-	return is(err, mortise.ErrBadKey, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
+	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
 }
 
 // fallBack asks the Fallback; without one it returns why the Locker does not hold the lock.

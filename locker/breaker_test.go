@@ -202,6 +202,7 @@ func TestBreakerDoesNotCount(t *testing.T) {
 			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { panic("fn") })
 		},
 		"a bad key":      func(t *testing.T, b *breakerBench) error { return b.Do(t.Context(), "", nothing) },
+		"a deadlock":     refuses(&mortise.DeadlockError{}),
 		"a full queue":   refuses(mortise.ErrQueueFull),
 		"an overload":    refuses(mortise.ErrOverloaded),
 		"a route's end":  refuses(&LimitError{}),
@@ -253,7 +254,7 @@ func TestBreakerCountsAtTheBeginning(t *testing.T) {
 		b.open(t)
 		time.Sleep(time.Minute)
 		b.under.set(nil, false)
-		free := hold(t, b, "k")
+		free := holdUntil(t, b, "k")
 		if b.State() != Closed {
 			t.Errorf("while the work of the probe runs the state is %v", b.State())
 		}

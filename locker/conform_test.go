@@ -103,3 +103,31 @@ func ahead(t testing.TB, n int) *locker.Local {
 	}
 	return l
 }
+
+// TestWrappersLetEnterAgain what the Lockers under them let enter again, with the token of the first time.
+func TestWrappersLetEnterAgain(t *testing.T) {
+	under := map[string]func(*testing.T) locker.Locker{"Node": soloNode, "Local": func(*testing.T) locker.Locker { return new(locker.Local) }}
+	for name, fresh := range under {
+		for kind, l := range map[string]locker.Locker{
+			"alone":   fresh(t),
+			"Retry":   make1[*locker.Retry](t)(locker.NewRetry(locker.RetryConfig{Locker: fresh(t)})),
+			"Breaker": closedBreaker(t, fresh(t)),
+			"Both":    both(t, ahead(t, 1000), fresh(t), locker.FirstLock),
+			"Router":  make1[*locker.Router](t)(locker.NewRouter(locker.Route{Locker: fresh(t), MaxHolds: 2, MaxWaiting: 1})),
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			err := l.Do(ctx, "k", func(ctx context.Context, outer mortise.Token) error {
+				return l.Do(ctx, "k", func(_ context.Context, token mortise.Token) error {
+					if token != outer {
+						t.Errorf("%s of %s: entered again with the token %d, not %d", kind, name, token, outer)
+					}
+					return nil
+				})
+			})
+			cancel()
+			if err != nil {
+				t.Errorf("%s of %s: %v", kind, name, err)
+			}
+		}
+	}
+}

@@ -159,8 +159,8 @@ func ExampleRetry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = locks.Do(ctx, "nightly report", func(ctx context.Context, _ mortise.Token) error {
-		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil })
+	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
+		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil }) // as another caller would
 		fmt.Println(errors.Is(err, mortise.ErrHeld))
 		return nil
 	})

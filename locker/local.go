@@ -14,7 +14,9 @@ import (
 //
 // Callers of one key are served in the order in which they came. One whose context ends leaves the queue at once, and a lock that reaches it
 // in that moment goes on to the next. A local lock cannot be lost: the context of fn ends with the caller's, or when fn has returned, with
-// [mortise.ErrUnlocked] as its cause. There is no re-entry. A key that nobody uses costs nothing.
+// [mortise.ErrUnlocked] as its cause. A call with the context of fn, for the key that it runs under, enters the lock again, as with a node, and
+// the last to return unlocks. Unlike a node, a Local does not find callers that wait for each other in a circle: their contexts end that. A
+// key that nobody uses costs nothing.
 //
 // Tokens rise, over all keys, from 1 in each Local. So they are below every token of a node, on purpose: a resource that has seen the token
 // of a node refuses the holder of a Local, and no Local can leave behind a token above which no node ever comes.
@@ -33,24 +35,80 @@ type waiter struct {
 // Do waits its turn for key, runs fn and unlocks, also if fn panics. It returns fn's error; or, without having run fn, mortise.ErrBadKey, or an
 // error that wraps the context's and says how many were ahead.
 func (l *Local) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
-	token, err := l.lock(ctx, key)
+	h, err := l.enter(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer l.unlock(key)
-	held, end := context.WithCancelCause(mortise.ContextWithToken(ctx, token))
+	defer l.exit(h)
+	ctx, end := context.WithCancelCause(context.WithValue(ctx, insideKey{}, &inside{h, insideOf(ctx)}))
 	defer end(mortise.ErrUnlocked) // before the unlock: whoever comes next finds this context ended
-	return fn(held, token)
+	return fn(mortise.ContextWithToken(ctx, h.token), h.token)
 }
 
-// lock returns the token of a lock that is held, or an error.
-func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
+// hold is a lock that is held, and how many calls are in it.
+type hold struct {
+	local *Local
+	key   string
+	token mortise.Token
+	calls int // under local.mu; 0: it is over
+}
+
+// insideKey is the key under which a context carries the holds under which it stands.
+type insideKey struct{}
+
+// inside is a hold under which a context stands, and those around it.
+type inside struct {
+	*hold
+	outer *inside
+}
+
+func insideOf(ctx context.Context) *inside {
+	in, _ := ctx.Value(insideKey{}).(*inside)
+	return in
+}
+
+// enter returns the hold of key under which ctx stands, with one call more in it, or else one of its own.
+func (l *Local) enter(ctx context.Context, key string) (*hold, error) {
 	if err := checkKey(key); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return 0, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
+		return nil, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
 	}
+	for in := insideOf(ctx); in != nil; in = in.outer {
+		if in.local == l && in.key == key && in.again() {
+			return in.hold, nil
+		}
+	}
+	token, err := l.lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &hold{local: l, key: key, token: token, calls: 1}, nil
+}
+
+// again counts one call more, unless the hold is over: its context may have been kept.
+func (h *hold) again() bool {
+	h.local.mu.Lock()
+	defer h.local.mu.Unlock()
+	if h.calls == 0 {
+		return false
+	}
+	h.calls++
+	return true
+}
+
+// exit counts one call less. The last one unlocks.
+func (l *Local) exit(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h.calls--; h.calls == 0 {
+		l.pass(h.key)
+	}
+}
+
+// lock waits its turn, and returns the token of a lock that is held, or an error.
+func (l *Local) lock(ctx context.Context, key string) (mortise.Token, error) {
 	l.mu.Lock()
 	queue, taken := l.keys[key]
 	if !taken {
@@ -88,12 +146,6 @@ func (l *Local) leave(key string, place *list.Element) {
 	default:
 		l.keys[key].Remove(place)
 	}
-}
-
-func (l *Local) unlock(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pass(key)
 }
 
 // pass gives the lock of key, which is held, to the next waiter, or forgets the key.

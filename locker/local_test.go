@@ -19,8 +19,8 @@ type work = func(context.Context, mortise.Token) error
 
 func nothing(context.Context, mortise.Token) error { return nil }
 
-// hold runs Do in the background; the lock is held until free is called, which returns what Do does.
-func hold(t *testing.T, l Locker, key string) (free func() error) {
+// holdUntil runs Do in the background; the lock is held until free is called, which returns what Do does.
+func holdUntil(t *testing.T, l Locker, key string) (free func() error) {
 	t.Helper()
 	release, done := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -39,7 +39,7 @@ func (l *Local) names() int {
 func TestLocalServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
-		free := hold(t, &l, "k")
+		free := holdUntil(t, &l, "k")
 		var order []int
 		for i := range 100 {
 			go l.Do(t.Context(), "k", func(context.Context, mortise.Token) error { order = append(order, i); return nil })
@@ -153,7 +153,7 @@ func TestLocalUnderChance(t *testing.T) {
 func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Local
-		free := hold(t, &l, "k")
+		free := holdUntil(t, &l, "k")
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 1000 {
 			go l.Do(ctx, "k", nothing)
@@ -166,6 +166,55 @@ func TestLocalGivingUpLeavesTheQueue(t *testing.T) {
 		}
 		if err := free(); err != nil || l.names() != 0 {
 			t.Errorf("%v, %d names are left", err, l.names())
+		}
+	})
+}
+
+// TestLocalIsEnteredAgain under itself, through any number of other locks, as long as it is held; the last call to return unlocks.
+func TestLocalIsEnteredAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l, other Local
+		var kept context.Context
+		leave, left := make(chan struct{}), make(chan error, 1)
+		err := l.Do(t.Context(), "k", func(ctx context.Context, outer mortise.Token) error {
+			kept = ctx
+			return other.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error {
+				return l.Do(ctx, "between", func(ctx context.Context, _ mortise.Token) error {
+					go func() {
+						left <- l.Do(ctx, "k", func(_ context.Context, token mortise.Token) error {
+							if token != outer {
+								t.Errorf("entered again with the token %d, not %d", token, outer)
+							}
+							<-leave
+							return nil
+						})
+					}()
+					synctest.Wait()
+					return nil
+				})
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := l.Do(short, "k", nothing); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("another caller while one is still inside: %v", err)
+		}
+		close(leave)
+		if err := <-left; err != nil || l.names()+other.names() != 0 {
+			t.Errorf("%v, %d names are left", err, l.names()+other.names())
+		}
+
+		free := holdUntil(t, &l, "k")
+		short, cancel = context.WithTimeout(context.WithoutCancel(kept), time.Second)
+		defer cancel()
+		if err := l.Do(short, "k", nothing); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with the context of a hold that is over: %v", err)
+		}
+		if err := free(); err != nil {
+			t.Error(err)
 		}
 	})
 }

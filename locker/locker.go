@@ -16,7 +16,8 @@ import (
 // when the lock is lost, if the Locker can lose locks. token is above the token of every earlier lock of that key by this Locker. ctx bounds
 // the wait: when it ends, Do returns soon, with an error that wraps the context's. An error that Do returns without having run fn means that
 // nothing is held, now or later; if fn has run, the error wraps what fn returned, and what went wrong in unlocking. A key that Node would
-// refuse is refused with [mortise.ErrBadKey]. Implementations are safe for concurrent use.
+// refuse is refused with [mortise.ErrBadKey]. A call with the context of fn, for the key that it runs under, enters the lock again in a Node and a
+// Local; other Lockers may let it wait until its context ends. Implementations are safe for concurrent use.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }

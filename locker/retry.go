@@ -69,11 +69,17 @@ func Temporary(err error) bool {
 	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
 }
 
-// Final reports whether an error is one that asking again cannot help, or must not: mortise.ErrBadKey, ErrLost, ErrUnlocked, ErrLeaving and
-// ErrClosed, the end of a context, and ErrOpen and ErrWait, which have had their time.
+// Final reports whether an error is one that asking again cannot help, or must not: mortise.ErrBadKey, ErrBadRequest, ErrLost, ErrUnlocked,
+// ErrLeaving and ErrClosed, *DeadlockError, the end of a context, and ErrOpen and ErrWait, which have had their time.
 func Final(err error) bool {
-	return is(err, mortise.ErrBadKey, mortise.ErrLost, mortise.ErrUnlocked, mortise.ErrLeaving, mortise.ErrClosed,
+	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLost, mortise.ErrUnlocked, mortise.ErrLeaving, mortise.ErrClosed,
 		context.Canceled, context.DeadlineExceeded, ErrOpen, ErrWait)
+}
+
+// deadlocked reports whether a request would have waited for its own caller: only that can end it, by unlocking what it holds.
+func deadlocked(err error) bool {
+	_, ok := errors.AsType[*mortise.DeadlockError](err)
+	return ok
 }
 
 func is(err error, any ...error) bool {

@@ -45,7 +45,7 @@ func TestRetryKnowsWhatIsTemporary(t *testing.T) {
 		{&LimitError{}, false, 2}, {fmt.Errorf("wrapped: %w", mortise.ErrQueueFull), false, 2},
 		{foreign, false, 1}, {foreign, true, 2},
 		{mortise.ErrLost, true, 1}, {mortise.ErrUnlocked, true, 1}, {mortise.ErrLeaving, true, 1}, {mortise.ErrClosed, true, 1},
-		{mortise.ErrBadKey, true, 1}, {context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
+		{&mortise.DeadlockError{}, true, 1}, {mortise.ErrBadRequest, true, 1}, {mortise.ErrBadKey, true, 1}, {context.Canceled, true, 1}, {context.DeadlineExceeded, true, 1}, {ErrOpen, true, 1}, {ErrWait, true, 1},
 		{fmt.Errorf("%w: %w", mortise.ErrOverloaded, context.DeadlineExceeded), true, 1}, // final wins
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestRouterKeepsTenantsApart(t *testing.T) {
 			return local.Do(ctx, key, fn)
 		})
 		r := router(t, Route{"greedy/", shared, 10, 100}, Route{"modest/", shared, 10, 10})
-		free := hold(t, r, "greedy/hot")
+		free := holdUntil(t, r, "greedy/hot")
 		var all sync.WaitGroup
 		var refused, served atomic.Int64
 		for range 10_000 {
@@ -118,17 +118,17 @@ func TestRouterLimitsHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var local Local
 		r := router(t, Route{"t/", &local, 2, 5})
-		freeA := hold(t, r, "t/a")
-		elsewhere := hold(t, &local, "t/c")
+		freeA := holdUntil(t, r, "t/a")
+		elsewhere := holdUntil(t, &local, "t/c")
 		waited := make(chan error, 1)
 		go func() {
 			waited <- r.Do(t.Context(), "t/c", func(context.Context, mortise.Token) error { t.Error("a third one holds"); return nil })
 		}()
 		synctest.Wait()
-		freeB := hold(t, r, "t/b")
+		freeB := holdUntil(t, r, "t/b")
 
 		want := LimitError{"t/", "MaxHolds", 2, "t/d"}
-		taken, began := hold(t, &local, "t/d"), time.Now()
+		taken, began := holdUntil(t, &local, "t/d"), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := r.Do(ctx, "t/d", nothing)

@@ -19,8 +19,8 @@
 //
 // # Limits
 //
-// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends the context of fn, and whether tokens
-// rise across restarts.
+// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends the context of fn, whether a lock can be
+// entered again under itself, and whether tokens rise across restarts.
 //
 // # Refused alternative
 //
@@ -112,7 +112,7 @@ func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/outer", func(ctx context.Context, _ mortise.Token) {
+	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // not with its context, as in givesUp
 		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
 	})
 }
@@ -172,7 +172,7 @@ func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
 }
 
 func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
-	do(t, ctx, l, "lockertest/one", func(ctx context.Context, _ mortise.Token) {
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) { // not with its context: that could enter the lock again
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
 		err := l.Do(short, "lockertest/one", func(context.Context, mortise.Token) error {
