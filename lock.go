@@ -69,7 +69,7 @@ func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
 // (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. [TokenFrom] finds the
 // token in it. Each call costs a goroutine until parent or the lock ends: call it once for a lock.
 func (l *Lock) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, &scope{l, scopeOf(parent)}))
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, &scope{lock: l, outer: scopeOf(parent)}))
 	if err := l.over(); err != nil { // also where nobody has noticed it yet: what follows must not begin
 		cancel(err)
 		return ctx

@@ -31,6 +31,8 @@ var allowed = map[string][]string{
 	"flight":              {""},
 	"tick":                {""},
 	"internal/fakelock":   {""},
+	"locker":              {""},
+	"locker/lockertest":   {"", "locker"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"internal/process":    {""},
@@ -107,6 +109,9 @@ func TestImportRuleRefuses(t *testing.T) {
 		{"examples/quickstart", module, true},
 		{"examples/quickstart", module + "/session", false},
 		{"", "google.golang.org/grpc", false},
+		{"locker", module, true},
+		{"locker", module + "/session", false},
+		{"", module + "/locker", false},
 	} {
 		if got := permitted(allowed[c.room], c.path); got != c.want {
 			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
