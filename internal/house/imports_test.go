@@ -27,6 +27,9 @@ var allowed = map[string][]string{
 		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "transport", "internal/clock", "internal/credentials", "internal/history",
 		"go.etcd.io/raft/v3/raftpb",
 	},
+	"fence":               {""},
+	"fence/grpcfence":     {"", "fence", "google.golang.org/grpc/..."},
+	"fence/fencetest":     {"", "fence"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"internal/process":    {""},
@@ -103,6 +106,11 @@ func TestImportRuleRefuses(t *testing.T) {
 		{"examples/quickstart", module, true},
 		{"examples/quickstart", module + "/session", false},
 		{"", "google.golang.org/grpc", false},
+		{"", module + "/fence", false},
+		{"fence", module, true},
+		{"fence", module + "/session", false},
+		{"fence", "google.golang.org/grpc", false},
+		{"fence/grpcfence", "google.golang.org/grpc/metadata", true},
 	} {
 		if got := permitted(allowed[c.room], c.path); got != c.want {
 			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
