@@ -25,7 +25,7 @@ func (f Files) Advance(ctx context.Context, resource string, token mortise.Token
 }
 
 // Do implements [Section]. It holds the lock of the resource while fn runs, whatever the token: an fn that hangs holds up everybody else
-// until its process ends.
+// until its process ends. It is for what lies outside the process: what goroutines share in memory needs a [Mark], or a lock of its own.
 func (f Files) Do(ctx context.Context, resource string, token mortise.Token, fn func(context.Context) error) error {
 	if err := check(resource, token); err != nil {
 		return err
