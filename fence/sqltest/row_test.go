@@ -88,7 +88,7 @@ func TestRowNeverGoesBack(t *testing.T) {
 		row := orders(t, db)
 		db.exec(t, `CREATE TABLE fall (before bigint, after bigint)`)
 		if db.dialect == fence.SQLite {
-			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order" WHEN NEW.fence_token < OLD.fence_token OR NEW.state <> NEW.fence_token
+			db.exec(t, `CREATE TRIGGER watch AFTER UPDATE ON "order" WHEN NEW.fence_token < OLD.fence_token OR NEW.state <> CAST(NEW.fence_token AS text)
 				BEGIN INSERT INTO fall VALUES (OLD.fence_token, NEW.fence_token); END`)
 		} else {
 			db.exec(t, `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO fall VALUES (OLD.fence_token, NEW.fence_token); RETURN NULL; END $$`)
@@ -111,6 +111,10 @@ func TestRowNeverGoesBack(t *testing.T) {
 		var falls int
 		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 0 {
 			t.Errorf("the row went back, or was torn, %d times, %v", falls, err)
+		}
+		db.exec(t, `UPDATE "order" SET fence_token = 0`) // somebody who does not know of fencing
+		if err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM fall`).Scan(&falls); err != nil || falls != 1 {
+			t.Errorf("the watch has seen %d falls, want the one that was made, %v", falls, err)
 		}
 	})
 }
