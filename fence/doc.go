@@ -31,8 +31,8 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. With a [Mark] that keeps holders apart the mark moves first, so that
-// old ones are refused while the new one waits.
+// Everything is safe for concurrent use. Where [Mark.Do] keeps a new holder waiting for an old one the mark has moved already, so that
+// nothing else of the old one is admitted meanwhile.
 //
 // # Failure
 //

@@ -11,8 +11,8 @@ import (
 // Mark is a [Store] in the memory of the process that owns the resources: the highest token of each. Its zero value is ready to use. It is
 // a [Section], too. It is safe for concurrent use and must not be copied.
 //
-// It forgets everything with its process. That is right for resources that live in the same memory; for others use a [Table], or [Files], or
-// set Floor to the highest token that is stored with them.
+// It forgets everything with its process, and knows nothing of what other instances of a service have seen. That is right for resources that
+// live in the same memory; for others use a [Table], or [Files], or, with one instance, set Floor to the highest token that is stored with them.
 type Mark struct {
 	// Limit is how many resources are remembered, those in use by Do not counted; 0 means 65,536. When there would be more, the half
 	// with the lowest tokens is forgotten, and Floor rises to the highest of these. It must not be changed after the first call.
