@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !linux
 
 package sqltest
 
@@ -8,6 +8,6 @@ import (
 )
 
 func postgres(t *testing.T) *sql.DB {
-	t.Skip("PostgreSQL is started on Unix only")
+	t.Skip("PostgreSQL is started on Linux only")
 	return nil
 }

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package sqltest
 
@@ -135,7 +135,9 @@ func startPostgres() error {
 	}
 	defer log.Close()
 	p := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", server.dir, "-h", "", "-p", "5432", "-c", "fsync=off", "-c", "max_connections=100")
-	p.Dir, p.Stdout, p.Stderr, p.SysProcAttr = server.dir, log, log, &syscall.SysProcAttr{Credential: as}
+	p.Dir, p.Stdout, p.Stderr, p.SysProcAttr = server.dir, log, log, &syscall.SysProcAttr{
+		Credential: as, Pdeathsig: syscall.SIGQUIT, // an immediate shutdown if the tests are killed
+	}
 	if err := p.Start(); err != nil {
 		return err
 	}
