@@ -33,6 +33,9 @@ var allowed = map[string][]string{
 	"internal/fakelock":   {""},
 	"locker":              {""},
 	"locker/lockertest":   {"", "locker"},
+	"fence":               {""},
+	"fence/grpcfence":     {"", "fence", "google.golang.org/grpc/..."},
+	"fence/fencetest":     {"", "fence"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"internal/process":    {""},
@@ -112,6 +115,11 @@ func TestImportRuleRefuses(t *testing.T) {
 		{"locker", module, true},
 		{"locker", module + "/session", false},
 		{"", module + "/locker", false},
+		{"", module + "/fence", false},
+		{"fence", module, true},
+		{"fence", module + "/session", false},
+		{"fence", "google.golang.org/grpc", false},
+		{"fence/grpcfence", "google.golang.org/grpc/metadata", true},
 	} {
 		if got := permitted(allowed[c.room], c.path); got != c.want {
 			t.Errorf("room %q importing %s: permitted %v, want %v", c.room, c.path, got, c.want)
