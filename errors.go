@@ -93,3 +93,25 @@ func (e *DeadlockError) Error() string {
 	}
 	return text
 }
+
+// ForcedError is why a lock was lost that somebody has ended by [Node.ForceUnlock]. errors.Is reports it as ErrLost.
+type ForcedError struct {
+	By     string // Name of the instance on which it was called
+	Reason string // as it was given
+}
+
+func (e *ForcedError) Error() string {
+	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", e.By, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrLost) true.
+func (e *ForcedError) Is(target error) bool { return target == ErrLost }
+
+// lossOf turns the end of a hold, as the session room says it, into an error of this package.
+func lossOf(err error) error {
+	var forced *session.ForcedError
+	if err != nil && errors.As(err, &forced) {
+		return &ForcedError{By: forced.By, Reason: forced.Reason}
+	}
+	return err
+}

@@ -66,7 +66,7 @@ func (n *Node) recordLoss(op uint64, until clock.Time) {
 // unlockRecorded is Unlock with a record of it.
 func (l *Lock) unlockRecorded(ctx context.Context) error {
 	l.tape.unlock.Do(func() { l.node.history.Unlock(l.tape.op) })
-	err := l.hold.Release(ctx)
+	err := lossOf(l.hold.Release(ctx))
 	l.node.history.Unlocked(l.tape.op, errorClass(err))
 	return err
 }
@@ -77,7 +77,7 @@ func (l *Lock) unlockSoonRecorded() error {
 		l.node.history.Unlock(l.tape.op)
 		l.node.spawn(func() { l.node.history.Unlocked(l.tape.op, errorClass(l.hold.Release(context.Background()))) })
 	})
-	return l.hold.ReleaseSoon()
+	return lossOf(l.hold.ReleaseSoon())
 }
 
 // errorClass names the kind of an error for a history, where texts have no place; "" is none.

@@ -328,3 +328,26 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		l := f.acquire(0, Request{Key: "k", MaxHold: time.Minute})
+		next := f.later(1, Request{Key: "k"})
+		ctx := l.Context(t.Context())
+		time.Sleep(50 * time.Second) // fake time
+		if err := l.Err(); err != nil {
+			t.Fatalf("before its end: %v", err)
+		}
+		waits(t, "the next", next)
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "as long as its request allows") {
+			t.Errorf("%v", err)
+		}
+		wantIs(t, l.Unlock(t.Context()), ErrLost)
+		unlock(t, comes(t, "the next", next))
+		unlock(t, f.acquire(0, Request{Key: "k", MaxHold: time.Minute}))
+		f.nothingLeft()
+	})
+}

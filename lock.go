@@ -56,7 +56,7 @@ func (l *Lock) Err() error {
 	if l.out.Load() && f.others.Load() >= 0 {
 		return ErrUnlocked // other handles are left
 	}
-	return f.hold.Err()
+	return lossOf(f.hold.Err())
 }
 
 // Done returns a channel that is closed when the lock is no longer held, for whatever reason. It may close a little after Err has
@@ -69,7 +69,7 @@ func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
 // (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. [TokenFrom] finds the
 // token in it. Each call costs a goroutine until parent or the lock ends: call it once for a lock.
 func (l *Lock) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, &scope{l, scopeOf(parent)}))
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, scopeKey{}, &scope{lock: l, outer: scopeOf(parent)}))
 	if err := l.over(); err != nil { // also where nobody has noticed it yet: what follows must not begin
 		cancel(err)
 		return ctx
@@ -77,7 +77,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	watched := l.node.spawn(func() {
 		select {
 		case <-l.Done():
-			cancel(l.first().hold.Err())
+			cancel(lossOf(l.first().hold.Err()))
 		case <-l.node.leaving:
 			cancel(ErrLeaving)
 		case <-ctx.Done():
@@ -112,13 +112,13 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if f.tape != nil {
 		return f.unlockRecorded(ctx)
 	}
-	return f.hold.Release(ctx)
+	return lossOf(f.hold.Release(ctx))
 }
 
 // stillHeld is what an Unlock returns that leaves the lock to other handles.
 func (l *Lock) stillHeld() error {
 	if err := l.hold.Err(); err != ErrUnlocked {
-		return err
+		return lossOf(err)
 	}
 	return nil
 }
@@ -138,5 +138,5 @@ func (l *Lock) UnlockSoon() error {
 	if f.tape != nil {
 		return f.unlockSoonRecorded()
 	}
-	return f.hold.ReleaseSoon()
+	return lossOf(f.hold.ReleaseSoon())
 }

@@ -120,7 +120,7 @@ func TestTokenFromFindsTheInnermostLock(t *testing.T) {
 		for _, c := range []struct {
 			ctx  context.Context
 			want Token
-		}{{ctx, outer.Token()}, {below, inner.Token()}, {context.WithoutCancel(below), inner.Token()}} {
+		}{{ctx, outer.Token()}, {below, inner.Token()}, {context.WithoutCancel(below), inner.Token()}, {ContextWithToken(below, 7), 7}} {
 			if token, ok := TokenFrom(c.ctx); !ok || token != c.want {
 				t.Errorf("token %d, %v, want %d", token, ok, c.want)
 			}
@@ -129,7 +129,11 @@ func TestTokenFromFindsTheInnermostLock(t *testing.T) {
 			if got, ok := TokenFrom(ctx); !ok || got != token {
 				t.Errorf("Do: token %d, %v, want %d", got, ok, token)
 			}
-			return nil
+			again, err := f.nodes[0].TryLock(ContextWithToken(ctx, 7), "k") // a token on top does not hide the lock below
+			if err != nil {
+				return err
+			}
+			return again.Unlock(ctx)
 		}); err != nil {
 			t.Error(err)
 		}

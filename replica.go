@@ -54,6 +54,7 @@ type replica struct {
 	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
 	revision atomic.Uint64                         // of the state, at the end of the last turn
 
+	lookers  lookers                       // who looks at the locks, while this replica leads
 	registry registry                      // who has a session, while this replica leads
 	accord   accord                        // owned by the cluster's owner goroutine
 	settings atomic.Pointer[groupSettings] // the group's; nil: not known
@@ -167,6 +168,7 @@ func (r *replica) proposeBorn() {
 // Role implements raftlog.Applier.
 func (r *replica) Role(role raftlog.Role) {
 	r.role.Store(&role)
+	r.lookers.drop()
 	r.tellKeeper()
 	r.node.leaderKnown()
 	r.node.cluster().Look()
@@ -195,6 +197,9 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 			r.noteCharter()
 		}
 		if leading {
+			if result.Kind == lockfsm.Evict {
+				r.evicted(&result)
+			}
 			r.registry.note(result)
 			r.keeper.Applied(result)
 		}
@@ -231,7 +236,13 @@ func (r *replica) Configured(c raftlog.Configuration) {
 }
 
 // Confirmed implements raftlog.Applier.
-func (r *replica) Confirmed(term, round uint64) { r.keeper.Confirmed(term, round) }
+func (r *replica) Confirmed(term, round uint64) {
+	if round&lookRound != 0 {
+		r.see(round &^ lookRound)
+		return
+	}
+	r.keeper.Confirmed(term, round)
+}
 
 // Snapshot implements raftlog.Applier.
 func (r *replica) Snapshot() (raftlog.Capture, error) {

@@ -8,20 +8,30 @@ import (
 
 // scope is what the context of a lock carries: the lock, and the scope around it.
 type scope struct {
-	lock  *Lock
+	lock  *Lock // nil: there is only a token
+	token Token // without a lock
 	outer *scope
 }
 
 type scopeKey struct{}
 
 // TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
-// [Lock.Context], or from [Node.Do]. So whatever writes to a resource at the bottom of a call finds the token there.
+// [Lock.Context], from [Node.Do] or from [ContextWithToken]. So whatever writes to a resource at the bottom of a call finds the token there.
 func TokenFrom(ctx context.Context) (Token, bool) {
 	s := scopeOf(ctx)
-	if s == nil {
+	switch {
+	case s == nil:
 		return 0, false
+	case s.lock == nil:
+		return s.token, true
 	}
 	return s.lock.Token(), true
+}
+
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for those who stand in for a Node: a fake in a test, or a
+// wrapper that decides which of several tokens counts. It locks nothing, and ends only with parent; the locks of parent stay known.
+func ContextWithToken(parent context.Context, token Token) context.Context {
+	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
 }
 
 func scopeOf(ctx context.Context) *scope {
@@ -32,10 +42,10 @@ func scopeOf(ctx context.Context) *scope {
 // scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of this node that is held.
 func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *session.Request) {
 	for s := scopeOf(ctx); s != nil; s = s.outer {
-		l := s.lock.first()
-		if l.node != n || s.lock.Err() != nil {
+		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
 			continue
 		}
+		l := s.lock.first()
 		if l.covers(r) && l.enter() {
 			return &Lock{node: n, again: l}, nil
 		}

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -73,7 +74,10 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-func (in inbound) Ask(_ context.Context, from string, question []byte) ([]byte, error) {
+func (in inbound) Ask(ctx context.Context, from string, question []byte) ([]byte, error) {
+	if bytes.HasPrefix(question, []byte(lookMark)) {
+		return in.n.answerLook(ctx, question)
+	}
 	if c := in.n.cluster(); c != nil {
 		return c.Answer(from, question), nil
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // Kind says what a command does. The values are part of the log's format: they are fixed for ever, and new ones are added at the end.
 //
-// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise, Expire and Adopt are the leader's own: whoever takes commands
+// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise, Expire, Adopt and Evict are the leader's own: whoever takes commands
 // from other instances must let only the others pass.
 type Kind uint8
 
@@ -39,6 +39,9 @@ const (
 	// Adopt changes what the group was founded with: SessionTTL to TTL, if that is not 0, and Settings, if there are any. Sessions that live
 	// keep their TTL: their clients count on it.
 	Adopt Kind = 13
+	// Evict ends the request that holds Key with Token, whoever's it is; of a request for several locks all. Record says who wants it, and Value why.
+	// Number is the sender's, and comes back with the result.
+	Evict Kind = 14
 )
 
 // Command is one input of the machine, decoded. Each kind uses the fields that its comment names, besides Rules, Session, Epoch and
@@ -68,6 +71,8 @@ type Command struct {
 	Most uint32
 	// Value is shown to those who meet the holder. It is opaque here, at most MaxValueBytes long. Append only reads it; Decode returns a copy.
 	Value []byte
+	// Token is that of a present hold.
+	Token Token
 	// Term is the term in which an expiry was decided.
 	Term uint64
 	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.
@@ -126,6 +131,8 @@ func (k Kind) String() string {
 		return "cancel"
 	case Adopt:
 		return "adopt"
+	case Evict:
+		return "evict"
 	}
 	return k.laterName()
 }

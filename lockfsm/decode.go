@@ -63,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -90,6 +90,7 @@ type view struct {
 	owner       Number
 	most        uint32
 	value       []byte
+	token       Token
 	term        uint64
 	nonce       Nonce
 	ttl         time.Duration
@@ -147,6 +148,11 @@ func (r *reader) fields(v *view) {
 	case Adopt:
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.settings = r.take(r.max(MaxSettingsBytes, "settings"), "settings")
+	case Evict:
+		v.token = Token(r.positive(uint64(maxRevision), "token"))
+		v.key = r.take(r.uvarint("key"), "key")
+		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
+		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
 	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
 		r.later(v)

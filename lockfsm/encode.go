@@ -18,6 +18,7 @@ import "encoding/binary"
 //	              bit 4 most        how many
 //	              bit 5 value       length, value
 //	adopt     ttl in ns | length, settings
+//	evict     token | length, key | length, record | length, value
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -83,6 +84,10 @@ func (c Command) appendFields(b []byte) []byte {
 		return binary.AppendUvarint(b, c.Term)
 	case Acquire:
 		return c.appendAcquire(b)
+	case Evict:
+		b = appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Key)
+		b = append(binary.AppendUvarint(b, uint64(len(c.Record))), c.Record...)
+		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(b, uint64(len(c.Settings)))

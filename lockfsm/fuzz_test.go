@@ -124,6 +124,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(w.m.Snapshot(nil))
 	w.do(Command{Kind: Adopt, TTL: 1, Settings: []byte("settings")}, Done)
 	f.Add(w.m.Snapshot(nil))
+	f.Add(kinds(f).m.Snapshot(nil))
 	m, _ := New(smallCharter())
 	f.Add(m.Snapshot(nil))
 	f.Add([]byte(snapshotMagic))

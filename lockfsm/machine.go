@@ -31,6 +31,7 @@ type Machine struct {
 	fired     []Change
 	states    []Change
 	holder    Holder
+	evicted   Eviction
 	circle    []Link
 	spares
 }
@@ -127,6 +128,8 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		res.Code = m.release(c)
 	case Adopt:
 		res.Code = m.adopt(c)
+	case Evict:
+		m.evict(c, res)
 	default:
 		res.Code = m.later(c)
 	}

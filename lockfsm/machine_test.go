@@ -44,6 +44,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 		{Kind: Open, Nonce: Nonce{9}, Record: []byte("record")},
 		{Kind: Acquire, Session: s, Epoch: 1, Number: 1, Key: "key"},
 		{Kind: Adopt, Settings: []byte("settings")},
+		{Kind: Acquire, Session: s, Epoch: 1, Number: 2, Key: "l", Keys: []string{"m"}, Value: []byte("value")},
 	} {
 		command := encode(t, c)
 		w.m.Apply(1, 1, command)
@@ -52,6 +53,9 @@ func TestApplyKeepsNothing(t *testing.T) {
 		}
 	}
 	w.check()
+	if got := w.acquire(s, 3, "m", Waiting).Holder; string(got.Value) != "value" {
+		t.Errorf("the value has become %q", got.Value)
+	}
 	if got := w.m.Sessions()[1].Record; !bytes.Equal(got, []byte("record")) {
 		t.Errorf("the record has become %q", got)
 	}

@@ -133,6 +133,9 @@ func sameResult(a, b Result) bool {
 	if len(a.Circle) != len(b.Circle) && len(a.Circle)*len(b.Circle) == 0 {
 		return false // which of several circles is told is not part of the rules
 	}
+	if (a.Evicted == nil) != (b.Evicted == nil) || a.Evicted != nil && fmt.Sprint(*a.Evicted) != fmt.Sprint(*b.Evicted) {
+		return false
+	}
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
 		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL
 }

@@ -65,6 +65,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
 		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock),
+		Evict:   append(everyone, Finished),
 		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {

@@ -145,3 +145,31 @@ func (m *Machine) release(c *view) Code {
 	m.fire()
 	return Done
 }
+
+// evict ends the request that holds a lock with a token. Neither can hit another hold: a token is given once.
+func (m *Machine) evict(c *view, res *Result) {
+	res.Code = Finished
+	e := m.holds(c.key, c.token)
+	if e == nil {
+		return
+	}
+	m.evicted = Eviction{Session: e.session.id, Number: e.number, By: copied(c.record), Reason: copied(c.value)}
+	res.Code, res.Evicted = Done, &m.evicted
+	m.bump()
+	m.remove(e)
+	m.fire()
+}
+
+// holds returns the request that holds a lock with a token, or nil.
+func (m *Machine) holds(key []byte, token Token) *entry {
+	l := m.locks[string(key)]
+	if l == nil || token == 0 {
+		return nil
+	}
+	for e := l.first; e != nil && e.inside; e = e.after {
+		if e.token == token {
+			return e.lead()
+		}
+	}
+	return nil
+}

@@ -98,6 +98,8 @@ type Result struct {
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.
 	Holder *Holder
+	// Evicted is set with the Done of an Evict: whose request is over without his doing.
+	Evicted *Eviction
 	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own. Of a long
 	// one only the beginning is told.
 	Circle []Link
@@ -109,6 +111,14 @@ type Result struct {
 	Fired []Change
 }
 
+// Eviction says which request was ended by others, on whose word, and why.
+type Eviction struct {
+	Session SessionID
+	Number  Number
+	// By and Reason are the command's Record and Value. Read only.
+	By, Reason []byte
+}
+
 // Clone returns a copy that lasts: it shares nothing with the machine.
 func (r *Result) Clone() Result {
 	c := *r
@@ -117,6 +127,11 @@ func (r *Result) Clone() Result {
 		h := *r.Holder
 		h.Record, h.Value = copied(h.Record), copied(h.Value)
 		c.Holder = &h
+	}
+	if r.Evicted != nil {
+		e := *r.Evicted
+		e.By, e.Reason = copied(e.By), copied(e.Reason)
+		c.Evicted = &e
 	}
 	c.Circle = slices.Clone(r.Circle)
 	for i := range c.Circle {

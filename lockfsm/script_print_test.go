@@ -43,6 +43,9 @@ func (s *script) result(r Result) string {
 	case r.Kind == Open && r.Code == Done:
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
 	}
+	if e := r.Evicted; e != nil {
+		fmt.Fprintf(&b, ", %s/%d is over by %q: %q", s.label(e.Session), e.Number, e.By, e.Reason)
+	}
 	b.WriteString("\n")
 	for _, c := range r.States {
 		fmt.Fprintf(&b, "  live:  %s/%d %s\n", s.label(c.Session), c.Number, s.change(c))

@@ -120,7 +120,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Adopt; k++ {
+	for k := Stamp; k <= Evict; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -132,6 +132,10 @@ func (s *script) command(name string, a *arguments) Command {
 		c.WallUnixMS = s.m.charter.FoundedUnixMS + a.duration("after", 0).Milliseconds()
 	case Raise:
 		c.Version = uint32(a.number("to", 0))
+	case Evict:
+		c.Key = a.word()
+		c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))
+		c.Record, c.Value = []byte(a.value("by", "")), []byte(a.value("reason", ""))
 	case Adopt:
 		c.TTL = a.duration("ttl", 0)
 		c.Settings = []byte(a.value("settings", ""))

@@ -207,12 +207,27 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		if was.SessionTTL != t.charter.SessionTTL || string(was.Settings) != string(t.charter.Settings) {
 			t.tick()
 		}
+	case Evict:
+		t.evict(c, r)
 	case markKind:
 		t.tick()
 	case Open:
 		t.open(c, r)
 	default:
 		t.ofSession(term, c, r)
+	}
+}
+
+func (t *twin) evict(c Command, r *Result) {
+	r.Code = Finished
+	for _, e := range t.entries {
+		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
+			t.tick()
+			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Record, c.Value}
+			t.drop(func(o twinEntry) bool { return o.place == e.place })
+			t.settle()
+			return
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime"
@@ -16,7 +17,7 @@ import (
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
-		Adopt: 13,
+		Adopt: 13, Evict: 14,
 	}
 	if RulesVersion >= 2 {
 		want[markKind] = 200
@@ -68,6 +69,12 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Release, Session: 2097154, Epoch: 1, Number: 300},
 		{Rules: 1, Kind: Cancel, Session: 2097154, Epoch: 1, Number: 300},
 		{Rules: 1, Kind: Adopt, TTL: 30 * time.Second, Settings: []byte("{}")},
+		{Rules: 1, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs")},
+		{
+			Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Keys: []string{"b", "cc"}, Permits: 2, Of: 300, Owner: 7, Most: 5,
+			Value: []byte("why"),
+		},
+		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Permits: 1},
 	}
 }
 
@@ -87,6 +94,9 @@ func TestLayout(t *testing.T) {
 		"09" + "010b8280800101" + "ac02",
 		"09" + "010c8280800101" + "ac02",
 		"0d" + "010d000000" + "80d88ee16f" + "027b7d",
+		"12" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773",
+		"1b" + "010a8280800101" + "ac02" + "3e" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879",
+		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -165,6 +175,17 @@ func TestUndecodable(t *testing.T) {
 		"attach without nonce":  {Kind: Attach, Number: 9},
 		"record too long":       {Kind: Open, Nonce: nonce, Record: make([]byte, MaxRecordBytes+1)},
 		"settings too long":     {Kind: Adopt, Settings: make([]byte, MaxSettingsBytes+1)},
+		"permits of a mutex":    {Kind: Acquire, Number: 1, Key: "a", Permits: 1, Of: 1},
+		"more permits than are": {Kind: Acquire, Number: 1, Key: "a", Permits: 3, Of: 2},
+		"no permits":            {Kind: Acquire, Number: 1, Key: "a", Of: 2},
+		"two shares":            {Kind: Acquire, Number: 1, Key: "a", Permits: 2},
+		"a key twice":           {Kind: Acquire, Number: 1, Key: "a", Keys: []string{"b", "b"}},
+		"keys not sorted":       {Kind: Acquire, Number: 1, Key: "b", Keys: []string{"a"}},
+		"too many keys":         {Kind: Acquire, Number: 1, Key: "", Keys: manyKeys(MaxKeys)},
+		"owner too large":       {Kind: Acquire, Number: 1, Key: "a", Owner: MaxNumber + 1},
+		"value too long":        {Kind: Acquire, Number: 1, Key: "a", Value: make([]byte, MaxValueBytes+1)},
+		"evict without a token": {Kind: Evict, Key: "a"},
+		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
 		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},
 		"range backwards":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},
 		"ranges overlap":        {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{1, 4}, {4, 5}}},
@@ -240,4 +261,12 @@ func TestPeekDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = Peek(command) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// manyKeys returns n keys, ascending.
+func manyKeys(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprintf("%04d", i))
+	}
+	return keys
 }

@@ -52,7 +52,7 @@ func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
 		// Nothing can be sensible yet: any kind will do.
-		return Command{Kind: Stamp + Kind(r.IntN(int(Adopt))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Version: 2}
+		return Command{Kind: Stamp + Kind(r.IntN(int(Evict))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Token: 1, Version: 2}
 	}
 	switch n := r.IntN(100); {
 	case n < 3:
@@ -65,9 +65,12 @@ func (w *workload) fresh() Command {
 		return Command{Kind: Raise, Version: r.Uint32N(3)}
 	case n < 9:
 		return Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
-	case n < 10:
+	case n < 11 && len(w.t.entries) > 0:
+		e := w.t.entries[r.IntN(len(w.t.entries))]
+		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)), Value: make([]byte, r.IntN(3))}
+	case n < 12:
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(2)}
-	case n < 16 || len(w.t.sessions) == 0:
+	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
 	}
 	return w.ofSession()

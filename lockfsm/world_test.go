@@ -69,3 +69,23 @@ func crowded(t testing.TB) (w *world, a, b SessionID) {
 	w.check()
 	return w, a, b
 }
+
+// kinds is a world with a request of each kind, held and waiting.
+func kinds(t testing.TB) *world {
+	w := newWorld(t)
+	a, b := w.session(1), w.session(2)
+	ask := func(s SessionID, c Command, want Code) {
+		c.Kind, c.Session, c.Epoch = Acquire, s, 1
+		w.do(c, want)
+	}
+	ask(a, Command{Number: 1, Key: "r", Permits: 1, Value: []byte("v")}, Granted)
+	ask(b, Command{Number: 1, Key: "r", Permits: 1}, Granted)
+	ask(a, Command{Number: 2, Key: "r"}, Waiting)
+	ask(b, Command{Number: 2, Key: "r", Permits: 1, Owner: 9}, Waiting)
+	ask(a, Command{Number: 3, Key: "s", Permits: 2, Of: 3}, Granted)
+	ask(b, Command{Number: 3, Key: "s", Permits: 2, Of: 3}, Waiting)
+	ask(a, Command{Number: 4, Key: "m", Keys: []string{"n", "o"}}, Granted)
+	ask(b, Command{Number: 4, Key: "n", Keys: []string{"r", "s"}, Permits: 1, Value: []byte("several")}, Waiting)
+	w.check()
+	return w
+}

@@ -36,6 +36,16 @@ var (
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
+// OverdueError says that a hold ended because it had lasted as long as its request allows. It is ErrLost for errors.Is.
+type OverdueError struct{}
+
+func (OverdueError) Error() string {
+	return "mortise: the lock was lost: it was held for as long as its request allows"
+}
+
+// Is reports whether target is ErrLost.
+func (OverdueError) Is(target error) bool { return target == ErrLost }
+
 // WaitError is what a call gets whose context ended while it waited: Err is the context's error with its cause.
 type WaitError struct {
 	Key    string
@@ -79,6 +89,20 @@ func (e *DeadlockError) Error() string {
 	}
 	return text
 }
+
+// ForcedError is why a hold was lost that others have ended. It is ErrLost for errors.Is.
+type ForcedError struct {
+	By     string // who, as he said
+	Reason string // why, as he said
+}
+
+// Error says who and why.
+func (e *ForcedError) Error() string {
+	return fmt.Sprintf("mortise: the lock was ended by %s: %s", e.By, e.Reason)
+}
+
+// Is reports whether target is ErrLost.
+func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // Error names the key and how many wait.
 func (e *HeldError) Error() string {

@@ -19,6 +19,7 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
+	limit  clock.Time // when it ends by itself, set before ready; zero: never
 	req    Request // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
@@ -73,6 +74,10 @@ func (h *Hold) look() (clock.Time, error) {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
+	reason := ErrLost
+	if h.limit != 0 && h.limit.Before(deadline) {
+		deadline, reason = h.limit, OverdueError{}
+	}
 	expired := !now.Before(deadline) && !bug("timer-decides")
 	if h.over.Load() {
 		h.mu.Lock()
@@ -84,7 +89,7 @@ func (h *Hold) look() (clock.Time, error) {
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
-	err := h.end(ErrLost, deadline)
+	err := h.end(reason, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
 	return now, err
 }

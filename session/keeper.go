@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -81,6 +82,7 @@ const (
 	keeperBorn
 	keeperAdopt
 	keeperRaise
+	keeperLeft
 )
 
 // keeperInput is one thing that happened to a keeper.
@@ -94,6 +96,13 @@ type keeperInput struct {
 	leads              *Leadership
 	adopt              *adoption
 	version            uint32
+	left               *leftQuestion
+}
+
+// leftQuestion asks how much time sessions have left. The answer has room for one.
+type leftQuestion struct {
+	sessions []lockfsm.SessionID
+	answer   chan []time.Duration
 }
 
 // NewKeeper starts a keeper that knows of no leader. The caller must Close it.
@@ -210,7 +219,7 @@ func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
 // copy returns a result that does not point into the machine.
 func (b *keeperInbox) copy(r *lockfsm.Result) lockfsm.Result {
 	c := *r
-	if c.Holder != nil || c.Circle != nil {
+	if c.Holder != nil || c.Circle != nil || c.Evicted != nil {
 		c.States, c.Fired = nil, nil
 		c = c.Clone()
 	}
@@ -232,6 +241,20 @@ func (b *keeperInbox) reset() {
 	clear(b.results)
 	clear(b.shares)
 	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
+}
+
+// Left returns for each of these sessions how much time the keeper gives it, if nothing more is heard of it; 0 for one that it does not know, or
+// if it does not lead. It waits for the keeper's goroutine, and returns nil if that or ctx has ended.
+func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
+	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
+	k.post(keeperInput{kind: keeperLeft, left: q})
+	select {
+	case left := <-q.answer:
+		return left
+	case <-ctx.Done():
+	case <-k.ended:
+	}
+	return nil
 }
 
 // Status describes the keeper.
@@ -335,5 +358,7 @@ func (k *Keeper) take(now clock.Time, b *keeperInbox, in *keeperInput) {
 		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings)
 	case keeperRaise:
 		k.core.ProposeRaise(now, in.term, in.version)
+	case keeperLeft:
+		in.left.answer <- k.core.Left(now, in.left.sessions)
 	}
 }

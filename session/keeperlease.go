@@ -40,6 +40,18 @@ func (k *KeeperCore) hears(s *keptSession, seq uint64) bool {
 	return k.elapsed().Sub(s.heard) < s.ttl || bug("deaf-session-kept") || bug("ack-while-expiring")
 }
 
+// Left returns how much time each of these sessions has left, 0 for one that is not known, or if this keeper does not lead.
+func (k *KeeperCore) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
+	k.begin(now)
+	left := make([]time.Duration, len(sessions))
+	for i, id := range sessions {
+		if s := k.sessions[id]; s != nil {
+			left[i] = max(s.deadline.Sub(k.elapsed()), 0)
+		}
+	}
+	return left
+}
+
 // elapsed is the clock of deadlines: the boot-time clock less all stalls.
 func (k *KeeperCore) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 

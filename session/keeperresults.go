@@ -39,6 +39,8 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 		if a := k.present(r); a != nil {
 			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code})
 		}
+	case lockfsm.Evict:
+		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
 		if r.Code == lockfsm.Done {
 			k.gone(r.Session)
@@ -144,6 +146,18 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 		token: r.Holder.Token, since: r.Holder.SinceUnixMS, waiters: int64(r.Holder.Waiters), value: r.Holder.Value,
 		key: []byte(r.Holder.Key),
 	})
+}
+
+// appliedEvict tells the client whose request was ended by others. One that is not attached here learns with its next Attach that it is over.
+func (k *KeeperCore) appliedEvict(r *lockfsm.Result) {
+	if r.Evicted == nil {
+		return
+	}
+	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
+		k.reply(a.peer, &reply{
+			kind: replyEvicted, session: a.session, epoch: a.epoch, number: r.Evicted.Number, record: r.Evicted.By, value: r.Evicted.Reason,
+		})
+	}
 }
 
 // fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next

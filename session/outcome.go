@@ -1,6 +1,7 @@
 package session
 
 import (
+	"container/heap"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -26,6 +27,7 @@ type Outcome struct {
 	Kind    OutcomeKind
 	Request *Request
 	Token   lockfsm.Token
+	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero: never
 	Err     error
 	Behind  *HeldError
 }
@@ -83,7 +85,7 @@ func (c *ClientCore) Cancel(now clock.Time, r *Request) {
 		if bug("crossing-grant-kept") {
 			return
 		}
-		c.held--
+		c.heldNoMore(r)
 	default:
 		return
 	}
@@ -96,7 +98,7 @@ func (c *ClientCore) Release(now clock.Time, r *Request) bool {
 	if r.stage != stageHeld {
 		return false
 	}
-	c.held--
+	c.heldNoMore(r)
 	r.stage = stageReleasing
 	c.free(r.entry)
 	return true
@@ -176,7 +178,27 @@ func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.leave(r)
 	r.stage, r.token = stageHeld, token
 	c.held++
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token})
+	if r.Terms != nil && r.Terms.Longest > 0 {
+		r.until = now.Add(r.Terms.Longest)
+		heap.Push(&c.limited, r)
+	}
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
+}
+
+// heldNoMore takes a held request out of the counts.
+func (c *ClientCore) heldNoMore(r *Request) {
+	c.held--
+	if r.until != 0 {
+		heap.Remove(&c.limited, r.Terms.place)
+	}
+}
+
+// overdue ends a hold that has lasted as long as it may.
+func (c *ClientCore) overdue(r *Request) {
+	e := r.entry
+	c.loseBy(r, OverdueError{})
+	e.req = nil
+	c.free(e)
 }
 
 // requeue puts a waiting request back among the unsent, at its old place. Its old entry is the caller's to settle.
@@ -186,10 +208,12 @@ func (c *ClientCore) requeue(r *Request) {
 }
 
 // lose ends a held request: its lock is gone, or must be treated as gone.
-func (c *ClientCore) lose(r *Request) {
-	c.held--
+func (c *ClientCore) lose(r *Request) { c.loseBy(r, ErrLost) }
+
+func (c *ClientCore) loseBy(r *Request, err error) {
+	c.heldNoMore(r)
 	r.stage, r.entry = stageOver, nil
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: ErrLost})
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err})
 }
 
 // loseAll ends every held request, for ever, and frees their entries even though the session may live on.

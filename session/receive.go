@@ -52,6 +52,8 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.metHolder(now, r)
 	case replyDeadlock:
 		c.circular(r)
+	case replyEvicted:
+		c.evicted(r)
 	case replyFreed:
 		c.freed(now, r)
 	case replyRenewed:
@@ -262,6 +264,19 @@ func (c *ClientCore) circular(r *reply) {
 		err.Circle[i].Record = bytes.Clone(err.Circle[i].Record)
 	}
 	c.finish(e, err)
+}
+
+// evicted takes the word that others have ended a request. One whose caller still waits had been granted and was given back; it is asked anew.
+func (c *ClientCore) evicted(r *reply) {
+	e := c.byNumber[r.number]
+	if e == nil {
+		return
+	}
+	if e.req != nil && e.req.stage == stageHeld {
+		c.loseBy(e.req, &ForcedError{By: string(r.record), Reason: string(r.value)})
+		e.req = nil
+	}
+	c.finish(e, nil)
 }
 
 // freed takes the answer to a Release or Cancel.

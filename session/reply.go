@@ -37,6 +37,8 @@ const (
 	replyBehind replyKind = 10
 	// replyDeadlock answers a request that would have closed a circle: session, epoch, number, count, and for each link session, record, key.
 	replyDeadlock replyKind = 11
+	// replyEvicted says that a request was ended by others: session, epoch, number, record (who), value (why).
+	replyEvicted replyKind = 12
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -98,6 +100,9 @@ func (r *reply) append(b []byte) []byte {
 		b = append(b, r.record...)
 		b = appendUvarints(b, uint64(r.holder), uint64(r.token), uint64(max(r.since, 0)), uint64(max(r.waiters, 0)))
 		b = appendSized(appendSized(b, r.value), r.key)
+	case replyEvicted:
+		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
+		b = appendSized(appendSized(b, r.record), r.value)
 	case replyDeadlock:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.circle)))
 		for _, link := range r.circle {
@@ -177,6 +182,9 @@ func (r *reply) decode(f *fields) {
 		r.holder, r.token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
 		r.since, r.waiters = f.count(), f.count()
 		r.value, r.key = f.sized(lockfsm.MaxValueBytes), f.sized(maxLocalKey)
+	case replyEvicted:
+		r.name(f)
+		r.number, r.record, r.value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)
 	case replyDeadlock:
 		r.name(f)
 		r.number = lockfsm.Number(f.uvarint())

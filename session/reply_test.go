@@ -25,6 +25,7 @@ func everyReply() []reply {
 		{kind: replyDeadlock, session: 5, epoch: 6, number: 7, circle: []lockfsm.Link{
 			{Session: 8, Record: []byte("r"), Key: "a"}, {Session: 9, Record: []byte("s"), Key: "b"},
 		}},
+		{kind: replyEvicted, session: 5, epoch: 6, number: 7, record: []byte("who"), value: []byte("why")},
 	}
 }
 
@@ -128,7 +129,7 @@ func FuzzReplies(f *testing.F) {
 			if err != nil {
 				break
 			}
-			if r.kind >= replyOpened && r.kind <= replyDeadlock {
+			if r.kind >= replyOpened && r.kind <= replyEvicted {
 				again, left, err := nextReply(r.append(nil))
 				if err != nil || len(left) != 0 || !reflect.DeepEqual(normal(again), normal(r)) {
 					t.Fatalf("%+v became %+v, %v", r, again, err)

@@ -1,0 +1,101 @@
+package fence
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Dialect is how a database writes what SQL does not fix: placeholders, quotes, and "insert or update".
+type Dialect int
+
+// The dialects. The zero value is none of them, so that a forgotten one is an error.
+const (
+	PostgreSQL Dialect = iota + 1 // and what speaks its language, with INSERT … ON CONFLICT; $1
+	SQLite                        // 3.24 or later; ?
+	MySQL                         // and MariaDB; ?
+)
+
+// String is the name of the dialect.
+func (d Dialect) String() string {
+	switch d {
+	case PostgreSQL:
+		return "PostgreSQL"
+	case SQLite:
+		return "SQLite"
+	case MySQL:
+		return "MySQL"
+	}
+	return "Dialect(" + strconv.Itoa(int(d)) + ")"
+}
+
+// ErrBadName says that something cannot be the name of a table or a column here.
+var ErrBadName = errors.New("fence: not a name of a table or column")
+
+func (d Dialect) known() error {
+	if d < PostgreSQL || d > MySQL {
+		return fmt.Errorf("fence: %v is not a dialect: set it to PostgreSQL, SQLite or MySQL", d)
+	}
+	return nil
+}
+
+// placeholder is what stands for the nth argument, from 1.
+func (d Dialect) placeholder(n int) string {
+	if d == PostgreSQL {
+		return "$" + strconv.Itoa(n)
+	}
+	return "?"
+}
+
+// maxName is how many bytes every database lets a name have: PostgreSQL cuts longer ones, and two could become one.
+const maxName = 63
+
+// quote makes an identifier of a name: letters, digits and underscores, with at most one dot after a schema. Names come from programs, so
+// nothing else is needed; and what cannot contain a quote cannot escape from one. Quoted, a reserved word is a name too.
+func (d Dialect) quote(name string) (string, error) {
+	parts := strings.Split(name, ".")
+	if len(parts) > 2 {
+		return "", fmt.Errorf("%w: %.80q has more than one dot", ErrBadName, name)
+	}
+	mark := `"`
+	if d == MySQL {
+		mark = "`"
+	}
+	for i, part := range parts {
+		if !plain(part) {
+			return "", fmt.Errorf("%w: %.80q: 1 to %d ASCII letters, digits and underscores, no digit first", ErrBadName, name, maxName)
+		}
+		parts[i] = mark + part + mark
+	}
+	return strings.Join(parts, "."), nil
+}
+
+// quoteColumn is quote without a schema.
+func (d Dialect) quoteColumn(name string) (string, error) {
+	if strings.Contains(name, ".") {
+		return "", fmt.Errorf("%w: the column %.80q has a dot", ErrBadName, name)
+	}
+	return d.quote(name)
+}
+
+func plain(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	for i, c := range []byte(name) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// nameType is the type of a column that holds a resource or an ID: it tells apart all names, and can be a key.
+func (d Dialect) nameType() string {
+	if d == MySQL {
+		return fmt.Sprintf("varbinary(%d)", maxResource) // its text types take A for a, and some a blank at the end for nothing
+	}
+	return "text"
+}

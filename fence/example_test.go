@@ -1,0 +1,175 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// A holder that was stopped for too long comes back and writes: the resource has seen a higher token by then, and refuses.
+func Example() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	var mark fence.Mark // belongs to the resource, and is asked before each write
+
+	first, err := node.Lock(ctx, "orders/42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	first.Unlock(ctx) // in life: lost, without the holder having noticed
+	second, err := node.Lock(ctx, "orders/42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Unlock(ctx)
+
+	fmt.Println(mark.Advance(ctx, "orders/42", second.Token()))
+	err = mark.Advance(ctx, "orders/42", first.Token())
+	fmt.Println(errors.Is(err, fence.ErrStale))
+	// Output:
+	// <nil>
+	// true
+}
+
+// Do keeps a newer holder waiting until the older one has stopped writing, and tells the older one to stop.
+func ExampleMark_Do() {
+	ctx := context.Background()
+	var mark fence.Mark
+	err := mark.Do(ctx, "orders/42", 5, func(ctx context.Context) error {
+		if err := mark.Advance(ctx, "orders/42", 6); err != nil { // somebody else, meanwhile
+			return err
+		}
+		return context.Cause(ctx)
+	})
+	fmt.Println(err)
+	// Output: fence: token 5 of "orders/42" is older than 6, the highest seen
+}
+
+// A service that writes for others: the client sends the token of its lock, the server compares, and the handler finds it in its context.
+func ExampleGuard() {
+	ctx := context.Background()
+	guard := fence.Guard{
+		Store:    &fence.Mark{},
+		Resource: func(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/") },
+	}
+	server := httptest.NewServer(guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := fence.FromContext(r.Context()) // for what the handler writes to
+		fmt.Fprintln(w, "written under", token)
+	})))
+	defer server.Close()
+
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	client := &http.Client{Transport: &fence.Transport{}}
+	put := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, server.URL+"/orders/42", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		fmt.Println(response.Status)
+		return fence.ResponseError(response) // a *StaleError if it was refused
+	}
+	err = node.Do(ctx, "orders/42", func(ctx context.Context, _ mortise.Token) error { return put(ctx) })
+	fmt.Println(err)
+	err = put(fence.NewContext(ctx, 5)) // the token of a holder of long ago
+	fmt.Println(errors.Is(err, fence.ErrStale))
+	_ = put(ctx) // no lock at all
+	// Output:
+	// 200 OK
+	// <nil>
+	// 412 Precondition Failed
+	// true
+	// 428 Precondition Required
+}
+
+// A file that only the newest holder writes.
+func ExampleWriteFile() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "fence")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "report.txt")
+
+	fmt.Println(fence.WriteFile(ctx, path, 6, []byte("of the new holder"), 0o644))
+	err = fence.WriteFile(ctx, path, 5, []byte("of the old holder"), 0o644)
+	fmt.Println(errors.Is(err, fence.ErrStale))
+	text, err := os.ReadFile(path)
+	fmt.Println(string(text), err)
+	// Output:
+	// <nil>
+	// true
+	// of the new holder <nil>
+}
+
+// An object that only the newest holder writes. webStore, in bucket_test.go, is what a store with ETags needs: two methods.
+func ExamplePut() {
+	ctx := context.Background()
+	server := httptest.NewServer(&bucket{})
+	defer server.Close()
+	store := webStore{server.URL}
+
+	fmt.Println(fence.Put(ctx, store, "report.txt", 6, []byte("of the new holder")))
+	fmt.Println(fence.Put(ctx, store, "report.txt", 5, []byte("of the old holder")))
+	// Output:
+	// <nil>
+	// fence: token 5 of "report.txt" is older than 6, the highest seen
+}
+
+// A row that carries the token of its last writer. Update runs this statement, and says whether the row was missing or the token stale.
+func ExampleRow_Statement() {
+	row := fence.Row{Dialect: fence.PostgreSQL, Table: "orders"}
+	query, args, err := row.Statement(42, 7, "state = $1", "paid")
+	fmt.Println(query)
+	fmt.Println(args, err)
+	// Output:
+	// UPDATE "orders" SET state = $1, "fence_token" = $2 WHERE "id" = $3 AND ("fence_token" IS NULL OR "fence_token" <= $4)
+	// [paid 7 42 7] <nil>
+}
+
+// The table of marks, as a migration makes it.
+func ExampleTable_Schema() {
+	text, err := fence.Table{Dialect: fence.PostgreSQL}.Schema()
+	fmt.Println(text, err)
+	// Output: CREATE TABLE IF NOT EXISTS "mortise_fence" (resource text NOT NULL PRIMARY KEY, token bigint NOT NULL) <nil>
+}
+
+// A request that is repeated, here by the next holder of the lock, gets the result of the first time.
+func ExampleMemo() {
+	ctx := context.Background()
+	var memo fence.Memo
+	charge := func(context.Context) ([]byte, error) {
+		fmt.Println("charging")
+		return []byte("receipt 1"), nil
+	}
+	for _, token := range []mortise.Token{5, 6} {
+		receipt, err := memo.Do(ctx, fence.Step{Resource: "orders/42", Token: token, ID: "request 7"}, charge)
+		fmt.Println(string(receipt), err)
+	}
+	// Output:
+	// charging
+	// receipt 1 <nil>
+	// receipt 1 <nil>
+}

@@ -1,0 +1,71 @@
+package grpcfence
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// The keys of the metadata in which a token travels.
+const (
+	TokenKey    = "mortise-token"        // decimal digits, see fence.ParseToken
+	ResourceKey = "mortise-resource-bin" // optional; any bytes, since gRPC encodes what ends in -bin
+)
+
+// Client makes the interceptors of a client. Its zero value sends the token where there is one.
+type Client struct {
+	// Resource says what a call is about, usually the lock's key; nil or "": the server knows. req is nil for streams.
+	Resource func(ctx context.Context, method string, req any) string
+	// Require refuses to make a call without a token, with FailedPrecondition.
+	Require bool
+}
+
+// Unary returns the interceptor for calls: grpc.WithUnaryInterceptor, or grpc.WithChainUnaryInterceptor.
+func (c Client) Unary() grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		ctx, err := c.outgoing(ctx, method, req)
+		if err != nil {
+			return err
+		}
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+}
+
+// Stream returns the interceptor for streams: grpc.WithStreamInterceptor, or grpc.WithChainStreamInterceptor. The token is that of the
+// context with which the stream is opened.
+func (c Client) Stream() grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		ctx, err := c.outgoing(ctx, method, nil)
+		if err != nil {
+			return nil, err
+		}
+		return open(ctx, desc, conn, method, opts...)
+	}
+}
+
+// outgoing returns ctx with the token in its metadata, in the place of one that is there already.
+func (c Client) outgoing(ctx context.Context, method string, req any) (context.Context, error) {
+	token, ok := fence.FromContext(ctx)
+	if !ok && c.Require {
+		return nil, status.Errorf(codes.FailedPrecondition, "%v in the context of %s", fence.ErrNoToken, method)
+	}
+	if !ok {
+		return ctx, nil
+	}
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if md == nil {
+		md = metadata.MD{}
+	}
+	md.Set(TokenKey, fence.FormatToken(token))
+	if c.Resource != nil {
+		if resource := c.Resource(ctx, method, req); resource != "" {
+			md.Set(ResourceKey, resource)
+		}
+	}
+	return metadata.NewOutgoingContext(ctx, md), nil
+}

@@ -1,0 +1,119 @@
+package grpcfence
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// Guard makes the interceptors of a server. What [fence.Guard] says of stores, sections and trust holds here.
+type Guard struct {
+	Store fence.Store // required
+
+	// Resource says what a call writes to; "" is refused as malformed. req is nil for streams. nil means what the metadata names; then all
+	// clients must name it alike.
+	Resource func(ctx context.Context, method string, req any) string
+
+	// Methods says which calls are guarded, by their full names, "/orders.Orders/Put"; nil: all of them.
+	Methods func(method string) bool
+
+	Optional bool                                                // a call without a token is let through, unguarded
+	Failed   func(ctx context.Context, method string, err error) // is told what the store complains of, beyond refusals; nil: nobody is
+}
+
+// Unary returns the interceptor for calls: grpc.UnaryInterceptor, or grpc.ChainUnaryInterceptor.
+func (g Guard) Unary() grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (reply any, err error) {
+		err = g.run(ctx, info.FullMethod, req, func(ctx context.Context) error {
+			reply, err = handle(ctx, req)
+			return err
+		})
+		return reply, err
+	}
+}
+
+// Stream returns the interceptor for streams: grpc.StreamInterceptor, or grpc.ChainStreamInterceptor.
+func (g Guard) Stream() grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		return g.run(stream.Context(), info.FullMethod, nil, func(ctx context.Context) error {
+			return handle(srv, &streamOf{stream, ctx})
+		})
+	}
+}
+
+// streamOf is a stream with another context.
+type streamOf struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context returns the context that carries the token.
+func (s *streamOf) Context() context.Context { return s.ctx }
+
+// run calls handle if the token is admitted, or refuses.
+func (g Guard) run(ctx context.Context, method string, req any, handle func(context.Context) error) error {
+	if g.Methods != nil && !g.Methods(method) {
+		return handle(ctx)
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	token, err := tokenOf(md)
+	if errors.Is(err, fence.ErrNoToken) && g.Optional {
+		return handle(ctx)
+	}
+	if err != nil {
+		return g.refusal(ctx, method, err)
+	}
+	var resource string
+	if g.Resource != nil {
+		resource = g.Resource(ctx, method, req)
+	} else if values := md.Get(ResourceKey); len(values) == 1 {
+		resource = values[0] // two are none, which the store refuses
+	}
+	admitted, handled := false, error(nil)
+	err = fence.Run(ctx, g.Store, resource, token, func(ctx context.Context) error {
+		admitted = true
+		handled = handle(ctx)
+		return handled
+	})
+	if !admitted {
+		return g.refusal(ctx, method, err)
+	}
+	if handled == nil && err != nil && g.Failed != nil {
+		g.Failed(ctx, method, err) // the store could not be left as it should be; the handler has done its work
+	}
+	return handled
+}
+
+// tokenOf reads the token of a call.
+func tokenOf(md metadata.MD) (mortise.Token, error) {
+	switch values := md.Get(TokenKey); len(values) {
+	case 0:
+		return 0, fence.ErrNoToken
+	case 1:
+		return fence.ParseToken(values[0])
+	}
+	return 0, fence.ErrBadToken
+}
+
+// refusal is the status that says why the handler has not run.
+func (g Guard) refusal(ctx context.Context, method string, err error) error {
+	switch {
+	case errors.Is(err, fence.ErrStale), errors.Is(err, fence.ErrNoToken):
+		return status.Error(codes.FailedPrecondition, err.Error())
+	case errors.Is(err, fence.ErrBadToken), errors.Is(err, fence.ErrBadResource):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if g.Failed != nil {
+		g.Failed(ctx, method, err)
+	}
+	return status.Error(codes.Unavailable, "fence: the token could not be compared")
+}

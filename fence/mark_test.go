@@ -1,0 +1,187 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+	"github.com/mortise-lock/mortise/fence/fencetest"
+)
+
+func TestMark(t *testing.T) { fencetest.Run(t, &fence.Mark{}) }
+
+func TestMarkWithFewPlaces(t *testing.T) {
+	// One mark, so every other resource pushes it out: the floor must do what the memory cannot.
+	t.Run("single", func(t *testing.T) {
+		mark := &fence.Mark{Limit: 1}
+		for _, c := range []struct {
+			resource string
+			token    mortise.Token
+			ok       bool
+		}{{"a", 10, true}, {"b", 20, true}, {"a", 9, false}, {"a", 10, true}, {"c", 5, false}, {"b", 19, false}, {"b", 20, true}} {
+			if err := mark.Advance(t.Context(), c.resource, c.token); (err == nil) != c.ok || err != nil && !errors.Is(err, fence.ErrStale) {
+				t.Errorf("%s %d: %v, admitted should be %v", c.resource, c.token, err, c.ok)
+			}
+		}
+	})
+	t.Run("never admits what a mark that forgets nothing refuses", func(t *testing.T) {
+		for seed := range uint64(200) {
+			chance := rand.New(rand.NewPCG(seed, 2))
+			mark, all := &fence.Mark{Limit: 1 + chance.IntN(6)}, map[string]mortise.Token{}
+			for step := range 200 {
+				resource, token := fmt.Sprint(chance.IntN(12)), mortise.Token(1+step/2+chance.IntN(60))
+				err := mark.Advance(t.Context(), resource, token)
+				if err == nil && token < all[resource] {
+					t.Fatalf("seed %d step %d: %s was at %d and admitted %d", seed, step, resource, all[resource], token)
+				}
+				var stale *fence.StaleError
+				if errors.As(err, &stale) && token >= all[resource] && !stale.Forgotten {
+					t.Fatalf("seed %d step %d: %v, but the resource has seen no more than %d", seed, step, err, all[resource])
+				}
+				if err == nil {
+					all[resource] = token
+				}
+			}
+		}
+	})
+}
+
+func TestMarkRemembersItsLimit(t *testing.T) {
+	mark := &fence.Mark{Limit: 100}
+	for i := range 1000 {
+		if err := mark.Advance(t.Context(), fmt.Sprint(i), mortise.Token(1+i)); err != nil {
+			t.Fatal(err) // tokens rise with time, and so no newer one falls below the floor
+		}
+	}
+	kept := 0
+	for i := range 1000 {
+		if _, ok := mark.Highest(fmt.Sprint(i)); ok {
+			kept++
+		}
+	}
+	if kept < 50 || kept > 100 {
+		t.Errorf("%d resources are remembered, want between half of the limit and the limit, 100", kept)
+	}
+}
+
+func TestMarkChecksForgetsAndHasAFloor(t *testing.T) {
+	mark := &fence.Mark{Floor: 3}
+	if err := mark.Check("a", 2); !errors.Is(err, fence.ErrStale) {
+		t.Errorf("below the floor: %v", err)
+	}
+	if err := mark.Check("a", 9); err != nil {
+		t.Error(err)
+	}
+	if _, ok := mark.Highest("a"); ok {
+		t.Error("Check has remembered what it was asked")
+	}
+	if err := mark.Advance(t.Context(), "a", 5); err != nil {
+		t.Error(err)
+	}
+	if err := mark.Check("a", 4); err == nil || err.Error() != `fence: token 4 of "a" is older than 5, the highest seen` {
+		t.Error(err)
+	}
+	mark.Forget("a")
+	if err := mark.Advance(t.Context(), "a", 4); err != nil {
+		t.Errorf("after Forget: %v", err)
+	}
+	if err := mark.Check("", 4); !errors.Is(err, fence.ErrBadResource) {
+		t.Error(err)
+	}
+}
+
+// A higher token is marked at once, tells the lower ones that run, and waits for them.
+func TestDoWaitsForLowerTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mark fence.Mark
+		inside, let := make(chan error), make(chan bool)
+		go mark.Do(t.Context(), "a", 5, func(ctx context.Context) error {
+			<-ctx.Done()
+			inside <- context.Cause(ctx)
+			<-let
+			return nil
+		})
+		synctest.Wait()
+		second := false
+		done := make(chan error, 1)
+		go func() {
+			done <- mark.Do(t.Context(), "a", 6, func(context.Context) error { second = true; return nil })
+		}()
+		var stale *fence.StaleError
+		if cause := <-inside; !errors.As(cause, &stale) || stale.Token != 5 || stale.Highest != 6 {
+			t.Errorf("the context of the overtaken ended by %v", cause)
+		}
+		synctest.Wait()
+		if second {
+			t.Error("6 runs while 5 has not returned")
+		}
+		if err := mark.Do(t.Context(), "a", 5, func(context.Context) error { t.Error("5 runs again"); return nil }); !errors.Is(err, fence.ErrStale) {
+			t.Errorf("5 while 6 waits: %v", err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := mark.Do(ended, "a", 8, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("with an ended context: %v", err)
+		}
+		if top, _ := mark.Highest("a"); top != 6 {
+			t.Errorf("an ended context has moved the mark to %d", top)
+		}
+		mark.Forget("a") // must not let anybody past those who run
+		close(let)
+		if err := <-done; err != nil || !second {
+			t.Errorf("6 after 5 has returned: %v, ran: %v", err, second)
+		}
+	})
+}
+
+// Whoever gives up waiting leaves the mark where he has put it.
+func TestDoGivesUpWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mark fence.Mark
+		let := make(chan bool)
+		go mark.Do(t.Context(), "a", 5, func(context.Context) error { <-let; return nil })
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- mark.Do(ctx, "a", 6, nil) }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := mark.Check("a", 5); !errors.Is(err, fence.ErrStale) {
+			t.Errorf("the mark is back: %v", err)
+		}
+		close(let)
+	})
+}
+
+// Runs of one token are not kept apart: a holder may write from many goroutines.
+func TestDoRunsOneTokenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mark fence.Mark
+		first, second := make(chan bool), make(chan bool)
+		go mark.Do(t.Context(), "a", 5, func(context.Context) error { close(first); <-second; return nil })
+		<-first
+		if err := mark.Do(t.Context(), "a", 5, func(context.Context) error { close(second); return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A panic of fn leaves nothing behind that others wait for.
+func TestDoSurvivesAPanic(t *testing.T) {
+	var mark fence.Mark
+	func() {
+		defer func() { recover() }()
+		mark.Do(t.Context(), "a", 5, func(context.Context) error { panic("fn") })
+	}()
+	if err := mark.Do(t.Context(), "a", 6, func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,117 @@
+package fence
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Memo is a [Ledger] in memory. Its zero value is ready to use; it is safe for concurrent use and must not be copied.
+//
+// It promises that fn of one step does not return nil twice, as long as the process lives and fewer than Limit steps have been done since: what is
+// forgotten is done again. An fn that fails, or is cut off, may have had an effect, and is run again when the step is repeated.
+type Memo struct {
+	// Marks is where tokens are compared; nil means a Mark of the memo's own. It must not be changed after the first call.
+	Marks Store
+
+	// Limit is how many results are kept; 0 means 65,536; the oldest goes first. It must not be changed after the first call.
+	Limit int
+
+	own   Mark
+	mu    sync.Mutex
+	steps map[stepKey]*outcome
+	done  []stepKey // the finished ones, oldest first
+}
+
+type stepKey struct{ resource, id string }
+
+// outcome is a step under way or done.
+type outcome struct {
+	over   chan struct{} // closed when it is done or has failed; what follows is written before
+	done   bool
+	result []byte
+}
+
+// Do returns a copy of the stored result of the step, or runs fn and stores its result. Of several calls at the same time one runs fn, and the others wait
+// for it, as long as their ctx allows; if it fails the next one runs its own. A *StaleError comes before any of that, also if the step is
+// done. The context of fn carries the token; if Marks is a [Section] it ends early when a higher token is seen.
+func (m *Memo) Do(ctx context.Context, step Step, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
+	id, err := step.id()
+	if err != nil {
+		return nil, err
+	}
+	var marks Store = &m.own
+	if m.Marks != nil {
+		marks = m.Marks
+	}
+	err = Run(ctx, marks, step.Resource, step.Token, func(ctx context.Context) error {
+		result, err = m.once(ctx, stepKey{step.Resource, id}, fn)
+		return err
+	})
+	return slices.Clone(result), err
+}
+
+// once waits for the step to be done, or does it.
+func (m *Memo) once(ctx context.Context, key stepKey, fn func(context.Context) ([]byte, error)) ([]byte, error) {
+	for {
+		o, mine := m.claim(key)
+		if mine {
+			return m.work(ctx, key, o, fn)
+		}
+		select {
+		case <-o.over:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if o.done {
+			return o.result, nil
+		}
+	}
+}
+
+// claim returns the outcome of a step, and whether it is the caller who has to bring it about.
+func (m *Memo) claim(key stepKey) (o *outcome, mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.steps[key]; o != nil {
+		return o, false
+	}
+	if m.steps == nil {
+		m.steps = map[stepKey]*outcome{}
+	}
+	o = &outcome{over: make(chan struct{})}
+	m.steps[key] = o
+	return o, true
+}
+
+// work runs fn and stores its result, or lets the next one try if it fails or panics.
+func (m *Memo) work(ctx context.Context, key stepKey, o *outcome, fn func(context.Context) ([]byte, error)) (result []byte, err error) {
+	finished := false
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		defer close(o.over)
+		if !finished || err != nil {
+			delete(m.steps, key)
+			return
+		}
+		o.done, o.result = true, slices.Clone(result)
+		m.keep(key)
+	}()
+	result, err = fn(ctx)
+	finished = true
+	return result, err
+}
+
+// keep notes a finished step and drops the oldest beyond the limit. The caller holds mu.
+func (m *Memo) keep(key stepKey) {
+	limit := m.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	m.done = append(m.done, key)
+	for len(m.done) > limit {
+		delete(m.steps, m.done[0])
+		m.done = m.done[1:]
+	}
+}

@@ -1,0 +1,142 @@
+package fence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// DefaultColumn is the name of the token's column where none is given.
+const DefaultColumn = "fence_token"
+
+// Row guards rows by a column of their own, a bigint that holds the highest token that has written the row, or NULL before the first. One
+// statement compares and writes, so it needs no transaction, no guard table, and no more round trips than the write alone. Its value may be copied and is safe
+// for concurrent use.
+//
+// It protects rows that exist, and only against statements that are made by it. A row that is deleted takes its mark along: to guard creation
+// and deletion too, use a [Table].
+type Row struct {
+	Dialect Dialect
+	Table   string // may have a schema in front; quoted, as in Table
+	Key     string // the column that finds one row; "" means "id"
+	Column  string // the token's; "" means DefaultColumn
+}
+
+// DB runs statements: *sql.DB, *sql.Tx and *sql.Conn do.
+type DB interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// names are the quoted names of a Row.
+type names struct{ table, key, column string }
+
+func (r Row) names() (n names, err error) {
+	if err := r.Dialect.known(); err != nil {
+		return n, err
+	}
+	key, column := r.Key, r.Column
+	if key == "" {
+		key = "id"
+	}
+	if column == "" {
+		column = DefaultColumn
+	}
+	var errs [3]error
+	n.table, errs[0] = r.Dialect.quote(r.Table)
+	n.key, errs[1] = r.Dialect.quoteColumn(key)
+	n.column, errs[2] = r.Dialect.quoteColumn(column)
+	return n, errors.Join(errs[:]...)
+}
+
+// Condition returns the condition under which a statement may write, with its one argument, for those who write the statement themselves:
+//
+//	("fence_token" IS NULL OR "fence_token" <= $3)
+//
+// n is the number of the placeholder, from 1; it matters to PostgreSQL only. The statement has to set the column to the same argument.
+func (r Row) Condition(n int, token mortise.Token) (text string, arg int64, err error) {
+	arg, err = Int64(token)
+	if err != nil {
+		return "", 0, err
+	}
+	if err := r.Dialect.known(); err != nil {
+		return "", 0, err
+	}
+	column := r.Column
+	if column == "" {
+		column = DefaultColumn
+	}
+	if column, err = r.Dialect.quoteColumn(column); err != nil {
+		return "", 0, err
+	}
+	return fmt.Sprintf("(%s IS NULL OR %s <= %s)", column, column, r.Dialect.placeholder(n)), arg, nil
+}
+
+// Statement returns the guarded UPDATE of the row id and its arguments, for those who run it by other means than database/sql. set is
+// what stands after SET, with the placeholders of args, for example "state = $1, total = $2"; it is put into the statement as it is, so it must never hold what
+// came from outside.
+func (r Row) Statement(id any, token mortise.Token, set string, args ...any) (query string, all []any, err error) {
+	n, err := r.names()
+	if err != nil {
+		return "", nil, err
+	}
+	condition, arg, err := r.Condition(len(args)+3, token)
+	if err != nil {
+		return "", nil, err
+	}
+	if set != "" {
+		set += ", "
+	}
+	d := r.Dialect
+	query = fmt.Sprintf("UPDATE %s SET %s%s = %s WHERE %s = %s AND %s", n.table, set, n.column, d.placeholder(len(args)+1), n.key, d.placeholder(len(args)+2), condition)
+	return query, append(slices.Clone(args), arg, id, arg), nil
+}
+
+// Update runs the guarded UPDATE of [Row.Statement]. It returns nil if the row was written, a *StaleError if a higher token has written
+// it, and an error that wraps ErrMissing if there is no such row. With an empty set it only moves the mark.
+func (r Row) Update(ctx context.Context, db DB, id any, token mortise.Token, set string, args ...any) error {
+	query, all, err := r.Statement(id, token, set, args...)
+	if err != nil {
+		return err
+	}
+	result, err := db.ExecContext(ctx, query, all...)
+	if err != nil {
+		return err
+	}
+	return r.Outcome(ctx, db, result, id, token)
+}
+
+// Outcome tells apart the outcomes of a guarded statement that wrote the row id, as Update does. It asks the database only if no row
+// was written.
+func (r Row) Outcome(ctx context.Context, db DB, result sql.Result, id any, token mortise.Token) error {
+	n, err := r.names()
+	if err != nil {
+		return err
+	}
+	changed, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if changed > 1 {
+		return fmt.Errorf("fence: %d rows of %s have been written: %s does not find one row", changed, n.table, n.key)
+	}
+	if changed == 1 {
+		return nil
+	}
+	var highest sql.NullInt64
+	err = db.QueryRowContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s = %s", n.column, n.table, n.key, r.Dialect.placeholder(1)), id).Scan(&highest)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	switch seen := mortise.Token(max(highest.Int64, 0)); {
+	case seen > token:
+		return &StaleError{Resource: fmt.Sprintf("%s/%v", r.Table, id), Token: token, Highest: seen}
+	case seen == token && r.Dialect == MySQL:
+		return nil // MySQL does not count a row that the statement leaves as it was
+	}
+	return fmt.Errorf("%w: no row of %s has the %s %v", ErrMissing, n.table, n.key, id)
+}

@@ -1,0 +1,132 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// sidecar is the mark and the lock that stand beside path.
+type sidecar struct {
+	path     string
+	resource string
+	perm     os.FileMode
+}
+
+// do runs fn under the lock of the system if token is admitted, with the mark on the disk.
+func (s sidecar) do(ctx context.Context, token mortise.Token, fn func() error) (err error) {
+	unlock, err := lockFile(ctx, s.path+".lock", s.perm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	highest, err := s.read()
+	if err != nil {
+		return err
+	}
+	if token < highest {
+		return &StaleError{Resource: s.resource, Token: token, Highest: highest}
+	}
+	if token > highest {
+		if err := s.write(token); err != nil {
+			return err
+		}
+	}
+	return fn()
+}
+
+// markFormat is the first line of a mark; the token and the resource follow, one a line, the resource quoted by Go's rules.
+const markFormat = "mortise fence 1"
+
+func (s sidecar) write(token mortise.Token) error {
+	text := fmt.Sprintf("%s\n%d\n%s\n", markFormat, token, strconv.Quote(s.resource))
+	return replaceFile(s.path+".mark", []byte(text), s.perm)
+}
+
+// read returns the highest token, 0 if there is no mark. What is no mark is an error and not 0: it may have been one.
+func (s sidecar) read() (mortise.Token, error) {
+	text, err := os.ReadFile(s.path + ".mark")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) != 4 || lines[0] != markFormat {
+		return 0, fmt.Errorf("fence: %s.mark is not a mark of this version: find out who wrote it before you remove it", s.path)
+	}
+	token, err := ParseToken(lines[1])
+	if err != nil {
+		return 0, fmt.Errorf("fence: %s.mark is damaged: %w", s.path, err)
+	}
+	return token, nil
+}
+
+// replaceFile makes data the content of the file at path, whole or not at all, and durable. The caller holds the lock, so that one name for
+// the file that is not yet in place is enough, and a crash leaves at most one behind.
+func replaceFile(path string, data []byte, perm os.FileMode) error {
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) { // it would keep its old permissions
+		return err
+	}
+	f, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename in dir durable. Windows has no such call, and does it with the rename.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// The pauses between two tries to lock a file. The system can wake who waits, but then the wait could not end with a context.
+const (
+	pauseMin = time.Millisecond
+	pauseMax = 20 * time.Millisecond
+)
+
+// lockFile waits for the lock of the system on the file at path, which it makes if it is absent and never removes: whoever removed it
+// could lock another file of that name than he who waits.
+func lockFile(ctx context.Context, path string, perm os.FileMode) (unlock func() error, err error) {
+	for wait := pauseMin; ; wait = min(2*wait, pauseMax) {
+		f, err := tryLockFile(path, perm|0o600)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			return f.Close, nil // the system's lock ends with the open file
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, fmt.Errorf("fence: another writer has %s: %w", path, err)
+		}
+	}
+}

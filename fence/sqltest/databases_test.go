@@ -1,0 +1,47 @@
+package sqltest
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// database is one that the tests run on.
+type database struct {
+	*sql.DB
+	dialect fence.Dialect
+}
+
+// p is the nth placeholder.
+func (d database) p(n string) string {
+	if d.dialect == fence.PostgreSQL {
+		return "$" + n
+	}
+	return "?"
+}
+
+// onEach runs test on an empty database of each kind.
+func onEach(t *testing.T, test func(t *testing.T, db database)) {
+	t.Run("SQLite", func(t *testing.T) {
+		// Writers of SQLite wait for each other, up to busy_timeout, if their transactions say from the beginning that they will write.
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db")+"?_pragma=busy_timeout(60000)&_pragma=journal_mode(wal)&_txlock=immediate")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		test(t, database{db, fence.SQLite})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, database{postgres(t), fence.PostgreSQL}) })
+}
+
+// exec runs a statement that must succeed.
+func (d database) exec(t *testing.T, text string, args ...any) {
+	t.Helper()
+	if _, err := d.ExecContext(t.Context(), text, args...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}

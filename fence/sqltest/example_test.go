@@ -1,0 +1,52 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// A transaction that is rolled back if a later holder of the lock has been here.
+func Example() {
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", "file:example?mode=memory&cache=shared&_txlock=immediate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	marks := fence.Table{DB: db, Dialect: fence.SQLite}
+	if err := marks.Create(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, "CREATE TABLE orders (id integer PRIMARY KEY, state text)"); err != nil {
+		log.Fatal(err)
+	}
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	insert := func(ctx context.Context, token mortise.Token, state string) error {
+		return marks.InTx(ctx, "orders/42", token, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO orders (state) VALUES (?)", state)
+			return err
+		})
+	}
+	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error { return insert(ctx, token, "paid") })
+	fmt.Println(err)
+	err = insert(ctx, 5, "cancelled") // a holder of long ago
+	fmt.Println(errors.Is(err, fence.ErrStale))
+	var states string
+	err = db.QueryRowContext(ctx, "SELECT group_concat(state) FROM orders").Scan(&states)
+	fmt.Println(states, err)
+	// Output:
+	// <nil>
+	// true
+	// paid <nil>
+}

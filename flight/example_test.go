@@ -1,0 +1,53 @@
+package flight_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/flight"
+)
+
+// Twenty requests on two instances find the cache empty at the same time. One of them renders the page. Here both instances are
+// Groups of one node; in a fleet each has its own.
+func Example() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	var mu sync.Mutex // the cache, which stands for one that all instances share
+	pages := map[string]string{}
+	fresh := func(context.Context) (string, bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		page, ok := pages["start"]
+		return page, ok, nil
+	}
+	render := func(_ context.Context, token mortise.Token) (string, error) {
+		fmt.Println("rendered once") // a real one gives token to the cache with what it writes
+		mu.Lock()
+		defer mu.Unlock()
+		pages["start"] = "<h1>Hello</h1>"
+		return pages["start"], nil
+	}
+
+	var requests sync.WaitGroup
+	for range 2 {
+		group := flight.New[string](node)
+		defer group.Close()
+		for range 10 {
+			requests.Go(func() {
+				if page, err := group.Do(ctx, "page/start", fresh, render); err != nil || page != "<h1>Hello</h1>" {
+					log.Fatal(page, err)
+				}
+			})
+		}
+	}
+	requests.Wait()
+	// Output: rendered once
+}

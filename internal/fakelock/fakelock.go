@@ -1,0 +1,195 @@
+// Package fakelock is locks in memory for the tests of what stands on a lock: several instances share them, and each can lose a lock, leave
+// or crash when the test says so.
+//
+// Guarantees: one holder per key, first come first served, tokens that rise over all keys. Inside a testing/synctest bubble nothing here keeps time from
+// passing.
+//
+// Concurrency: everything is safe for concurrent use. There is no goroutine here, but for the timer of a crash.
+//
+// Failure: only what the test asks for.
+//
+// Limits: it has only Do, and it is not a group: nobody is ever without a leader.
+//
+// Refused alternative: real nodes in every test. They exist (the root's tests run three of them in a bubble), and they cannot be made to
+// lose one lock at a given moment.
+package fakelock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// Locks is what the instances share. The zero value is ready to use. It must not be copied.
+type Locks struct {
+	mu     sync.Mutex          // guards all below, and what entries and instances have
+	queues map[string][]*entry // the first of each holds
+	token  mortise.Token
+}
+
+type entry struct {
+	in      *Instance
+	granted chan struct{}
+	token   mortise.Token
+	end     context.CancelCauseFunc // of the holder's context; nil before it has one
+	lost    error
+	orphan  bool // of an instance that crashed: it stays until the session would have expired
+}
+
+// Instance is one user of the locks, as a node is. Make one with Locks.Instance.
+type Instance struct {
+	locks   *Locks
+	refuses error
+	stopped chan struct{} // closed with refuses
+}
+
+// Instance adds an instance.
+func (l *Locks) Instance() *Instance { return &Instance{locks: l, stopped: make(chan struct{})} }
+
+// Do is mortise.Node.Do.
+func (in *Instance) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l := in.locks
+	e, err := l.queue(in, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.remove(key, e)) }()
+	select {
+	case <-e.granted:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-in.stopped:
+		return in.refuses
+	}
+	held, end := context.WithCancelCause(ctx)
+	defer end(mortise.ErrUnlocked)
+	l.mu.Lock()
+	e.end = end
+	if in.refuses != nil {
+		end(in.refuses)
+	}
+	l.mu.Unlock()
+	return fn(held, e.token)
+}
+
+func (l *Locks) queue(in *Instance, key string) (*entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if in.refuses != nil {
+		return nil, in.refuses
+	}
+	if l.queues == nil {
+		l.queues = map[string][]*entry{}
+	}
+	e := &entry{in: in, granted: make(chan struct{})}
+	l.queues[key] = append(l.queues[key], e)
+	l.grant(key)
+	return e, nil
+}
+
+// grant gives the key to the first of its queue. Call it with mu held.
+func (l *Locks) grant(key string) {
+	queue := l.queues[key]
+	if len(queue) == 0 {
+		delete(l.queues, key)
+		return
+	}
+	if e := queue[0]; e.token == 0 {
+		l.token++
+		e.token = l.token
+		close(e.granted)
+	}
+}
+
+func (l *Locks) remove(key string, e *entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !e.orphan {
+		l.drop(key, e)
+	}
+	return e.lost
+}
+
+// drop takes an entry out of its queue. Call it with mu held.
+func (l *Locks) drop(key string, e *entry) {
+	l.queues[key] = slices.DeleteFunc(l.queues[key], func(other *entry) bool { return other == e })
+	l.grant(key)
+}
+
+// Lose takes a key from its holder, whose context ends with mortise.ErrLost, and gives it to the next. It reports whether there was a holder.
+func (l *Locks) Lose(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := l.queues[key]
+	if len(queue) == 0 || queue[0].end == nil {
+		return false
+	}
+	e := queue[0]
+	e.lost = mortise.ErrLost
+	e.end(mortise.ErrLost)
+	l.drop(key, e)
+	return true
+}
+
+// Keys returns the keys that somebody holds or waits for, sorted.
+func (l *Locks) Keys() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []string
+	for key := range l.queues {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Leave ends the contexts of what the instance holds and refuses what comes, with mortise.ErrLeaving.
+func (in *Instance) Leave() {
+	in.locks.mu.Lock()
+	defer in.locks.mu.Unlock()
+	in.stop(mortise.ErrLeaving)
+}
+
+// Crash ends the instance as the end of its process does: its locks stay taken for the time that its session has left. What it runs sees
+// its context end with mortise.ErrClosed, since a test cannot end a goroutine.
+func (in *Instance) Crash(ttl time.Duration) {
+	l := in.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, queue := range l.queues {
+		for _, e := range queue {
+			if e.in == in {
+				e.orphan = true
+				time.AfterFunc(ttl, func() {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					l.drop(key, e)
+				})
+			}
+		}
+	}
+	in.stop(mortise.ErrClosed)
+}
+
+// stop ends what the instance holds, and refuses what comes. Call it with mu held.
+func (in *Instance) stop(why error) {
+	if in.refuses != nil {
+		return
+	}
+	in.refuses = why
+	close(in.stopped)
+	for _, queue := range in.locks.queues {
+		for _, e := range queue {
+			if e.in == in && e.end != nil {
+				e.end(why)
+			}
+		}
+	}
+}

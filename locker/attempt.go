@@ -1,0 +1,84 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// ErrWait says that a wrapper gave up waiting for a lock by a limit of its own: fn did not run, and nothing is held.
+var ErrWait = errors.New("locker: not locked within the wait limit")
+
+// attempt is one call of Do of some Locker, and the one place that knows whether fn has begun. It begins at most once, never after the wait
+// limit has passed and never after Do has returned: so whoever sees that it did not begin may try elsewhere.
+type attempt struct {
+	wait  time.Duration // how long fn may take to begin; 0: as long as ctx allows
+	admit func() error  // called once, when fn is about to begin; its error keeps fn from it. nil: nothing to say
+	phase atomic.Int32
+}
+
+// The phases of an attempt. It leaves waiting once.
+const (
+	waiting = iota
+	begun   // fn runs, or has run
+	refused // admit kept fn from it
+	expired // the wait limit has passed
+	over    // Do has returned without any of these
+)
+
+// do calls l.Do, and reports whether fn has begun. If it has not, err is not nil.
+func (a *attempt) do(ctx context.Context, l Locker, key string, fn func(context.Context, mortise.Token) error) (began bool, err error) {
+	limited, stop := a.limit(noVia(ctx))
+	defer stop()
+	err = l.Do(limited, key, func(ctx context.Context, token mortise.Token) error {
+		if !a.phase.CompareAndSwap(waiting, begun) {
+			return errors.New("locker: the lock came a second time, or after the call had given up")
+		}
+		if a.admit != nil {
+			if err := a.admit(); err != nil {
+				a.phase.Store(refused)
+				return err
+			}
+		}
+		if found, ok := mortise.TokenFrom(ctx); !ok || found != token { // the Locker puts none there: else an outer lock's would count
+			ctx = mortise.ContextWithToken(ctx, token)
+		}
+		return fn(ctx, token)
+	})
+	return a.settle(ctx, key, err)
+}
+
+// limit returns a context that ends when the wait limit has passed and fn has not begun. Once fn has begun it ends only with ctx, or stop.
+func (a *attempt) limit(ctx context.Context) (limited context.Context, stop func()) {
+	if a.wait == 0 {
+		return ctx, func() {}
+	}
+	limited, end := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(a.wait, func() {
+		if a.phase.CompareAndSwap(waiting, expired) {
+			end(ErrWait)
+		}
+	})
+	return limited, func() { timer.Stop(); end(nil) }
+}
+
+// settle ends the attempt, so that a Locker that calls late finds it closed, and says what became of it.
+func (a *attempt) settle(ctx context.Context, key string, err error) (began bool, _ error) {
+	a.phase.CompareAndSwap(waiting, over)
+	phase := a.phase.Load()
+	switch {
+	case phase == begun:
+		return true, err
+	case phase == expired && ctx.Err() != nil: // both in one moment: the caller's own limit is what it knows of
+		return false, fmt.Errorf("locker: lock %q: %w", key, ended(ctx))
+	case phase == expired:
+		return false, fmt.Errorf("%w: lock %q, %v: %v", ErrWait, key, a.wait, err) // not %w: the context that err speaks of is not the caller's
+	case err == nil:
+		return false, fmt.Errorf("locker: lock %q: the Locker returned nil without running the function", key)
+	}
+	return false, err
+}

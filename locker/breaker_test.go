@@ -1,0 +1,376 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// patient is a Locker that works, fails with an error, or hangs until the context ends, as told.
+type patient struct {
+	Local
+	mu    sync.Mutex
+	err   error
+	hang  bool
+	calls int
+}
+
+func (p *patient) set(err error, hang bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err, p.hang = err, hang
+}
+
+func (p *patient) Do(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
+	p.mu.Lock()
+	p.calls++
+	err, hang := p.err, p.hang
+	p.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return fmt.Errorf("patient: %w", ended(ctx))
+	}
+	if err != nil {
+		return err
+	}
+	return p.Local.Do(ctx, key, fn)
+}
+
+// breakerBench is a Breaker with a Locker to break, and what was seen of it. It opens after 3 failures for a minute; the wait limit is a second.
+type breakerBench struct {
+	*Breaker
+	under   *patient
+	changes []Change
+	ways    []string // of the calls that ran, the last
+}
+
+func newBreakerBench(t *testing.T, fallback Locker) *breakerBench {
+	b := &breakerBench{under: new(patient)}
+	breaker, err := NewBreaker(BreakerConfig{
+		Locker: b.under, Wait: time.Second, Failures: 3, Pause: time.Minute, Fallback: fallback,
+		OnChange: func(c Change) { b.changes = append(b.changes, c) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Breaker = breaker
+	return b
+}
+
+func (b *breakerBench) call(ctx context.Context) error {
+	b.ways = nil
+	return b.Do(ctx, "k", func(ctx context.Context, _ mortise.Token) error { b.ways = Via(ctx); return nil })
+}
+
+// open fails three calls.
+func (b *breakerBench) open(t *testing.T) {
+	t.Helper()
+	b.under.set(errors.New("down"), false)
+	for range 3 {
+		_ = b.call(t.Context())
+	}
+	if b.State() != Open {
+		t.Fatalf("after 3 failures the state is %v", b.State())
+	}
+}
+
+// TestBreakerStates walks through the states in virtual time.
+func TestBreakerStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreakerBench(t, nil)
+		down := errors.New("down")
+		step := func(what string, wantErr error, wantState State, wantCalls int) {
+			t.Helper()
+			before := b.under.calls
+			err := b.call(t.Context())
+			if !errors.Is(err, wantErr) || b.State() != wantState || b.under.calls-before != wantCalls {
+				t.Errorf("%s: %v, state %v, the Locker was asked %d times; want %v, %v, %d", what, err, b.State(), b.under.calls-before, wantErr, wantState, wantCalls)
+			}
+		}
+		step("healthy", nil, Closed, 1)
+		b.under.set(down, false)
+		step("first failure", down, Closed, 1)
+		step("second failure", down, Closed, 1)
+		b.under.set(nil, false)
+		step("a success begins the row anew", nil, Closed, 1)
+		b.under.set(nil, true)
+		step("first failure, by the wait limit", ErrWait, Closed, 1)
+		step("second failure", ErrWait, Closed, 1)
+		step("third failure", ErrWait, Open, 1)
+		step("open", ErrOpen, Open, 0)
+		time.Sleep(time.Minute - 1)
+		step("still open", ErrOpen, Open, 0)
+		time.Sleep(1)
+		step("the probe fails", ErrWait, Open, 1)
+		step("open again", ErrOpen, Open, 0)
+		time.Sleep(time.Minute)
+		b.under.set(nil, false)
+		step("the probe succeeds", nil, Closed, 1)
+		b.under.set(down, false)
+		step("the count is new", down, Closed, 1)
+
+		var walk []string
+		for i, c := range b.changes {
+			walk = append(walk, c.To.String())
+			if c.Number != uint64(i+1) || (c.Cause != nil) != (c.To == Open) {
+				t.Errorf("change %d is %+v", i+1, c)
+			}
+		}
+		if got := strings.Join(walk, " "); got != "open half-open open half-open closed" {
+			t.Errorf("the states were %s", got)
+		}
+	})
+}
+
+// TestBreakerLetsOneProbeThrough, and only one, whatever the number of callers.
+func TestBreakerLetsOneProbeThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreakerBench(t, nil)
+		b.open(t)
+		time.Sleep(time.Minute)
+		b.under.set(nil, true)
+		b.under.calls = 0
+		var refused int
+		var mu sync.Mutex
+		for range 100 {
+			go func() {
+				if err := b.Do(t.Context(), "k", nothing); errors.Is(err, ErrOpen) {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			}()
+		}
+		synctest.Wait()
+		if b.under.calls != 1 || refused != 99 || b.State() != HalfOpen {
+			t.Errorf("%d probes, %d refused, state %v", b.under.calls, refused, b.State())
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if b.State() != Open {
+			t.Errorf("after the probe the state is %v", b.State())
+		}
+	})
+}
+
+// TestBreakerFallback: the call that opens it goes there too, and so does a probe that fails; fn sees where it is.
+func TestBreakerFallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var local Local
+		b := newBreakerBench(t, &local)
+		if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Primary}) {
+			t.Errorf("healthy: %v, via %v", err, b.ways)
+		}
+		b.under.set(nil, true)
+		for i, want := range [][]string{nil, nil, {Fallback}, {Fallback}} {
+			if err := b.call(t.Context()); !slices.Equal(b.ways, want) || (err == nil) != (want != nil) {
+				t.Errorf("call %d: %v, via %v, want %v", i, err, b.ways, want)
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Fallback}) || b.State() != Open {
+			t.Errorf("a probe that fails: %v, via %v, state %v", err, b.ways, b.State())
+		}
+		time.Sleep(time.Minute)
+		b.under.set(nil, false)
+		if err := b.call(t.Context()); err != nil || !slices.Equal(b.ways, []string{Primary}) || b.State() != Closed {
+			t.Errorf("a probe that succeeds: %v, via %v, state %v", err, b.ways, b.State())
+		}
+	})
+}
+
+// TestBreakerDoesNotCount what says nothing of the Locker; a probe that ends so leaves its place to the next call.
+func TestBreakerDoesNotCount(t *testing.T) {
+	for name, call := range map[string]func(t *testing.T, b *breakerBench) error{
+		"an error of fn": func(t *testing.T, b *breakerBench) error {
+			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return mortise.ErrNotReady })
+		},
+		"a loss of the lock": func(t *testing.T, b *breakerBench) error {
+			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { return mortise.ErrLost })
+		},
+		"a panic of fn": func(t *testing.T, b *breakerBench) (err error) {
+			defer func() { err = fmt.Errorf("%v", recover()) }()
+			return b.Do(t.Context(), "k", func(context.Context, mortise.Token) error { panic("fn") })
+		},
+		"a bad key":      func(t *testing.T, b *breakerBench) error { return b.Do(t.Context(), "", nothing) },
+		"a deadlock":     refuses(&mortise.DeadlockError{}),
+		"a full queue":   refuses(mortise.ErrQueueFull),
+		"an overload":    refuses(mortise.ErrOverloaded),
+		"a route's end":  refuses(&LimitError{}),
+		"a held lock":    refuses(&mortise.HeldError{}),
+		"a closed node":  refuses(mortise.ErrClosed),
+		"a leaving node": refuses(mortise.ErrLeaving),
+		"a caller's impatience": func(t *testing.T, b *breakerBench) error {
+			b.under.set(nil, true)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+			defer cancel()
+			return b.call(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBreakerBench(t, new(Local))
+				for range 10 {
+					b.under.set(nil, false)
+					if err := call(t, b); err == nil || b.ways != nil || b.State() != Closed {
+						t.Fatalf("returned %v, via %v, state %v, want an error, no fallback, closed", err, b.ways, b.State())
+					}
+				}
+				b.open(t)
+				time.Sleep(time.Minute)
+				b.under.set(nil, false)
+				if b.ways = nil; call(t, b) == nil || b.ways != nil {
+					t.Errorf("as a probe it went to the fallback: %v", b.ways)
+				}
+				b.under.set(nil, false)
+				if err := b.call(t.Context()); err != nil || b.State() != Closed || !slices.Equal(b.ways, []string{Primary}) {
+					t.Errorf("after it as a probe: %v, state %v, via %v, want the next call to close the breaker", err, b.State(), b.ways)
+				}
+			})
+		})
+	}
+}
+
+func refuses(err error) func(*testing.T, *breakerBench) error {
+	return func(t *testing.T, b *breakerBench) error {
+		b.under.set(err, false)
+		return b.call(t.Context())
+	}
+}
+
+// TestBreakerCountsAtTheBeginning: a success is one when fn begins, and a Locker that panics has failed.
+func TestBreakerCountsAtTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreakerBench(t, nil)
+		b.open(t)
+		time.Sleep(time.Minute)
+		b.under.set(nil, false)
+		free := holdUntil(t, b, "k")
+		if b.State() != Closed {
+			t.Errorf("while the work of the probe runs the state is %v", b.State())
+		}
+		time.Sleep(time.Hour) // far above the wait limit, which does not bound fn
+		if err := free(); err != nil {
+			t.Error(err)
+		}
+
+		thrown := 0
+		b.config.Locker = Func(func(context.Context, string, func(context.Context, mortise.Token) error) error { panic("locker") })
+		for range 3 {
+			func() {
+				defer func() { recover(); thrown++ }()
+				_ = b.call(t.Context())
+			}()
+		}
+		if thrown != 3 || b.State() != Open {
+			t.Errorf("after %d panics of the Locker the state is %v", thrown, b.State())
+		}
+	})
+}
+
+// TestBreakerIgnoresStaleResults: a call that entered before the breaker opened has nothing to say to a later state.
+func TestBreakerIgnoresStaleResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreakerBench(t, nil)
+		b.under.set(nil, true)
+		go b.Do(t.Context(), "k", nothing) // fails in a second
+		synctest.Wait()
+		b.open(t)
+		b.under.set(nil, false)
+		b.config.Pause, b.circuit.until = 0, time.Now()
+		if err := b.call(t.Context()); err != nil || b.State() != Closed {
+			t.Fatalf("%v, state %v", err, b.State())
+		}
+		b.circuit.failures = 1
+		time.Sleep(2 * time.Second)
+		if b.State() != Closed {
+			t.Errorf("a failure from before made the state %v", b.State())
+		}
+	})
+}
+
+// TestWaitLimitCrossesGrant: the lock comes when the wait limit passes. Either fn runs under it, with a context that lives, or it is given back
+// and fn never runs; on many seeds both happen.
+func TestWaitLimitCrossesGrant(t *testing.T) {
+	ran, gaveUp := 0, 0
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			chance := rand.New(rand.NewPCG(seed, 1))
+			var under Local
+			b, err := NewBreaker(BreakerConfig{Locker: &under, Wait: time.Second, Failures: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go under.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+				time.Sleep(time.Second + time.Duration(chance.IntN(3)-1)*time.Nanosecond)
+				return nil
+			})
+			synctest.Wait()
+			here := 0
+			err = b.Do(t.Context(), "k", func(ctx context.Context, _ mortise.Token) error {
+				here++
+				time.Sleep(time.Minute)
+				return ctx.Err()
+			})
+			if here == 1 && err != nil || here == 0 && !errors.Is(err, ErrWait) || here > 1 || errors.Is(err, context.Canceled) {
+				t.Errorf("seed %d: the function ran %d times, and Do returned %v", seed, here, err)
+			}
+			time.Sleep(time.Second) // the holder from before may come later
+			synctest.Wait()
+			if under.names() != 0 {
+				t.Errorf("seed %d: the lock was not given back", seed)
+			}
+			ran += here
+			gaveUp += 1 - here
+		})
+	}
+	if ran < 30 || gaveUp < 30 {
+		t.Errorf("ran %d times, gave up %d times: the test does not see the crossing", ran, gaveUp)
+	}
+}
+
+// TestBreakerThatOpensMeanwhile: a call whose fn has run, or whose caller has gone, does not go to the Fallback, although others have opened the
+// breaker since it came.
+func TestBreakerThatOpensMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, ran, own := 0, 0, errors.New("own")
+		b := newBreakerBench(t, Func(func(ctx context.Context, _ string, fn func(context.Context, mortise.Token) error) error {
+			asked++
+			return fn(ctx, 1)
+		}))
+		err := b.Do(t.Context(), "k", func(context.Context, mortise.Token) error {
+			ran++
+			b.open(t)
+			return own
+		})
+		if err != own || ran != 1 {
+			t.Errorf("the function ran %d times, and Do returned %v", ran, err)
+		}
+		time.Sleep(time.Minute)
+		b.under.set(nil, false)
+		if err := b.call(t.Context()); err != nil || b.State() != Closed {
+			t.Fatalf("%v, state %v", err, b.State())
+		}
+
+		b.under.set(nil, true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		gone := make(chan error, 1)
+		go func() { gone <- b.Do(ctx, "k", nothing) }()
+		synctest.Wait()
+		b.open(t)
+		before := asked
+		if err := <-gone; !errors.Is(err, context.DeadlineExceeded) || asked != before {
+			t.Errorf("whose caller has gone: %v, and the fallback was asked %d times", err, asked-before)
+		}
+	})
+}

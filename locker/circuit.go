@@ -1,0 +1,100 @@
+package locker
+
+import (
+	"fmt"
+	"time"
+)
+
+// This file is the state of a Breaker, without locks, clocks or hooks: who may ask, and what a result changes.
+
+// State is that of a Breaker.
+type State int
+
+const (
+	Closed   State = iota // the Locker is asked
+	Open                  // it is not
+	HalfOpen              // one call asks it, as the probe; the others do not
+)
+
+func (s State) String() string {
+	switch s {
+	case Closed:
+		return "closed"
+	case Open:
+		return "open"
+	case HalfOpen:
+		return "half-open"
+	}
+	return fmt.Sprintf("State(%d)", int(s))
+}
+
+// Change is a change of the state of a Breaker.
+type Change struct {
+	Number   uint64 // 1 for the first change of this Breaker
+	From, To State
+	Cause    error // why it opened; else nil
+}
+
+// verdict is what a call says of the Locker.
+type verdict int
+
+const (
+	neither verdict = iota
+	success
+	failure
+)
+
+// circuit is the state. A turn is the time between two changes: the result of a call that entered in an earlier one no longer counts.
+type circuit struct {
+	failures int // in a row, that open it
+	pause    time.Duration
+
+	state   State
+	turn    uint64
+	failed  int       // in a row, while Closed
+	until   time.Time // while Open
+	probing bool      // while HalfOpen: the probe is out
+}
+
+// enter reports whether a call may ask the Locker, and in which turn.
+func (c *circuit) enter(now time.Time) (turn uint64, ok bool, change Change) {
+	switch {
+	case c.state == Closed:
+		return c.turn, true, Change{}
+	case c.state == Open && !now.Before(c.until):
+		change = c.become(HalfOpen, nil)
+	case c.state == Open || c.probing:
+		return 0, false, Change{}
+	}
+	c.probing = true
+	return c.turn, true, change
+}
+
+// report takes the result of a call that has entered. After neither, the probe is whoever comes next.
+func (c *circuit) report(now time.Time, turn uint64, v verdict, cause error) Change {
+	if turn != c.turn {
+		return Change{}
+	}
+	c.probing = false
+	switch v {
+	case success:
+		c.failed = 0
+		if c.state == HalfOpen {
+			return c.become(Closed, nil)
+		}
+	case failure:
+		c.failed++
+		if c.state == HalfOpen || c.failed >= c.failures {
+			c.until = now.Add(c.pause)
+			return c.become(Open, cause)
+		}
+	}
+	return Change{}
+}
+
+func (c *circuit) become(to State, cause error) Change {
+	c.turn++
+	change := Change{Number: c.turn, From: c.state, To: to, Cause: cause}
+	c.state, c.failed, c.probing = to, 0, false
+	return change
+}

@@ -1,0 +1,171 @@
+package locker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
+)
+
+// Orders is a service that needs locks, and does not say whose.
+type Orders struct {
+	locks locker.Locker
+	paid  map[string]mortise.Token
+}
+
+// Pay charges an order once.
+func (o *Orders) Pay(ctx context.Context, id string) error {
+	return o.locks.Do(ctx, "orders/"+id, func(ctx context.Context, token mortise.Token) error {
+		if o.paid[id] != 0 {
+			return fmt.Errorf("order %s is paid already", id)
+		}
+		o.paid[id] = token
+		return ctx.Err()
+	})
+}
+
+// A service takes a Locker: in production a node, in its test a Local.
+func Example() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{}) // with Join, one of several
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	production := &Orders{locks: node, paid: map[string]mortise.Token{}}
+	fmt.Println(production.Pay(ctx, "42"))
+
+	underTest := &Orders{locks: new(locker.Local), paid: map[string]mortise.Token{}}
+	fmt.Println(underTest.Pay(ctx, "42"))
+	fmt.Println(underTest.Pay(ctx, "42"))
+	// Output:
+	// <nil>
+	// <nil>
+	// order 42 is paid already
+}
+
+// Moving from an old lock service: instances that hold both locks exclude those that still hold only the old one, and those that hold only
+// the new one already.
+func ExampleBoth() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	var service locker.Local // stands for the client of the old service
+	old := locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) error {
+		return service.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+			fmt.Println("old lock of", key)
+			defer fmt.Println("old unlock of", key)
+			return fn(ctx, token)
+		})
+	})
+	both, err := locker.NewBoth(locker.BothConfig{First: old, Second: node, Authority: locker.FirstLock})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = both.Do(ctx, "orders/42", func(_ context.Context, token mortise.Token) error {
+		fmt.Println("charged under both, with the old token", token)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// old lock of orders/42
+	// charged under both, with the old token 1
+	// old unlock of orders/42
+	// <nil>
+}
+
+// Two tenants share a node. What one of them may hold and wait for at once is bounded, so that it cannot use up what the other needs.
+func ExampleRouter() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	locks, err := locker.NewRouter(
+		locker.Route{Prefix: "acme/", Locker: node, MaxHolds: 1, MaxWaiting: 10},
+		locker.Route{Prefix: "umbrella/", Locker: node, MaxHolds: 100, MaxWaiting: 1000},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	work := func(context.Context, mortise.Token) error { return nil }
+	err = locks.Do(ctx, "acme/1", func(ctx context.Context, _ mortise.Token) error {
+		err := locks.Do(ctx, "acme/2", work)
+		fmt.Println(err)
+		fmt.Println(errors.Is(err, mortise.ErrOverloaded), locks.Do(ctx, "umbrella/1", work))
+		return nil
+	})
+	fmt.Println(err, locks.Do(ctx, "acme/2", work))
+	// Output:
+	// locker: route "acme/" has reached its MaxHolds of 1 calls (lock "acme/2")
+	// true <nil>
+	// <nil> <nil>
+}
+
+// A nightly report that two instances may make at once if need be, but never nobody: without a quorum each falls back to itself, and says so.
+func ExampleBreaker() {
+	ctx := context.Background()
+	down := locker.Func(func(context.Context, string, func(context.Context, mortise.Token) error) error {
+		return fmt.Errorf("%w: no quorum", mortise.ErrNotReady)
+	})
+	locks, err := locker.NewBreaker(locker.BreakerConfig{
+		Locker: down, Wait: 5 * time.Second, Failures: 2, Fallback: new(locker.Local),
+		OnChange: func(c locker.Change) { fmt.Println("the breaker is", c.To, "-", c.Cause) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		err := locks.Do(ctx, "nightly report", func(ctx context.Context, _ mortise.Token) error {
+			fmt.Println("report, via", locker.Via(ctx))
+			return nil
+		})
+		fmt.Println(err)
+	}
+	// Output:
+	// mortise: not ready to decide: no quorum
+	// the breaker is open - mortise: not ready to decide: no quorum
+	// report, via [fallback]
+	// <nil>
+	// report, via [fallback]
+	// <nil>
+}
+
+// TryLock as a Locker, asked again for a while: whoever comes later may pass, so it suits work that anybody may do.
+func ExampleRetry() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	try := locker.Func(func(ctx context.Context, key string, fn func(context.Context, mortise.Token) error) (err error) {
+		lock, err := node.TryLock(ctx, key)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
+		return fn(lock.Context(ctx), lock.Token())
+	})
+	locks, err := locker.NewRetry(locker.RetryConfig{Locker: try, Attempts: 3, Pause: time.Millisecond})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error {
+		err := locks.Do(ctx, "nightly report", func(context.Context, mortise.Token) error { return nil }) // as another caller would
+		fmt.Println(errors.Is(err, mortise.ErrHeld))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}

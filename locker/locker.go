@@ -1,0 +1,92 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// Locker runs work under a lock. *mortise.Node is one.
+//
+// Do waits for the lock of key, runs fn at most once, unlocks, also when fn panics, and returns. The context of fn is a child of ctx; it ends
+// when the lock is lost, if the Locker can lose locks. token is above the token of every earlier lock of that key by this Locker. ctx bounds
+// the wait: when it ends, Do returns soon, with an error that wraps the context's. An error that Do returns without having run fn means that
+// nothing is held, now or later; if fn has run, the error wraps what fn returned, and what went wrong in unlocking. A key that Node would
+// refuse is refused with [mortise.ErrBadKey]. A call with the context of fn, for the key that it runs under, enters the lock again in a Node and a
+// Local; other Lockers may let it wait until its context ends. Implementations are safe for concurrent use.
+type Locker interface {
+	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
+}
+
+var (
+	_ Locker = (*mortise.Node)(nil)
+	_ Locker = (*Local)(nil)
+	_ Locker = (*Retry)(nil)
+	_ Locker = (*Breaker)(nil)
+	_ Locker = (*Both)(nil)
+	_ Locker = (*Router)(nil)
+	_ Locker = Func(nil)
+)
+
+// Func is a function as a Locker. It has to keep what Locker says; lockertest checks it.
+type Func func(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
+
+// Do calls f.
+func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
+	return f(ctx, key, fn)
+}
+
+const maxKeyBytes = 512
+
+// checkKey refuses what a node refuses, in its words.
+func checkKey(key string) error {
+	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
+		return fmt.Errorf("%w (lock %q)", mortise.ErrBadKey, key)
+	}
+	for _, r := range key {
+		if unicode.IsControl(r) {
+			return fmt.Errorf("%w (lock %q)", mortise.ErrBadKey, key)
+		}
+	}
+	return nil
+}
+
+// ended returns why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// mistakes collects what is wrong with a configuration, one error a mistake.
+type mistakes []error
+
+func (m *mistakes) add(field, format string, args ...any) {
+	*m = append(*m, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
+}
+
+// need reports a Locker that is missing.
+func (m *mistakes) need(field string, l Locker) {
+	if l == nil {
+		m.add(field, "is missing")
+	}
+}
+
+// err returns all of them as one error, or nil.
+func (m mistakes) err() error {
+	if len(m) == 0 {
+		return nil
+	}
+	return fmt.Errorf("locker: the configuration has %d mistake(s):\n%w", len(m), errors.Join(m...))
+}
+
+// unmade is the error of a wrapper that lacks what its function would have given it.
+func unmade(kind string) error {
+	return fmt.Errorf("locker: this %s was not made by New%s", kind, kind)
+}

@@ -1,0 +1,215 @@
+// Package lockertest checks what any locker.Locker must do: those of mortise, wrappers, adapters of other lock services, and fakes.
+//
+//	func TestMyLocker(t *testing.T) {
+//		lockertest.Run(t, func(t *testing.T) locker.Locker { return newMyLocker(t) })
+//	}
+//
+// # Guarantees
+//
+// A Locker that passes runs fn once and returns its error; excludes callers of one key and not those of others; gives rising tokens, also to
+// [mortise.TokenFrom]; ends a wait with its context and then holds nothing; refuses bad keys; and unlocks after a panic.
+//
+// # Concurrency
+//
+// The parts run one after the other, each on a Locker of its own; within a part several goroutines use it. It may run in a synctest bubble.
+//
+// # Failure
+//
+// A Locker that never grants a lock fails after ten seconds by the end of the context; one that ignores contexts hangs until the test's timeout.
+//
+// # Limits
+//
+// What cannot be seen from outside is not checked: the order of waiters, whether a lost lock ends the context of fn, whether a lock can be
+// entered again under itself, and whether tokens rise across restarts.
+//
+// # Refused alternative
+//
+// A list of cases for the caller to loop over: it saves nothing, and lets a test forget the loop.
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/locker"
+)
+
+// Run checks a Locker by subtests. fresh makes one for each of them, ready for use and without other users; it may register its end with
+// t.Cleanup. Keys begin with "lockertest/". It takes well below a second beyond what the Locker itself takes.
+func Run(t *testing.T, fresh func(t *testing.T) locker.Locker) {
+	t.Helper()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			c.check(t, ctx, fresh(t))
+		})
+	}
+}
+
+// check is one thing that a Locker must do.
+type check struct {
+	name  string
+	check func(testing.TB, context.Context, locker.Locker)
+}
+
+func checks() []check {
+	return []check{
+		{"RunsOnce", runsOnce},
+		{"Excludes", excludes},
+		{"KeysAreApart", keysAreApart},
+		{"TokensRise", tokensRise},
+		{"ContextIsChild", contextIsChild},
+		{"EndedContext", endedContext},
+		{"GivesUp", givesUp},
+		{"BadKeys", badKeys},
+		{"Panic", panics},
+	}
+}
+
+// do runs fn, which has nothing to return, and fails the test if the Locker returns an error or does not run it exactly once.
+func do(t testing.TB, ctx context.Context, l locker.Locker, key string, fn func(context.Context, mortise.Token)) {
+	t.Helper()
+	ran := 0
+	err := l.Do(ctx, key, func(ctx context.Context, token mortise.Token) error {
+		ran++
+		fn(ctx, token)
+		return nil
+	})
+	if err != nil || ran != 1 {
+		t.Errorf("Do(%q) returned %v and ran the function %d times, want no error and once", key, err, ran)
+	}
+}
+
+func runsOnce(t testing.TB, ctx context.Context, l locker.Locker) {
+	do(t, ctx, l, "lockertest/a", func(context.Context, mortise.Token) {})
+	own, ran := errors.New("the function's own"), 0
+	err := l.Do(ctx, "lockertest/a", func(context.Context, mortise.Token) error { ran++; return own })
+	if !errors.Is(err, own) || ran != 1 {
+		t.Errorf("Do returned %v and ran the function %d times, want its error and once", err, ran)
+	}
+}
+
+func excludes(t testing.TB, ctx context.Context, l locker.Locker) {
+	var all sync.WaitGroup
+	counter := 0 // without a lock of its own: the race detector sees whoever is not excluded
+	for range 8 {
+		all.Go(func() {
+			for range 5 {
+				do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) { counter++ })
+			}
+		})
+	}
+	all.Wait()
+	if counter != 40 {
+		t.Errorf("40 increments under one lock gave %d", counter)
+	}
+}
+
+func keysAreApart(t testing.TB, ctx context.Context, l locker.Locker) {
+	do(t, ctx, l, "lockertest/outer", func(context.Context, mortise.Token) { // not with its context, as in givesUp
+		do(t, ctx, l, "lockertest/inner", func(context.Context, mortise.Token) {})
+	})
+}
+
+func tokensRise(t testing.TB, ctx context.Context, l locker.Locker) {
+	var last mortise.Token
+	for range 20 {
+		do(t, ctx, l, "lockertest/one", func(ctx context.Context, token mortise.Token) {
+			if token <= last {
+				t.Errorf("token %d comes after %d", token, last)
+			}
+			if found, ok := mortise.TokenFrom(ctx); !ok || found != token {
+				t.Errorf("TokenFrom finds %d, %v in a context of token %d: put it there with mortise.ContextWithToken", found, ok, token)
+			}
+			last = token
+		})
+		do(t, ctx, l, "lockertest/other", func(context.Context, mortise.Token) {})
+	}
+}
+
+func contextIsChild(t testing.TB, ctx context.Context, l locker.Locker) {
+	type mark struct{}
+	parent, cancel := context.WithCancel(context.WithValue(ctx, mark{}, "here"))
+	defer cancel()
+	err := l.Do(parent, "lockertest/one", func(ctx context.Context, _ mortise.Token) error {
+		if ctx.Value(mark{}) != "here" {
+			t.Error("the context of the function does not have the caller's values")
+		}
+		if ctx.Err() != nil {
+			t.Errorf("the context has ended under the lock: %v", context.Cause(ctx))
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Second):
+			t.Error("the context of the function does not end with the caller's")
+			return nil
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do returned %v, want what the function returned", err)
+	}
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // unlocked although the context had ended
+}
+
+func endedContext(t testing.TB, ctx context.Context, l locker.Locker) {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	err := l.Do(over, "lockertest/one", func(context.Context, mortise.Token) error {
+		t.Error("the function ran under a context that had ended before")
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do returned %v, want an error that wraps the context's", err)
+	}
+}
+
+func givesUp(t testing.TB, ctx context.Context, l locker.Locker) {
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) { // not with its context: that could enter the lock again
+		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		defer cancel()
+		err := l.Do(short, "lockertest/one", func(context.Context, mortise.Token) error {
+			t.Error("a second caller was let in")
+			return nil
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Do returned %v, want an error that wraps the context's", err)
+		}
+	})
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {}) // whoever gave up holds nothing
+}
+
+func badKeys(t testing.TB, ctx context.Context, l locker.Locker) {
+	for _, key := range [...]string{"", "lockertest/\x00", "lockertest/\x7f", "lockertest/\u0085", "lockertest/\xff", "lockertest/" + strings.Repeat("k", 502)} {
+		err := l.Do(ctx, key, func(context.Context, mortise.Token) error {
+			t.Errorf("the function ran under the key %q", key)
+			return nil
+		})
+		if !errors.Is(err, mortise.ErrBadKey) {
+			t.Errorf("Do(%q) returned %v, want an error that is mortise.ErrBadKey", key, err)
+		}
+	}
+	for _, key := range [...]string{"lockertest/ключ", "lockertest/" + strings.Repeat("k", 501)} {
+		do(t, ctx, l, key, func(context.Context, mortise.Token) {})
+	}
+}
+
+func panics(t testing.TB, ctx context.Context, l locker.Locker) {
+	func() {
+		defer func() {
+			if r := recover(); r != "lockertest" {
+				t.Errorf("a panic came out of Do as %v, want it as it was", r)
+			}
+		}()
+		_ = l.Do(ctx, "lockertest/one", func(context.Context, mortise.Token) error { panic("lockertest") })
+		t.Error("Do returned although the function had panicked")
+	}()
+	do(t, ctx, l, "lockertest/one", func(context.Context, mortise.Token) {})
+}

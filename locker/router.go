@@ -1,0 +1,173 @@
+package locker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// ErrNoRoute says that no route of a Router has a prefix of the key: fn did not run, and nothing is held.
+var ErrNoRoute = errors.New("locker: no route for this key")
+
+// Route says who locks the keys that begin with Prefix, and how many at once.
+type Route struct {
+	// Prefix is how the keys begin, byte by byte: "tenant-1/" with the slash, or the keys of tenant-10 belong to it too. "" takes every key
+	// that no other route does. At most 512 bytes, and each once in a Router.
+	Prefix string
+
+	// Locker is who locks them. Several routes may have the same. Required.
+	Locker Locker
+
+	// MaxHolds is how many calls of this route may hold a lock at once, on this instance. Required, 1 or more.
+	MaxHolds int
+
+	// MaxWaiting is how many calls of this route may wait for their lock at once, on this instance; one that gets it without a queue waits for
+	// the moment that this takes. Required, 1 or more.
+	MaxWaiting int
+}
+
+// LimitError says that a call was one more than its Route allows: fn did not run, and nothing is held. errors.Is reports it as
+// mortise.ErrOverloaded.
+type LimitError struct {
+	Route string // the Prefix
+	Limit string // "MaxHolds" or "MaxWaiting"
+	Max   int    // calls
+	Key   string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("locker: route %q has reached its %s of %d calls (lock %q)", e.Route, e.Limit, e.Max, e.Key)
+}
+
+// Is makes errors.Is(err, mortise.ErrOverloaded) true.
+func (e *LimitError) Is(target error) bool { return target == mortise.ErrOverloaded }
+
+// Router is a Locker that passes each call to the route with the longest Prefix of its key. A call beyond a limit of its route never waits, it
+// gets a *LimitError: MaxWaiting is looked at when it comes, MaxHolds then and when it is granted its lock, which is then given back. So
+// one route has at most MaxHolds + MaxWaiting requests in its Locker, and no number of callers of it can delay another's. Calls within
+// calls count one by one; since nobody waits for a limit, they cannot wait for themselves. It is safe for concurrent use.
+type Router struct {
+	routes  map[string]*lane
+	lengths []int // of the prefixes, the longest first, each once
+}
+
+// lane is a route and who is on it.
+type lane struct {
+	Route
+	mu             sync.Mutex
+	waits, holding int // calls
+}
+
+// NewRouter returns a Router with these routes, or an error that names every mistake.
+func NewRouter(routes ...Route) (*Router, error) {
+	r := &Router{routes: map[string]*lane{}}
+	var wrong mistakes
+	if len(routes) == 0 {
+		wrong.add("Route", "there is none")
+	}
+	for i, route := range routes {
+		field := func(name string) string { return fmt.Sprintf("Route[%d].%s", i, name) }
+		wrong.need(field("Locker"), route.Locker)
+		if len(route.Prefix) > maxKeyBytes || route.Prefix != "" && checkKey(route.Prefix) != nil {
+			wrong.add(field("Prefix"), "%q cannot begin a key", route.Prefix)
+		}
+		if r.routes[route.Prefix] != nil {
+			wrong.add(field("Prefix"), "%q is listed twice", route.Prefix)
+		}
+		if route.MaxHolds < 1 {
+			wrong.add(field("MaxHolds"), "%d is below 1", route.MaxHolds)
+		}
+		if route.MaxWaiting < 1 {
+			wrong.add(field("MaxWaiting"), "%d is below 1", route.MaxWaiting)
+		}
+		r.routes[route.Prefix] = &lane{Route: route}
+		r.lengths = append(r.lengths, len(route.Prefix))
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	slices.Sort(r.lengths)
+	r.lengths = slices.Compact(r.lengths)
+	slices.Reverse(r.lengths)
+	return r, nil
+}
+
+// Do passes the call to the Locker of its route. It returns what that returns; or, without having run fn, a *LimitError, ErrNoRoute or
+// mortise.ErrBadKey.
+func (r *Router) Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error {
+	if r.routes == nil {
+		return unmade("Router")
+	}
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	l := r.lane(key)
+	if l == nil {
+		return fmt.Errorf("%w (lock %q)", ErrNoRoute, key)
+	}
+	if err := l.enter(key); err != nil {
+		return err
+	}
+	holds := false // counts as holding until Do returns: only then is the lock free again
+	defer func() { l.leave(holds) }()
+	a := attempt{admit: func() error {
+		err := l.grant(key)
+		holds = err == nil
+		return err
+	}}
+	_, err := a.do(ctx, l.Locker, key, fn)
+	return err
+}
+
+// lane returns the route with the longest prefix of key, or nil.
+func (r *Router) lane(key string) *lane {
+	for _, n := range r.lengths {
+		if n > len(key) {
+			continue
+		}
+		if l := r.routes[key[:n]]; l != nil {
+			return l
+		}
+	}
+	return nil
+}
+
+// enter counts a call as waiting, or refuses it.
+func (l *lane) enter(key string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.holding >= l.MaxHolds:
+		return &LimitError{l.Prefix, "MaxHolds", l.MaxHolds, key}
+	case l.waits >= l.MaxWaiting:
+		return &LimitError{l.Prefix, "MaxWaiting", l.MaxWaiting, key}
+	}
+	l.waits++
+	return nil
+}
+
+// grant counts a waiting call as holding, or refuses it; then it goes on as waiting until it leaves.
+func (l *lane) grant(key string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holding >= l.MaxHolds {
+		return &LimitError{l.Prefix, "MaxHolds", l.MaxHolds, key}
+	}
+	l.waits--
+	l.holding++
+	return nil
+}
+
+func (l *lane) leave(holds bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if holds {
+		l.holding--
+	} else {
+		l.waits--
+	}
+}

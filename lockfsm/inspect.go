@@ -1,0 +1,107 @@
+package lockfsm
+
+import "strings"
+
+// LockInfo describes one lock to whoever looks at it.
+type LockInfo struct {
+	Key string
+	// Queue lists the requests from the front, as many as were asked for, or fewer if they are long.
+	Queue []Standing
+	// Held and Waiting count all of them.
+	Held, Waiting int
+}
+
+// Standing is the place of one request in a queue.
+type Standing struct {
+	Session SessionID
+	// Record is the session's instance record, shared with the machine. Read only; it stays valid.
+	Record []byte
+	Number Number
+	Place  Revision
+	// Token is 0 while the request waits. Watch is the place that it waits for then, which may be in another queue; 0: only the grace keeps it.
+	Token       Token
+	Watch       Revision
+	SinceUnixMS int64 // the wall stamp at the grant
+	// Permits and Of are those of the command.
+	Permits, Of uint32
+	// Keys are all keys of the request, if there are several, ascending.
+	Keys []string
+	// Value is shared with the machine. Read only; it stays valid.
+	Value []byte
+}
+
+// Inspect describes the lock of that name, with at most so many of its queue, and reports false if nobody has asked for it. It takes time in
+// proportion to what it returns and to the number of holders.
+func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
+	l := m.locks[key]
+	if l == nil {
+		return LockInfo{}, false
+	}
+	room := inspectBytes
+	return l.info(most, &room), true
+}
+
+// inspectBytes bounds what is told at a time: of records, keys and values, beside a few numbers for each request. One request is always told.
+const inspectBytes = 256 << 10
+
+func (l *lock) info(most int, room *int) LockInfo {
+	i := LockInfo{Key: l.key, Waiting: int(l.waiting)}
+	i.Held = l.entries() - i.Waiting
+	*room -= len(l.key)
+	for e := l.first; e != nil && len(i.Queue) < most && (*room > 0 || len(i.Queue) == 0); e = e.after {
+		s := e.standing()
+		*room -= len(s.Record) + len(s.Value)
+		for _, key := range s.Keys {
+			*room -= len(key)
+		}
+		i.Queue = append(i.Queue, s)
+	}
+	return i
+}
+
+func (e *entry) standing() Standing {
+	s := Standing{
+		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token, Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
+		Permits: e.permits, Of: e.of, Value: e.value(),
+	}
+	if e.places() > 1 {
+		for _, each := range e.rest.entries {
+			s.Keys = append(s.Keys, each.lock.key)
+		}
+	}
+	return s
+}
+
+// Holds reports whether a lock is held with that token.
+func (m *Machine) Holds(key string, token Token) bool { return m.holds([]byte(key), token) != nil }
+
+// Cursor is a place in the list of all locks, at which a walk goes on. The zero value is the beginning.
+type Cursor struct {
+	Key   string // of the lock that was looked at last: the walk goes on behind it, if it is still there
+	Place uint64 // else it begins anew and passes over what was there up to this
+}
+
+// Walk lists locks whose names begin with prefix, in the order in which the names appeared, at most so many, with at most so many of each queue.
+// It looks at about budget locks and then breaks off, so that a large state does not keep its owner from granting; more says that there may be
+// others behind the cursor. What is there from the first call to the last is listed once; what comes or goes meanwhile may be.
+func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all []LockInfo, next Cursor, more bool) {
+	l := m.firstLock
+	if at := m.locks[c.Key]; at != nil && at.place <= c.Place {
+		l = at.next
+	}
+	room := inspectBytes
+	for next = c; l != nil; l = l.next {
+		if budget--; budget < 0 || len(all) == locks || room <= 0 {
+			return all, next, true
+		}
+		next.Key = l.key
+		if l.place <= c.Place {
+			continue
+		}
+		next.Place = l.place
+		if strings.HasPrefix(l.key, prefix) {
+			all = append(all, l.info(queue, &room))
+		}
+	}
+	return all, next, false
+}

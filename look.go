@@ -1,0 +1,157 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the call and its return. It is a value of its own.
+type KeyInfo struct {
+	Key     string
+	Queue   []Standing // from the front: first those who hold it, then those who wait; at most 1,000 of Peek and 3 of List
+	Held    int        // how many hold it: more than one if they share it
+	Waiting int        // how many wait, all of them
+}
+
+// Standing is one request in the queue of a key.
+type Standing struct {
+	Holder  string // Name of the instance that asked
+	Session string // ID of its session
+	Value   string // Request.Value
+
+	Token Token         // of the hold; 0: it waits
+	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits
+	Left  time.Duration // until its session ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
+
+	Shared      bool     // Request.Shared
+	Permits, Of int      // Request.Permits and Of
+	Keys        []string // all keys of the request, if there are several
+
+	// WaitsFor is the place in Queue of the one directly before it, for which it waits; -1 if it holds the lock, or waits for another of its
+	// keys, or only for the end of the grace.
+	WaitsFor int
+}
+
+// Most that is told of one queue.
+const (
+	peekQueue = 1000
+	listQueue = 3
+)
+
+// Peek returns who holds key and who waits for it, in order. Nobody does: a KeyInfo with an empty Queue. It asks the leader, and waits for one
+// until ctx ends. To be told while a lock is awaited is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
+// returns: compare tokens.
+func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
+	seen, err := n.look(ctx, question{Op: opPeek, Key: key})
+	if err != nil || len(seen.Locks) == 0 {
+		return KeyInfo{Key: key}, err
+	}
+	return seen.info(seen.Locks[0]), nil
+}
+
+// List goes through all keys that begin with prefix and are held or waited for, in the order in which they came to be. What is there from the
+// beginning of the walk to its end is told once; what comes or goes meanwhile may be. It asks the leader for a hundred at a time. After an error,
+// which comes with a zero KeyInfo, the walk ends.
+func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
+	return func(yield func(KeyInfo, error) bool) {
+		q := question{Op: opList, Key: prefix}
+		for more := true; more; {
+			seen, err := n.look(ctx, q)
+			if err != nil {
+				yield(KeyInfo{}, err)
+				return
+			}
+			for _, l := range seen.Locks {
+				if !yield(seen.info(l), nil) {
+					return
+				}
+			}
+			more, q.Next = seen.More, seen.Next
+		}
+	}
+}
+
+// Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever
+// leads. It is what a resource asks that cannot compare tokens; one that can needs no question and no lock server to be there.
+func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
+	seen, err := n.look(ctx, question{Op: opCheck, Key: key, Token: uint64(token)})
+	return seen.Held, err
+}
+
+// ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it will not end by itself. A hold of several keys ends
+// with all of them. The holder's [Lock.Err] is a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of it: until then
+// its code believes and may act, and only the token protects the resource. So stop the holder first, if you can.
+//
+// It reports whether this call has ended the hold, and false if nobody had that token any more. After an error it may have or not; call again.
+func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
+	if len(reason) > lockfsm.MaxValueBytes {
+		return false, fmt.Errorf("%w: ForceUnlock: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
+	}
+	if token == 0 {
+		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)
+	}
+	seen, err := n.look(ctx, question{Op: opEvict, Key: key, Token: uint64(token), By: n.config.Name, Reason: reason})
+	return seen.Held, err
+}
+
+// ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and returns how many holds it has ended. What is granted
+// while it goes on may be ended too.
+func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
+	for info, err := range n.List(ctx, prefix) {
+		for i := 0; err == nil && i < len(info.Queue) && info.Queue[i].Token != 0; i++ {
+			var one bool
+			if one, err = n.ForceUnlock(ctx, info.Key, info.Queue[i].Token, reason); one {
+				ended++
+			}
+			if i == listQueue-1 && info.Held > listQueue { // they share it, and there are more than a page tells
+				if info, err = n.Peek(ctx, info.Key); err == nil {
+					i = -1
+				}
+			}
+		}
+		if err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
+func (n *Node) look(ctx context.Context, q question) (sight, error) {
+	for {
+		if err := n.admitLook(ctx); err != nil {
+			return sight{}, err
+		}
+		asking, cancel := context.WithTimeout(ctx, lookTime)
+		s, err := n.lookOnce(asking, q)
+		cancel()
+		if err == nil {
+			return s, nil
+		}
+		pause(ctx, lookPause)
+	}
+}
+
+// admitLook refuses a question that cannot be answered any more.
+func (n *Node) admitLook(ctx context.Context) error {
+	if err := n.Err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return n.explain("look at the locks", &session.WaitError{Err: contextCause(ctx)})
+	}
+	return nil
+}
+
+func contextCause(ctx context.Context) error {
+	if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,261 @@
+package mortise
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// This file is how the leader answers those who look at the locks: on the goroutine that owns the state, behind a round by which a majority has
+// confirmed that it leads. So an answer is never older than its question. Questions and answers are JSON: they are for people, rare, and gain
+// fields.
+
+const (
+	lookTime    = 2 * time.Second       // for one attempt
+	lookPause   = 50 * time.Millisecond // before the next
+	lookersMost = 64                    // questions that the leader works on at a time; the others ask again
+	listPage    = 100
+	listBudget  = 1000 // locks looked at for a page: a fraction of a millisecond
+	lookRound   = 1 << 63
+)
+
+// lookMark begins a question for this file; no question for the cluster room does.
+const lookMark = "look"
+
+type op string
+
+const (
+	opPeek  op = "peek"
+	opList  op = "list"
+	opCheck op = "check"
+	opEvict op = "evict"
+)
+
+// question is what somebody wants to see, or wants done.
+type question struct {
+	Op         op
+	Key        string `json:",omitempty"` // or prefix
+	Token      uint64 `json:",omitempty,string"`
+	By, Reason string `json:",omitempty"`
+	Next       lockfsm.Cursor
+}
+
+// sight is the answer.
+type sight struct {
+	Locks []lockfsm.LockInfo `json:",omitempty"`
+	Left  map[lockfsm.SessionID]time.Duration
+	Held  bool // of a Check; of an Evict, that it was and is not any more
+	Next  lockfsm.Cursor
+	More  bool
+	Error string `json:",omitempty"`
+}
+
+var (
+	errNoLead = errors.New("mortise: this instance does not lead")
+	errBusy   = errors.New("mortise: too many look at the locks at once")
+)
+
+// lookOnce asks whoever is believed to lead.
+func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
+	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
+		return r.look(ctx, q)
+	}
+	leader := n.client.Status().Leader
+	if leader.Addr == "" {
+		return sight{}, errNoLead
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return sight{}, err
+	}
+	answer, err := n.port.Ask(ctx, leader.Addr, transport.Instance(leader.Peer), append([]byte(lookMark), body...))
+	if err != nil {
+		return sight{}, err
+	}
+	var s sight
+	if err := json.Unmarshal(answer, &s); err != nil {
+		return sight{}, err
+	}
+	if s.Error != "" {
+		return sight{}, errors.New(s.Error)
+	}
+	return s, nil
+}
+
+// answerLook answers a question of another instance.
+func (n *Node) answerLook(ctx context.Context, body []byte) ([]byte, error) {
+	var q question
+	s, err := sight{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
+	if r := n.replica.Load(); err == nil && r == nil {
+		err = errNoLead
+	} else if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		s, err = r.look(ctx, q)
+	}
+	if err != nil {
+		s = sight{Error: err.Error()}
+	}
+	return json.Marshal(s)
+}
+
+// lookers are the questions that a leader works on.
+type lookers struct {
+	mu      sync.Mutex // never held across a wait
+	last    uint64
+	waiting map[uint64]*looker // by the number of its round, or of its command
+}
+
+type looker struct {
+	question question
+	done     chan struct{} // closed when answer or err is set
+	answer   sight
+	err      error
+}
+
+func (l *lookers) add(q question) (uint64, *looker, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) >= lookersMost {
+		return 0, nil, errBusy
+	}
+	if l.waiting == nil {
+		l.waiting = map[uint64]*looker{}
+	}
+	l.last++
+	one := &looker{question: q, done: make(chan struct{})}
+	l.waiting[l.last] = one
+	return l.last, one, nil
+}
+
+// take removes a question, so that one goroutine only answers it; nil: nobody waits for it any more.
+func (l *lookers) take(id uint64) *looker {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.waiting[id]
+	delete(l.waiting, id)
+	return one
+}
+
+// drop ends all questions: what was asked of one lead is not answered by another.
+func (l *lookers) drop() {
+	l.mu.Lock()
+	all := l.waiting
+	l.waiting = nil
+	l.mu.Unlock()
+	for _, one := range all {
+		one.err = errNoLead
+		close(one.done)
+	}
+}
+
+// look answers a question if this replica leads.
+func (r *replica) look(ctx context.Context, q question) (sight, error) {
+	id, one, err := r.lookers.add(q)
+	if err != nil {
+		return sight{}, err
+	}
+	defer r.lookers.take(id)
+	role := r.role.Load() // behind add: a change of it that comes now drops the question
+	if !role.Leading {
+		return sight{}, errNoLead
+	}
+	<-r.started
+	if q.Op != opEvict {
+		r.log.Confirm(role.Term, lookRound|id)
+	} else if !r.log.Propose(role.Term, lockfsm.Command{
+		Kind: lockfsm.Evict, Number: lockfsm.Number(id), Key: q.Key, Token: lockfsm.Token(q.Token), Record: []byte(q.By), Value: []byte(q.Reason),
+	}.Append(nil)) {
+		return sight{}, errBusy
+	}
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return sight{}, ctx.Err()
+	case <-r.ctx.Done():
+		return sight{}, errNoLead
+	}
+	if one.err == nil {
+		one.answer.Left = r.left(ctx, one.answer.Locks)
+	}
+	return one.answer, one.err
+}
+
+// see answers the question of a round that is done, on the log's owner goroutine.
+func (r *replica) see(id uint64) {
+	one := r.lookers.take(id)
+	if one == nil {
+		return
+	}
+	switch q, s := one.question, &one.answer; q.Op {
+	case opPeek:
+		if l, ok := r.machine.Inspect(q.Key, peekQueue); ok {
+			s.Locks = append(s.Locks, l)
+		}
+	case opList:
+		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, listQueue, listBudget)
+	case opCheck:
+		s.Held = r.machine.Holds(q.Key, lockfsm.Token(q.Token))
+	default:
+		one.err = fmt.Errorf("mortise: no such question: %q", q.Op)
+	}
+	close(one.done)
+}
+
+// evicted tells whoever has asked for it what an Evict has done. The numbers are this leader's own; one that it proposed in an earlier term, and
+// forgot, finds nobody, or somebody with another token.
+func (r *replica) evicted(result *lockfsm.Result) {
+	if one := r.lookers.take(uint64(result.Number)); one != nil {
+		one.answer.Held = result.Code == lockfsm.Done
+		close(one.done)
+	}
+}
+
+// left asks the keeper how much time the sessions have.
+func (r *replica) left(ctx context.Context, locks []lockfsm.LockInfo) map[lockfsm.SessionID]time.Duration {
+	var sessions []lockfsm.SessionID
+	for _, l := range locks {
+		for _, s := range l.Queue {
+			sessions = append(sessions, s.Session)
+		}
+	}
+	if len(sessions) == 0 {
+		return nil
+	}
+	slices.Sort(sessions)
+	sessions = slices.Compact(sessions)
+	left := map[lockfsm.SessionID]time.Duration{}
+	for i, d := range r.keeper.Left(ctx, sessions) {
+		left[sessions[i]] = d
+	}
+	return left
+}
+
+// info is what people are told of a lock.
+func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
+	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting}
+	for i, e := range l.Queue {
+		st := Standing{
+			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: string(e.Value), Token: Token(e.Token),
+			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0,
+		}
+		if e.Of != 0 {
+			st.Permits, st.Of = int(e.Permits), int(e.Of)
+		}
+		if e.Token != 0 {
+			st.Since = time.UnixMilli(e.SinceUnixMS)
+		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
+			st.WaitsFor = i - 1
+		}
+		info.Queue = append(info.Queue, st)
+	}
+	return info
+}

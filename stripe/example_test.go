@@ -1,0 +1,101 @@
+package stripe_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/stripe"
+)
+
+// A flash sale: 100 seats in four stripes of 25, so that four buyers are served at a time and none is sold twice. A buyer whose stripe is
+// sold out looks into the others.
+func Example() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	seats, err := stripe.New(node, "sale/42/seats", 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	stock := [4]int{25, 25, 25, 25} // stands for four rows of a database
+
+	// sell sells one seat of stripe i to the holder of its lock.
+	sell := func(i int, lock *mortise.Lock) bool {
+		defer lock.Unlock(ctx)
+		if stock[i] == 0 {
+			return false
+		}
+		stock[i]--
+		return true
+	}
+	buy := func() bool {
+		first, lock, err := seats.Any(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if sell(first, lock) {
+			return true
+		}
+		for step := 1; step < seats.Len(); step++ {
+			i := (first + step) % seats.Len()
+			lock, err := seats.At(ctx, i)
+			if err != nil {
+				log.Fatal(err)
+			}
+			if sell(i, lock) {
+				return true
+			}
+		}
+		return false // every stripe was sold out when this buyer looked
+	}
+
+	var buyers sync.WaitGroup
+	var sold atomic.Int32
+	for range 120 {
+		buyers.Go(func() {
+			if buy() {
+				sold.Add(1)
+			}
+		})
+	}
+	buyers.Wait()
+	fmt.Println(sold.Load(), "sold,", stock, "left")
+	// Output: 100 sold, [0 0 0 0] left
+}
+
+// An operation on the whole takes all stripes: nobody sells meanwhile.
+func ExampleSet_All() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	seats, err := stripe.New(node, "sale/42/seats", 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	all, err := seats.All(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(all), "stripes are ours, from", all[0].Key(), "to", all[3].Key())
+	fmt.Println(all.Unlock(ctx))
+	// Output:
+	// 4 stripes are ours, from sale/42/seats/0 to sale/42/seats/3
+	// <nil>
+}
+
+// The key of a stripe can be used with any call of a node.
+func ExampleKey() {
+	fmt.Println(stripe.Key("accounts", "customer-4711", 64))
+	// Output: accounts/33
+}

@@ -1,0 +1,25 @@
+package stripe
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+	"strconv"
+)
+
+// Key returns the key of the stripe of a thing: one of n stripes of name, always the same for the same thing and n. It is a pure function,
+// fixed for ever: the first eight bytes of the SHA-256 of the thing, as a big-endian fraction of 1, times n, rounded down. It panics if n is
+// less than 1. Safe for concurrent use.
+func Key(name, of string, n int) string { return key(name, index(of, n)) }
+
+// index returns which of n stripes a thing has.
+func index(of string, n int) int {
+	if n < 1 {
+		panic("stripe: the number of stripes must be at least 1, not " + strconv.Itoa(n))
+	}
+	sum := sha256.Sum256([]byte(of))
+	high, _ := bits.Mul64(binary.BigEndian.Uint64(sum[:]), uint64(n))
+	return int(high)
+}
+
+func key(name string, i int) string { return name + "/" + strconv.Itoa(i) }

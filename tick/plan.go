@@ -1,0 +1,118 @@
+package tick
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	maxMissed = 1000
+	minGap    = 10 * time.Millisecond
+)
+
+// errNoMore says that the schedule has no more ticks.
+var errNoMore = errors.New("tick: the schedule has ended")
+
+// plan decides what to do next. It is a pure core: it is told the time, and what came of each tick.
+type plan struct {
+	schedule   Schedule
+	late, skew time.Duration
+
+	settled time.Time // every tick up to this one is over for us; zero: nothing was asked yet
+	missed  int       // ticks that passed without us since the last one that we were there for
+}
+
+// window is the life of one tick.
+type window struct {
+	at     time.Time // nominal
+	over   time.Time // nobody begins it any more
+	free   time.Time // nobody's clock can show a time before over
+	missed int
+}
+
+// next returns the tick that is to begin now, or the one to wait for. It passes over the ticks that are over, and counts them.
+func (p *plan) next(now time.Time) (window, error) {
+	horizon := now.Add(-p.late) // what is not after it is over
+	anew := p.settled.IsZero() || p.settled.Sub(now) > p.skew
+	if anew {
+		p.settled = horizon
+	}
+	if err := p.skip(horizon); err != nil {
+		return window{}, err
+	}
+	for {
+		w, err := p.window(p.settled)
+		if err != nil {
+			return window{}, err
+		}
+		if now.Before(w.over) {
+			if anew {
+				p.missed = 0 // of the time before we were here we know nothing
+			}
+			w.missed = p.missed
+			return w, nil
+		}
+		p.pass(w.at)
+	}
+}
+
+// skip passes over what is long over. It looks at each tick only as long as it counts.
+func (p *plan) skip(horizon time.Time) error {
+	for p.missed < maxMissed {
+		at, err := p.after(p.settled)
+		if err == errNoMore || err == nil && at.After(horizon) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		p.pass(at)
+	}
+	if p.settled.Before(horizon) {
+		p.settled = horizon
+	}
+	return nil
+}
+
+// attended notes that a tick was had: by us, or by somebody for whom we waited.
+func (p *plan) attended(at time.Time) { p.settled, p.missed = at, 0 }
+
+// pass notes that a tick went by and we do not know that anybody had it.
+func (p *plan) pass(at time.Time) { p.settled, p.missed = at, min(p.missed+1, maxMissed) }
+
+// window returns the life of the first tick after t.
+func (p *plan) window(t time.Time) (window, error) {
+	at, err := p.after(t)
+	if err != nil {
+		return window{}, err
+	}
+	if again := p.schedule.Next(at.Add(-1)); !again.Equal(at) {
+		return window{}, fmt.Errorf("tick: the schedule depends on when it is asked: from %v its next tick is %v, and from just before that %v; instances would not agree on the ticks", t, at, again)
+	}
+	late, skew := p.late, p.skew
+	switch following, err := p.after(at); {
+	case err == nil:
+		gap := following.Sub(at)
+		if gap < minGap {
+			return window{}, fmt.Errorf("tick: the ticks %v and %v are %v apart: at least %v is needed", at, following, gap, minGap)
+		}
+		skew = min(skew, gap/2)
+		late = min(late, gap-skew)
+	case err != errNoMore:
+		return window{}, err
+	}
+	return window{at: at, over: at.Add(late), free: at.Add(late + skew)}, nil
+}
+
+// after returns the first tick after t, and sees to it that the schedule goes forward.
+func (p *plan) after(t time.Time) (time.Time, error) {
+	at := p.schedule.Next(t)
+	switch {
+	case at.IsZero():
+		return at, errNoMore
+	case !at.After(t):
+		return at, fmt.Errorf("tick: the schedule does not go forward: its next tick after %v is %v", t, at)
+	}
+	return at, nil
+}

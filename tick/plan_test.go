@@ -1,0 +1,149 @@
+package tick
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// at returns the time of day of a day that matters to nobody.
+func at(clock string) time.Time {
+	t, err := time.Parse("15:04:05.999", clock)
+	if err != nil {
+		panic(err)
+	}
+	return t.AddDate(2026, 0, 0)
+}
+
+func clock(t time.Time) string { return t.Format("15:04:05.999") }
+
+// times is a schedule of given times.
+type times []time.Time
+
+func (s times) Next(t time.Time) time.Time {
+	for _, at := range s {
+		if at.After(t) {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// scheduleFunc is a schedule that is a function.
+type scheduleFunc func(time.Time) time.Time
+
+func (f scheduleFunc) Next(t time.Time) time.Time { return f(t) }
+
+func TestEveryIsAlignedToTheEpoch(t *testing.T) {
+	zone := time.FixedZone("UTC+5:30", 5*3600+1800)
+	for _, c := range []struct {
+		every      time.Duration
+		from, want string
+	}{
+		{time.Hour, "2026-11-22T10:00:00Z", "2026-11-22T11:00:00Z"},
+		{time.Hour, "2026-11-22T10:59:59.999999999Z", "2026-11-22T11:00:00Z"},
+		{24 * time.Hour, "2026-11-22T10:00:00Z", "2026-11-23T00:00:00Z"},
+		{7 * 24 * time.Hour, "2026-11-22T10:00:00Z", "2026-11-26T00:00:00Z"}, // a Thursday
+		{7 * time.Second, "1970-01-01T00:00:00Z", "1970-01-01T00:00:07Z"},
+		{7 * time.Second, "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z"},
+		{7 * time.Second, "1969-12-31T23:59:53Z", "1970-01-01T00:00:00Z"},
+	} {
+		from, err := time.Parse(time.RFC3339Nano, c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range []time.Time{from, from.In(zone)} {
+			if got := Every(c.every).Next(from).Format(time.RFC3339Nano); got != c.want {
+				t.Errorf("Every(%v).Next(%v) = %s, want %s", c.every, from, got, c.want)
+			}
+		}
+	}
+}
+
+func TestWindowsShrinkWhereTicksAreClose(t *testing.T) {
+	for _, c := range []struct {
+		schedule         Schedule
+		late, skew       time.Duration
+		now              string
+		at, over, isFree string
+	}{
+		{Every(time.Minute), 5 * time.Second, 5 * time.Second, "10:00:00", "10:00:00", "10:00:05", "10:00:10"},
+		{Every(time.Minute), 5 * time.Second, 5 * time.Second, "10:00:04.999", "10:00:00", "10:00:05", "10:00:10"},
+		{Every(time.Minute), 5 * time.Second, 5 * time.Second, "10:00:05", "10:01:00", "10:01:05", "10:01:10"},
+		{Every(time.Minute), time.Hour, 5 * time.Second, "10:00:54.999", "10:00:00", "10:00:55", "10:01:00"},
+		{Every(8 * time.Second), 5 * time.Second, 5 * time.Second, "10:00:00", "10:00:00", "10:00:04", "10:00:08"},
+		{Every(time.Second), 5 * time.Second, 5 * time.Second, "10:00:00.4", "10:00:00", "10:00:00.5", "10:00:01"},
+		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:00.5", "10:00:00", "10:00:01", "10:00:02"},
+		{times{at("10:00:00"), at("10:00:02"), at("11:00:00")}, 5 * time.Second, time.Second, "10:00:06.9", "10:00:02", "10:00:07", "10:00:08"},
+		{times{at("10:00:00")}, 5 * time.Second, time.Second, "09:00:00", "10:00:00", "10:00:05", "10:00:06"},
+	} {
+		p := plan{schedule: c.schedule, late: c.late, skew: c.skew}
+		w, err := p.next(at(c.now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clock(w.at) != c.at || clock(w.over) != c.over || clock(w.free) != c.isFree || w.missed != 0 {
+			t.Errorf("at %s: %s, over %s, free %s, %d missed; want %s, %s, %s and none", c.now, clock(w.at), clock(w.over), clock(w.free), w.missed, c.at, c.over, c.isFree)
+		}
+	}
+}
+
+// A plan that lives through a day: what it is told, and what it says next.
+func TestPlanCountsWhatPassed(t *testing.T) {
+	p := plan{schedule: Every(time.Minute), late: 5 * time.Second, skew: 5 * time.Second}
+	step := func(now, want string, missed int) {
+		t.Helper()
+		for range 2 { // asking twice changes nothing
+			w, err := p.next(at(now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if clock(w.at) != want || w.missed != missed {
+				t.Fatalf("at %s the next tick is %s with %d missed, want %s with %d", now, clock(w.at), w.missed, want, missed)
+			}
+		}
+	}
+	step("10:00:30", "10:01:00", 0)
+	p.attended(at("10:01:00"))
+	step("10:01:01", "10:02:00", 0)
+	step("10:04:30", "10:05:00", 3) // it was busy for two, three and four
+	p.attended(at("10:05:00"))
+	step("10:05:00", "10:06:00", 0) // it does not run one again
+	p.pass(at("10:06:00"))
+	step("10:06:20", "10:07:00", 1)
+	p.attended(at("10:07:00"))
+	step("10:06:58", "10:08:00", 0) // set back a little
+	step("09:30:30", "09:31:00", 0) // set back by more than skew: begins anew
+	p.attended(at("09:31:00"))
+	p.attended(at("09:32:00"))
+	step("23:59:30", "00:00:00", 867)
+	p.settled = p.settled.AddDate(-20, 0, 0)
+	step("23:59:30", "00:00:00", maxMissed)
+}
+
+func TestPlanEndsWithTheSchedule(t *testing.T) {
+	p := plan{schedule: times{at("10:00:00"), at("10:01:00")}, late: 5 * time.Second, skew: time.Second}
+	if w, err := p.next(at("10:01:04")); err != nil || clock(w.at) != "10:01:00" {
+		t.Fatalf("got %v, %v", w, err)
+	}
+	if w, err := p.next(at("10:01:05")); err != errNoMore {
+		t.Fatalf("after the last tick there is %v, %v", w, err)
+	}
+}
+
+func TestPlanRefusesSchedulesThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		schedule Schedule
+		want     string
+	}{
+		"stands":        {Every(0), "does not go forward"},
+		"goes back":     {scheduleFunc(func(t time.Time) time.Time { return t.Add(-time.Hour) }), "does not go forward"},
+		"from now":      {scheduleFunc(func(t time.Time) time.Time { return t.Add(time.Hour) }), "depends on when it is asked"},
+		"much too fine": {Every(time.Millisecond), "apart"},
+	} {
+		p := plan{schedule: c.schedule, late: time.Second, skew: time.Second}
+		if w, err := p.next(at("10:00:00")); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, %v", name, w, err)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package tick
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+const (
+	look  = time.Minute // the longest time between two looks at the wall clock, which may have been set
+	retry = time.Second // after a locker was overloaded
+)
+
+// errOver ends the wait for a lock when the tick is over.
+var errOver = errors.New("tick: the tick is over")
+
+// Locker is what Run needs of a *mortise.Node, which is one: Do waits for key, runs fn with a context that ends when the lock is lost or
+// the node leaves, and unlocks, also if fn panics.
+type Locker interface {
+	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
+}
+
+// Run runs a job once per tick, on one of the instances that call it. It returns only when there is nothing more to do: the cause of ctx's end,
+// nil when the schedule has ended, mortise.ErrLeaving or ErrClosed when the node leaves or is closed, any other error of the locker but a lost lock
+// and too many requests, or what is wrong with the job. A job that fails does not end it. It may return up to Late+Skew
+// after the last tick that it ran, see the package comment. It starts no goroutine that outlives it.
+func Run(ctx context.Context, locker Locker, job Job) error {
+	job, err := job.withDefaults()
+	if err != nil {
+		return err
+	}
+	if locker == nil {
+		return errors.New("tick: the locker is nil")
+	}
+	r := &runner{locker: locker, job: job, plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
+	// Nobody else wants this lock. Its context is how a runner that waits hours for a tick learns that the node leaves.
+	presence := job.Name + "/run/" + rand.Text()
+	for {
+		var ended error
+		err := locker.Do(ctx, presence, func(ctx context.Context, _ mortise.Token) error {
+			ended = r.loop(ctx)
+			return nil
+		})
+		switch {
+		case ended == errNoMore:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case ended != nil && !errors.Is(ended, mortise.ErrLost):
+			return ended
+		case ended == nil && !busy(err):
+			return err
+		case ended == nil:
+			sleep(ctx, retry)
+		}
+	}
+}
+
+// busy reports whether an error of a locker says to try again later.
+func busy(err error) bool {
+	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrNotReady)
+}
+
+// runner is one Run. Only its goroutine uses it.
+type runner struct {
+	locker Locker
+	job    Job
+	plan   plan
+}
+
+// now reads the wall clock without the monotonic one, which does not follow it when it is set.
+func (r *runner) now() time.Time { return r.job.Now().Round(0) }
+
+// loop attends tick after tick until ctx ends or something stands in the way for good, and returns what.
+func (r *runner) loop(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		now := r.now()
+		w, err := r.plan.next(now)
+		if err != nil {
+			return err
+		}
+		if wait := w.at.Sub(now); wait > 0 {
+			sleep(ctx, min(wait, look))
+			continue
+		}
+		if err := r.attend(ctx, w); err != nil {
+			return err
+		}
+	}
+}
+
+// attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It returns an error that ends the loop.
+func (r *runner) attend(ctx context.Context, w window) error {
+	key := r.job.Name + "/" + w.at.UTC().Format(time.RFC3339Nano)
+	had, err := r.within(ctx, key, w, func(held context.Context, _ mortise.Token) {
+		if r.work(held, w) {
+			r.keep(held, w)
+		}
+	})
+	switch {
+	case had, ctx.Err() != nil:
+		return nil
+	case err == errOver: // somebody else had it, as far as we can tell
+		r.plan.attended(w.at)
+		return nil
+	case busy(err):
+		r.plan.pass(w.at)
+		r.job.Report(r.tick(w, 0), err)
+		return nil
+	}
+	return err
+}
+
+// work runs the job under its own lock, and reports what came of it. It returns whether the tick is done with, so that nobody may run
+// it again.
+func (r *runner) work(ctx context.Context, w window) (done bool) {
+	var token mortise.Token
+	var result error
+	ran, err := r.within(ctx, r.job.Name, w, func(held context.Context, t mortise.Token) {
+		token, result = t, r.job.Run(held, r.tick(w, t))
+		done = result == nil || held.Err() == nil
+		result = because(held, result)
+	})
+	switch {
+	case ran:
+		r.plan.attended(w.at)
+	case err == errOver:
+		r.plan.pass(w.at)
+		result = ErrStillRunning
+	default:
+		r.plan.pass(w.at)
+		result = err
+	}
+	r.job.Report(r.tick(w, token), result)
+	return done
+}
+
+// within runs fn under the lock of key if it is granted before the tick is over. It reports whether fn ran; if not, the error is errOver, or
+// says why the lock could not be had. What happens to a lock after fn has returned makes no difference to anybody.
+func (r *runner) within(ctx context.Context, key string, w window, fn func(context.Context, mortise.Token)) (ran bool, err error) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
+	defer timer.Stop()
+	err = r.locker.Do(waiting, key, func(held context.Context, token mortise.Token) error {
+		if timer.Stop() && r.now().Before(w.over) { // the first for the context, the second for a machine that slept
+			ran = true
+			defer cancel(nil) // nobody waits for the confirmation of the release, which without a majority may take long
+			fn(held, token)
+		}
+		return nil
+	})
+	switch {
+	case ran:
+		return true, nil
+	case context.Cause(waiting) == errOver, err == nil:
+		return false, errOver
+	}
+	return false, err
+}
+
+// keep holds the lock of a tick that is done with until nobody can want it, also when we are asked to end. Only its loss ends that early.
+func (r *runner) keep(held context.Context, w window) {
+	sleep(held, w.free.Sub(r.now()))
+	if cause := context.Cause(held); cause == nil || errors.Is(cause, mortise.ErrLost) || errors.Is(cause, mortise.ErrClosed) {
+		return
+	}
+	sleep(context.WithoutCancel(held), w.free.Sub(r.now()))
+}
+
+// tick is what the job and the report see of a tick.
+func (r *runner) tick(w window, token mortise.Token) Tick {
+	return Tick{Job: r.job.Name, Time: w.at.UTC(), Missed: w.missed, Token: token}
+}
+
+// because adds to the result of a job why its context has ended, if it has. A job that succeeded has failed all the same if its lock was lost.
+func because(ctx context.Context, result error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil, errors.Is(result, cause), result == nil && !errors.Is(cause, mortise.ErrLost):
+		return result
+	case result == nil:
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, result)
+}
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
