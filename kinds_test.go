@@ -332,7 +332,6 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		l := f.acquire(0, Request{Key: "k", MaxHold: time.Minute})
 		next := f.later(1, Request{Key: "k"})
 		ctx := l.Context(t.Context())

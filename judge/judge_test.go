@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,6 +160,23 @@ func TestTwoGroups(t *testing.T) {
 	}
 	if judge.Porcupine(historytest.Follow(first, second, -int64(400*time.Millisecond)), strict()) == nil {
 		t.Error("two groups at once pass")
+	}
+}
+
+// TestForceIsNoViolation: whoever ends another's lock by force takes it upon himself that the holder believes in it for longer.
+func TestForceIsNoViolation(t *testing.T) {
+	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
+	if judge.Porcupine(events, strict()) == nil {
+		t.Error("a belief that outlives its lock passes")
+	}
+	for i := range events {
+		if e := &events[i]; e.Kind == history.End && e.How == history.ByExpire {
+			e.How = history.ByForce
+		}
+	}
+	if err := judge.Judge(events, strict()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -251,7 +251,7 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief.
+// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief, unless others have ended it by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
@@ -260,7 +260,7 @@ func (b *builder) end(c *call, a *account) {
 	if by == math.MaxInt64 {
 		return // it has not ended as far as anybody says
 	}
-	if c.believe != math.MaxInt64 {
+	if c.believe != math.MaxInt64 && !(a != nil && a.how == history.ByForce) {
 		from = max(from, c.believe)
 	}
 	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)

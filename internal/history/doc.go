@@ -35,7 +35,7 @@
 // is what enters a lock again: it is no call of its own.
 //
 // A grant without seq belongs to a begin: it was there before the account. An end is of a lock that was granted, and how is what ended it:
-// release, cancel, expire, close or attach.
+// release, cancel, expire, close, attach, or force: somebody else has ended it, and its holder can believe in it until he is told.
 //
 // # Guarantees
 //

@@ -54,9 +54,10 @@ const (
 	ByExpire
 	ByClose
 	ByAttach
+	ByForce
 )
 
-const howNames = "release cancel expire close attach"
+const howNames = "release cancel expire close attach force"
 
 func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }

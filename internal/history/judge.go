@@ -69,6 +69,8 @@ func (v *Violation) Error() string {
 // Belief; a try that was told of a holder saw his grant, and saw it not ended); and it looks for what is missing at the end (rules
 // Phantom, Kept, Zombie).
 //
+// A lock that was ended by force is not held against a holder who believed in it for longer: whoever forces takes that upon himself.
+//
 // A crashed caller's call may have been granted or not. A lock that its holder did not see lost, since he crashed, may end at any time.
 func Judge(events []Event, o Options) error {
 	if o.Settle == 0 {

@@ -141,6 +141,24 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
+// TestForceIsNoViolation: a lock that was ended by force may be believed in for longer.
+func TestForceIsNoViolation(t *testing.T) {
+	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
+	var v *history.Violation
+	if err := history.Judge(events, history.Options{Settled: true}); !errors.As(err, &v) || v.Rule != history.Belief {
+		t.Fatalf("before: %v", err)
+	}
+	for i := range events {
+		if e := &events[i]; e.Kind == history.End && e.How == history.ByExpire {
+			e.How = history.ByForce
+		}
+	}
+	if err := history.Judge(events, history.Options{Settled: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReadingGivesWhatWasWritten(t *testing.T) {
 	events := historytest.Make(kinds(3, 500))
 	events[len(events)/2].Err = "a \"quoted\" \x01 text, ключ\\"

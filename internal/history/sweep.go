@@ -317,8 +317,9 @@ func (w *sweeper) end(s step) error {
 	g.end, g.ended = s.event, s.at
 	w.notBefore(g.heldBehind, g.heldBy, false)
 	if c := g.owner; c != nil {
-		at, because := c.believed()
-		w.notBefore(at, because, true)
+		if at, because := c.believed(); e.How != ByForce {
+			w.notBefore(at, because, true)
+		}
 		if c.unlocked >= 0 && w.events[c.unlocked].Err == "" {
 			if err := w.notAfter(c.was, c.unlocked, s.event); err != nil {
 				return err

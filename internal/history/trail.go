@@ -106,6 +106,10 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.over(r, ByExpire)
 	case lockfsm.Attach:
 		t.over(r, ByAttach)
+	case lockfsm.Evict:
+		if r.Evicted != nil {
+			t.drop(request{r.Evicted.Session, r.Evicted.Number}, ByForce)
+		}
 	}
 	for _, c := range r.Fired {
 		if c.Token != 0 {
@@ -152,10 +156,12 @@ func (t *Trail) granted(q request, token lockfsm.Token) {
 
 // gone follows a Release or Cancel.
 func (t *Trail) gone(r lockfsm.Result, how How) {
-	if r.Code != lockfsm.Done {
-		return
+	if r.Code == lockfsm.Done {
+		t.drop(request{r.Session, r.Number}, how)
 	}
-	q := request{r.Session, r.Number}
+}
+
+func (t *Trail) drop(q request, how How) {
 	if h, known := t.live[q]; known {
 		t.end(q, h, how)
 	}

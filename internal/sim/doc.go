@@ -60,8 +60,8 @@
 // timeouts, was seeded too (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no core can see:
 // they never ask a core whether it believes that all is well.
 //
-// In two of three runs callers also share locks, take permits, want several keys at once and ask for more under a lock that they hold, so that
-// they wait for each other in circles: whoever is refused gives back all that he holds and begins again. The third has mutexes alone.
+// In every other pair of runs callers also share locks, take permits, want several keys at once and ask for more under a lock that they hold, so that
+// they wait for each other in circles: whoever is refused gives back all that he holds and begins again.
 //
 // After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
 // only restarted, no group is founded while the one before has a majority.
