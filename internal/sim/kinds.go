@@ -25,7 +25,7 @@ func (w *world) draw(outer *call) session.Request {
 	cfg := &w.cfg
 	r := session.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
-		if r.Key == outer.req.Key { // the shortest circle: that mostly another lock is asked for leaves room for longer ones
+		if r.Key == outer.req.Key { // to ask for it again is the shortest circle; longer ones are to occur too
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
 		r.Terms = &session.Terms{Under: &outer.req}
@@ -33,21 +33,19 @@ func (w *world) draw(outer *call) session.Request {
 	if !w.chance(cfg.Kinds) {
 		return r
 	}
-	t := &session.Terms{}
-	if outer != nil {
-		t = r.Terms
+	if r.Terms == nil {
+		r.Terms = &session.Terms{}
 	}
-	r.Terms = t
 	switch kind := w.rng.IntN(5); {
 	case kind == 0 && outer == nil:
 		w.drawPermits(&r)
 	case kind == 1:
 		w.drawSeveral(&r)
 	case kind == 2:
-		t.Most = 1 + uint32(w.rng.IntN(2))
-		t.Value = make([]byte, w.rng.IntN(valueSize))
+		r.Terms.Most = 1 + uint32(w.rng.IntN(2))
+		r.Terms.Value = make([]byte, w.rng.IntN(valueSize))
 	default:
-		t.Permits = 1
+		r.Terms.Permits = 1
 	}
 	return r
 }
