@@ -43,6 +43,9 @@ type Request struct {
 	// TTL. 0: no limit.
 	MaxHold time.Duration
 
+	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
+	Notice bool
+
 	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or where to reach him. At most 1,024 bytes.
 	Value string
 }
@@ -70,7 +73,7 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r is what Lock and TryLock ask for.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && r.Value == ""
+	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.Value == ""
 }
 
 // of returns the request as the session room takes it, made under the lock of the given one, if there is one.
@@ -79,7 +82,7 @@ func (r *Request) of(under *session.Request) session.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Under: under}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Notice: r.Notice, Under: under}
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]
