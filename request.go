@@ -16,6 +16,9 @@ import (
 // All kinds wait in the same queue of a key and are granted by one rule, first come, first served: those at its head hold the lock whose permits
 // together are no more than any of them says there are. An exclusive request takes one permit of one, a shared one takes one of any number.
 // So a writer who waits stops the readers who come later, and a small request never passes a large one.
+//
+// Those who hold a lock together have different tokens. A resource that compares them would refuse all but the newest of them, so let only writers
+// bring theirs: a writer's token is above those of all readers and writers before it. The permits of a semaphore are not fenced by tokens.
 type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
