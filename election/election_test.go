@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,10 +72,12 @@ func TestACampaignThatGivesUpLeavesTheQueue(t *testing.T) {
 // observed is what an observer is told of what a test does to the group.
 func observed(t *testing.T, g *group, o Options, do func()) (tokens []mortise.Token, last error) {
 	ctx, stop := context.WithCancelCause(t.Context())
-	go func() {
+	var doing sync.WaitGroup
+	defer doing.Wait()
+	doing.Go(func() {
 		do()
 		stop(errEnough)
-	}()
+	})
 	for leader, err := range g.election(o).Observe(ctx) {
 		if err != nil {
 			if leader != (Leader{}) {
