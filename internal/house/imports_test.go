@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"fence/fencetest":     {"", "fence"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
+	"examples/scenarios":  {},
 	"internal/process":    {""},
 	"proctest":            {},
 	"proctest/instance":   {""},
