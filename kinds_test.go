@@ -336,3 +336,73 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		l := f.acquire(0, Request{Key: "k", MaxHold: time.Minute})
+		next := f.later(1, Request{Key: "k"})
+		ctx := l.Context(t.Context())
+		time.Sleep(50 * time.Second) // fake time
+		if err := l.Err(); err != nil {
+			t.Fatalf("before its end: %v", err)
+		}
+		waits(t, "the next", next)
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "as long as its request allows") {
+			t.Errorf("%v", err)
+		}
+		wantIs(t, l.Unlock(t.Context()), ErrLost)
+		unlock(t, comes(t, "the next", next))
+		unlock(t, f.acquire(0, Request{Key: "k", MaxHold: time.Minute}))
+		f.nothingLeft()
+	})
+}
+
+func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		f.unjudged = true // the judge of histories does not know these kinds yet
+		told := func(l *Lock) bool {
+			synctest.Wait()
+			select {
+			case <-l.Wanted():
+				return true
+			default:
+				return false
+			}
+		}
+		leader := f.leader()
+		a, b := (leader+1)%3, (leader+2)%3
+		l, indifferent := f.acquire(a, Request{Key: "k", Notice: true}), f.lock(a, "l")
+		if told(l) {
+			t.Error("nobody waits yet")
+		}
+		next, other := f.later(b, Request{Key: "k", Notice: true}), f.later(b, Request{Key: "l"})
+		if !told(l) || told(indifferent) {
+			t.Errorf("who asked was told: %v, who did not: %v", told(l), told(indifferent))
+		}
+		last := f.later(a, Request{Key: "k"})
+		unlock(t, l)
+		second := comes(t, "the next", next)
+		if !told(second) {
+			t.Error("who is granted while somebody waits is not told")
+		}
+		unlock(t, second)
+		unlock(t, comes(t, "the last", last))
+		unlock(t, indifferent)
+		unlock(t, comes(t, "who waits for l", other))
+
+		again := f.acquire(a, Request{Key: "m", Notice: true})
+		f.crash(leader)
+		third := f.later(b, Request{Key: "m"})
+		time.Sleep(5 * time.Second) // fake time
+		if !told(again) {
+			t.Error("a new leader tells nobody")
+		}
+		unlock(t, again)
+		unlock(t, comes(t, "who waits for m", third))
+		f.nothingLeft()
+	})
+}

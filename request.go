@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -37,6 +38,14 @@ type Request struct {
 	// MaxWaiting refuses the request with ErrQueueFull if so many already wait for one of its keys. 0: only the group's limit of 65,536 does.
 	MaxWaiting int
 
+	// MaxHold ends the hold by itself after that time, whatever its holder does: Err is ErrLost then, and says so. It is counted on this instance's
+	// boot-time clock from the moment at which it is told of the grant, and guards against code that hangs; a lease of a dead process ends by its
+	// TTL. 0: no limit.
+	MaxHold time.Duration
+
+	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
+	Notice bool
+
 	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or where to reach him. At most 1,024 bytes.
 	Value string
 }
@@ -57,13 +66,14 @@ func (r *Request) validate() error {
 	wrong(semaphore && (r.Permits < 1 || r.Permits > r.Of), "Permits is %d and Of is %d; want 1 <= Permits <= Of", r.Permits, r.Of)
 	wrong(r.Of > most, "Of is %d, at most %d", r.Of, most)
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
+	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
 }
 
 // ordinary reports whether r is what Lock and TryLock ask for.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.Value == ""
+	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.Value == ""
 }
 
 // of returns the request as the session room takes it, made under the lock of the given one, if there is one.
@@ -72,7 +82,7 @@ func (r *Request) of(under *session.Request) session.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Under: under}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Notice: r.Notice, Under: under}
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]

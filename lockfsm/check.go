@@ -26,6 +26,8 @@ import (
 //	14  The places of locks ascend. While no capture is under way, every session and every lock counts as written.
 //	15  Exactly those entries are inside that fit beside each other from the front, and the lock counts what they take. Of a request that waits
 //	    the watch is that of its first entry that is not inside.
+//	16  Whoever holds a lock and has not been told that somebody waits for it, though it wants to be, is waited for by nobody. The lock counts those
+//	    who want to be told.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -133,13 +135,17 @@ func (c *checker) locks() {
 // queue checks one lock and returns the length of its queue.
 func (c *checker) queue(l *lock) int {
 	m := c.m
-	n, waiting := 0, 0
+	n, waiting, notices := 0, 0, uint32(0)
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
 		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) || c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
 		_ = e.session != nil && m.sessions[e.session.id] == e.session || c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
+		if e.notice && !e.told {
+			notices++
+			_ = e.token == 0 || e.lead().unwanted() || c.broken(16, "%q: the entry at %d has not been told that somebody waits", l.key, e.rev)
+		}
 		if e.token == 0 {
 			waiting++
 			continue
@@ -149,6 +155,7 @@ func (c *checker) queue(l *lock) int {
 	}
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
+	_ = l.notices == notices || c.broken(16, "%q: %d want to be told, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
 	return n
@@ -174,6 +181,14 @@ func (c *checker) request(e *entry) {
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
 	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) || c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+// unwanted reports whether nobody waits for any lock of the request.
+func (e *entry) unwanted() bool {
+	if e.places() == 1 {
+		return e.lock.edge == nil
+	}
+	return !slices.ContainsFunc(e.rest.entries, func(each *entry) bool { return each.lock.edge != nil })
 }
 
 // inside works out anew who stands inside.

@@ -69,6 +69,8 @@ type Command struct {
 	Owner Number
 	// Most refuses the request if so many wait already; 0: only the group's limit does.
 	Most uint32
+	// Notice asks for a word when the request holds the lock and somebody waits for it.
+	Notice bool
 	// Value is shown to those who meet the holder. It is opaque here, at most MaxValueBytes long. Append only reads it; Decode returns a copy.
 	Value []byte
 	// Token is that of a present hold.

@@ -17,6 +17,7 @@ import "encoding/binary"
 //	              bit 3 owner       number
 //	              bit 4 most        how many
 //	              bit 5 value       length, value
+//	              bit 6 notice      nothing
 //	adopt     ttl in ns | length, settings
 //	evict     token | length, key | length, record | length, value
 //	others    nothing
@@ -30,8 +31,9 @@ const (
 	ownerFlag   = 8
 	mostFlag    = 16
 	valueFlag   = 32
+	noticeFlag  = 64
 
-	acquireFlags = tryFlag | sharesFlag | severalFlag | ownerFlag | mostFlag | valueFlag
+	acquireFlags = tryFlag | sharesFlag | severalFlag | ownerFlag | mostFlag | valueFlag | noticeFlag
 )
 
 // Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
@@ -143,6 +145,9 @@ func (c *Command) acquireFlags() (flags byte) {
 	}
 	if len(c.Value) > 0 {
 		flags |= valueFlag
+	}
+	if c.Notice {
+		flags |= noticeFlag
 	}
 	return flags
 }

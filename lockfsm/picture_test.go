@@ -75,7 +75,7 @@ func (e *entry) described() twinEntry {
 	permits, of := e.terms()
 	t := twinEntry{
 		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number, place: e.rev, token: e.token,
-		since: e.sinceUnixMS, value: e.value(),
+		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told,
 	}
 	if e.permits == 1 && e.of == 0 {
 		t.of = unlimited
@@ -91,7 +91,7 @@ func (e *entry) described() twinEntry {
 
 func sameEntry(a, b twinEntry) bool {
 	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of && a.owner == b.owner &&
-		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since
+		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since && a.notice == b.notice && a.told == b.told
 }
 
 func (t *twin) picture() picture {

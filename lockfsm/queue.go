@@ -20,6 +20,8 @@ type entry struct {
 	watch        Revision // what its session was told last; only of the first entry of a request
 	permits, of  uint32   // see shares
 	inside       bool     // see lock.edge
+	notice       bool     // it wants to be told when somebody waits for it
+	told         bool     // and has been
 	rest         *rest    // nil for most
 }
 
@@ -53,6 +55,7 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
+	e.notice = c.notice
 	m.enqueue(e)
 	return e
 }
@@ -77,6 +80,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 	if e.after == nil {
 		l.arrives(e)
+	}
+	if e.notice && !e.told {
+		l.notices++
 	}
 	m.counts.Entries++
 	if e.token == 0 {
@@ -121,6 +127,9 @@ func (m *Machine) removeOne(e *entry) {
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
+	}
+	if e.notice && !e.told {
+		l.notices--
 	}
 	m.counts.Entries--
 	if l.first == nil && !bug("name-left-behind") {
@@ -229,10 +238,18 @@ func (m *Machine) grant(e *entry) {
 	e.watch = 0
 	if e.rest == nil || e.rest.entries == nil {
 		m.grantOne(e, token)
+		if e.notice && e.lock.edge != nil {
+			m.tell(e)
+		}
 		return
 	}
+	wanted := false
 	for _, each := range e.rest.entries {
 		m.grantOne(each, token)
+		wanted = wanted || each.lock.edge != nil
+	}
+	if e.notice && wanted {
+		m.tell(e)
 	}
 }
 
@@ -244,7 +261,7 @@ func (m *Machine) grantOne(e *entry, token Token) {
 }
 
 func (e *entry) change() Change {
-	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch}
+	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

@@ -37,6 +37,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.watch = e.watches(); e.watch == 0 && m.graceOver {
 		m.grant(e)
 	}
+	if e.token == 0 {
+		m.wanted(e)
+	}
 	m.report(e, res)
 }
 

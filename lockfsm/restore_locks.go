@@ -83,13 +83,17 @@ func (r *locksReader) terms(e *entry) {
 			r.fail("permits")
 		}
 	}
+	e.notice, e.told = flags&entryNoticeFlag != 0, flags&entryToldFlag != 0
+	if e.told && (!e.notice || e.token == 0) {
+		r.fail("notice")
+	}
 	known := e.session.requests[e.number]
 	if known == nil {
 		e.session.requests[e.number] = e
 	} else if flags&entrySeveralFlag == 0 {
 		r.fail("entry")
 	}
-	if flags&^entrySharesFlag == 0 || r.fault != "" {
+	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag) == 0 || r.fault != "" {
 		return
 	}
 	e.rest = &rest{}
@@ -133,7 +137,8 @@ func (r *locksReader) join() {
 		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
-			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of
+			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of ||
+				e.notice != first.notice || e.told != first.told
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")

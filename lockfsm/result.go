@@ -52,6 +52,8 @@ type Change struct {
 	Number  Number
 	Token   Token
 	Watch   Revision
+	// Wanted: it holds its lock, has asked for a word when somebody waits for it, and somebody does or did since.
+	Wanted bool
 }
 
 // Holder says who stands in the way of a request.

@@ -58,7 +58,7 @@ func (s *script) result(r Result) string {
 
 func (s *script) change(c Change) string {
 	if c.Token != 0 {
-		return fmt.Sprintf("granted, token %d", s.rev(uint64(c.Token)))
+		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)), map[bool]string{true: ", somebody waits"}[c.Wanted])
 	}
 	return "waiting" + s.behind(c.Watch)
 }
@@ -77,6 +77,12 @@ func terms(e *entry) (text string) {
 		text = fmt.Sprintf(" %d/%d", e.permits, e.of)
 	case e.permits != 0:
 		text = " shared"
+	}
+	switch {
+	case e.told:
+		text += " told"
+	case e.notice:
+		text += " to be told"
 	}
 	if e.rest == nil {
 		return text

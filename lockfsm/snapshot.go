@@ -15,7 +15,7 @@ import (
 //	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving) | length, record
 //	locks: count | each, in order of appearance: length, key | entries | each, in order of the queue:
 //	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
-//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value;
+//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value | 16, 32 see Change.Wanted;
 //	    of a request that stands in several, only the entry with the lowest key has owner and value
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
@@ -33,7 +33,9 @@ const (
 	entrySeveralFlag = 2
 	entryOwnerFlag   = 4
 	entryValueFlag   = 8
-	entryFlags       = entrySharesFlag | entrySeveralFlag | entryOwnerFlag | entryValueFlag
+	entryNoticeFlag  = 16
+	entryToldFlag    = 32
+	entryFlags       = entrySharesFlag | entrySeveralFlag | entryOwnerFlag | entryValueFlag | entryNoticeFlag | entryToldFlag
 )
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether or not a replica was itself
@@ -147,6 +149,12 @@ func (e *entry) appendTerms(b []byte) []byte {
 	var flags byte
 	if e.permits != 0 {
 		flags |= entrySharesFlag
+	}
+	if e.notice {
+		flags |= entryNoticeFlag
+	}
+	if e.told {
+		flags |= entryToldFlag
 	}
 	if e.rest == nil {
 		b = append(b, flags)

@@ -40,6 +40,8 @@ type twinEntry struct {
 	of      uint64
 	owner   Number
 	value   []byte
+	notice  bool
+	told    bool
 	session SessionID
 	number  Number
 	place   Revision
@@ -73,7 +75,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 
 // state works out what an entry's session would be told about it.
 func (t *twin) state(e twinEntry) Change {
-	c := Change{Session: e.session, Number: e.number, Token: e.token}
+	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
 		if key, stuck := t.stuck(e); stuck {
 			before := t.before(key, e.place)
@@ -132,6 +134,20 @@ func (t *twin) settle() {
 			e.token, e.since = Token(t.tick()), t.wall
 		}
 	}
+	for i := range t.entries {
+		if e := &t.entries[i]; e.notice && e.token != 0 && t.wanted(*e) {
+			e.told = true
+		}
+	}
+}
+
+// wanted reports whether somebody must wait in a queue in which e stands.
+func (t *twin) wanted(e twinEntry) bool {
+	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
+		return slices.ContainsFunc(o.keys, func(key string) bool {
+			return slices.Contains(e.keys, key) && !fit(append(t.before(key, o.place), o))
+		})
+	})
 }
 
 func (t *twin) drop(gone func(twinEntry) bool) { t.entries = slices.DeleteFunc(t.entries, gone) }
@@ -322,6 +338,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		place := Revision(t.tick())
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1, of: 1, owner: c.Owner, value: c.Value,
+			notice: c.Notice,
 		}
 		switch {
 		case c.Permits > 0 && c.Of == 0:

@@ -151,6 +151,7 @@ func (w *workload) shape(c *Command, s twinSession) {
 	if r.IntN(2) == 0 {
 		c.Owner = w.number(s)
 	}
+	c.Notice = r.IntN(3) == 0
 	if r.IntN(6) == 0 {
 		c.Most = 1 + r.Uint32N(3)
 	}

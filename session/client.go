@@ -332,6 +332,9 @@ func (c *Client) finish(out ClientOutput) {
 			if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
 				until = min(until, had)
 			}
+			if limit := o.Request.until; limit != 0 {
+				until = min(until, limit)
+			}
 			o.Request.Caller.(*Hold).end(o.Err, until)
 		}
 	}
@@ -343,7 +346,7 @@ func (c *Client) finish(out ClientOutput) {
 		h := o.Request.Caller.(*Hold)
 		switch o.Kind {
 		case OutcomeGranted:
-			h.token = o.Token
+			h.token, h.limit = o.Token, o.Until
 			h.ready <- struct{}{}
 		case OutcomeFailed:
 			h.err = o.Err
@@ -352,6 +355,8 @@ func (c *Client) finish(out ClientOutput) {
 			h.settle(o.Err)
 		case OutcomeWaits:
 			h.behind.Store(o.Behind)
+		case OutcomeWanted:
+			h.want()
 		}
 	}
 }

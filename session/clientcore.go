@@ -83,6 +83,8 @@ type ClientCore struct {
 	closeEpoch   lockfsm.Epoch
 	closed       bool
 
+	limited limited // held, and to end by themselves
+
 	outcomes []Outcome
 	told     []Outcome // of the last Flush
 	likely   int       // bytes of commands in the last frame that had any
@@ -160,6 +162,9 @@ func (c *ClientCore) begin(now clock.Time) {
 	if c.held > 0 && !now.Before(c.lease.deadline()) {
 		c.loseAll()
 	}
+	for len(c.limited) > 0 && !now.Before(c.limited[0].until) {
+		c.overdue(c.limited[0])
+	}
 }
 
 // Next returns when Tick must be called at the latest, zero for never.
@@ -175,6 +180,9 @@ func (c *ClientCore) Next() clock.Time {
 	}
 	if c.held > 0 {
 		consider(c.lease.deadline())
+	}
+	if len(c.limited) > 0 {
+		consider(c.limited[0].until)
 	}
 	if c.tries > 0 && c.orphaned != 0 {
 		consider(c.orphaned.Add(tryWithout))

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -18,6 +20,7 @@ type Request struct {
 	entry *entry     // what stands for the request in the group, or will; nil when over
 	order uint64     // its place among the calls of this client: it keeps it when it is asked anew
 	since clock.Time // when it was made
+	until clock.Time // when the hold ends by itself; zero: never
 	first entry      // what entry is before the request is asked anew
 }
 
@@ -28,9 +31,38 @@ type Terms struct {
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
+	Notice      bool     // OutcomeWanted tells when somebody waits
 	Under       *Request // under whose lock the request is made, of the same core; nil: none
+	// Longest is after how long the hold ends by itself, counted from the moment at which this core hears of the grant; 0: never.
+	Longest time.Duration
 
 	owner lockfsm.Number // as the group was told
+	place int            // in limited
+}
+
+// limited is a heap of requests by when their holds end by themselves, each of which knows its place.
+type limited []*Request
+
+func (l limited) Len() int           { return len(l) }
+func (l limited) Less(a, b int) bool { return l[a].until.Before(l[b].until) }
+func (l limited) Swap(a, b int) {
+	l[a], l[b] = l[b], l[a]
+	l[a].Terms.place, l[b].Terms.place = a, b
+}
+
+// Push and Pop are for package heap.
+func (l *limited) Push(r any) {
+	r.(*Request).Terms.place = len(*l)
+	*l = append(*l, r.(*Request))
+}
+
+// Pop removes the last one.
+func (l *limited) Pop() any {
+	last := len(*l) - 1
+	r := (*l)[last]
+	(*l)[last] = nil
+	*l = (*l)[:last]
+	return r
 }
 
 // bytes returns about how many bytes of keys and value the request has.
@@ -64,7 +96,7 @@ func (r *Request) plain() bool {
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
-		c.Keys, c.Permits, c.Of, c.Most, c.Value = t.Keys, t.Permits, t.Of, t.Most, t.Value
+		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice = t.Keys, t.Permits, t.Of, t.Most, t.Value, t.Notice
 		if t.Under != nil && t.Under.stage == stageHeld {
 			t.owner = t.Under.owner()
 		}

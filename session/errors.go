@@ -36,6 +36,16 @@ var (
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
 
+// OverdueError says that a hold ended because it had lasted as long as its request allows. It is ErrLost for errors.Is.
+type OverdueError struct{}
+
+func (OverdueError) Error() string {
+	return "mortise: the lock was lost: it was held for as long as its request allows"
+}
+
+// Is reports whether target is ErrLost.
+func (OverdueError) Is(target error) bool { return target == ErrLost }
+
 // WaitError is what a call gets whose context ended while it waited: Err is the context's error with its cause.
 type WaitError struct {
 	Key    string

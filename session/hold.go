@@ -19,7 +19,8 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	req    Request // the client's goroutine only, but for its key and its terms, of which only the owner changes
+	limit  clock.Time // when it ends by itself, set before ready; zero: never
+	req    Request    // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
 	err   error         // the answer, set before ready; nil: granted
@@ -31,6 +32,8 @@ type Hold struct {
 	ended    error       // why it is no longer held
 	until    clock.Time  // when asking would first have said so; set with ended
 	done     chan struct{}
+	wanted   chan struct{} // nil until somebody asks, or somebody waits; closed then
+	isWanted bool
 	released bool          // Release was called
 	settled  bool          // it is over
 	result   error         // of Release, set with settled
@@ -73,6 +76,10 @@ func (h *Hold) look() (clock.Time, error) {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
+	reason := ErrLost
+	if h.limit != 0 && h.limit.Before(deadline) {
+		deadline, reason = h.limit, OverdueError{}
+	}
 	expired := !now.Before(deadline) && !bug("timer-decides")
 	if h.over.Load() {
 		h.mu.Lock()
@@ -84,7 +91,7 @@ func (h *Hold) look() (clock.Time, error) {
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
-	err := h.end(ErrLost, deadline)
+	err := h.end(reason, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
 	return now, err
 }
@@ -123,6 +130,29 @@ func (h *Hold) Done() <-chan struct{} {
 		}
 	}
 	return h.done
+}
+
+// Wanted returns a channel that is closed when the leader has told that somebody waits for the lock. That is told only of a request whose Terms
+// ask for it.
+func (h *Hold) Wanted() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wanted == nil {
+		h.wanted = make(chan struct{})
+		if h.isWanted {
+			close(h.wanted)
+		}
+	}
+	return h.wanted
+}
+
+func (h *Hold) want() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.isWanted && h.wanted != nil {
+		close(h.wanted)
+	}
+	h.isWanted = true
 }
 
 // Release gives the lock back. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,

@@ -176,6 +176,9 @@ func (k *KeeperCore) tell(a *attachment, c *lockfsm.Change) {
 	k.reply(a.peer, &reply{
 		kind: replyState, session: a.session, epoch: a.epoch, number: c.Number, code: code, token: c.Token, watch: c.Watch,
 	})
+	if c.Wanted {
+		k.reply(a.peer, &reply{kind: replyWanted, session: a.session, epoch: a.epoch, number: c.Number})
+	}
 }
 
 // gone forgets a session that the state does not have any more.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"container/heap"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -12,13 +13,14 @@ import (
 // OutcomeKind says what an outcome tells.
 type OutcomeKind uint8
 
-// The kinds of outcomes. All but OutcomeGranted and OutcomeWaits end the request.
+// The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing and never will; Err says why
 	OutcomeLost                            // a granted lock is lost; Err says why
 	OutcomeReleased                        // the release is confirmed, or with Err it never can be
 	OutcomeWaits                           // the call waits; Behind says who held the lock when its request was applied
+	OutcomeWanted                          // somebody waits for the lock that the call holds; it may be told again
 )
 
 // Outcome is news for a caller.
@@ -26,6 +28,7 @@ type Outcome struct {
 	Kind    OutcomeKind
 	Request *Request
 	Token   lockfsm.Token
+	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero: never
 	Err     error
 	Behind  *HeldError
 }
@@ -83,7 +86,7 @@ func (c *ClientCore) Cancel(now clock.Time, r *Request) {
 		if bug("crossing-grant-kept") {
 			return
 		}
-		c.held--
+		c.heldNoMore(r)
 	default:
 		return
 	}
@@ -96,7 +99,7 @@ func (c *ClientCore) Release(now clock.Time, r *Request) bool {
 	if r.stage != stageHeld {
 		return false
 	}
-	c.held--
+	c.heldNoMore(r)
 	r.stage = stageReleasing
 	c.free(r.entry)
 	return true
@@ -176,7 +179,27 @@ func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.leave(r)
 	r.stage, r.token = stageHeld, token
 	c.held++
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token})
+	if r.Terms != nil && r.Terms.Longest > 0 {
+		r.until = now.Add(r.Terms.Longest)
+		heap.Push(&c.limited, r)
+	}
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
+}
+
+// heldNoMore takes a held request out of the counts.
+func (c *ClientCore) heldNoMore(r *Request) {
+	c.held--
+	if r.until != 0 {
+		heap.Remove(&c.limited, r.Terms.place)
+	}
+}
+
+// overdue ends a hold that has lasted as long as it may.
+func (c *ClientCore) overdue(r *Request) {
+	e := r.entry
+	c.loseBy(r, OverdueError{})
+	e.req = nil
+	c.free(e)
 }
 
 // requeue puts a waiting request back among the unsent, at its old place. Its old entry is the caller's to settle.
@@ -189,7 +212,7 @@ func (c *ClientCore) requeue(r *Request) {
 func (c *ClientCore) lose(r *Request) { c.loseBy(r, ErrLost) }
 
 func (c *ClientCore) loseBy(r *Request, err error) {
-	c.held--
+	c.heldNoMore(r)
 	r.stage, r.entry = stageOver, nil
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err})
 }

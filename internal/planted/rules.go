@@ -23,6 +23,7 @@ func rules() []Bug {
 		{Name: "small-passes-large", Room: "lockfsm", Hazard: "25", Some: true, Breaks: "readers pass a writer who waits, and small requests large ones, for ever"},
 		{Name: "permits-not-counted", Room: "lockfsm", Hazard: "A1", Some: true, Breaks: "more permits of a semaphore are given than there are"},
 		{Name: "one-of-several-is-enough", Room: "lockfsm", Hazard: "A1", Some: true, Breaks: "a request for several locks is granted when the first of them is free"},
+		{Name: "notice-not-given", Room: "lockfsm", Hazard: "A1", Breaks: "a holder who wants to know is not told that somebody waits"},
 		{Name: "deadlock-not-seen", Room: "lockfsm", Hazard: "A1", Breaks: "who waits for each other in a circle waits for ever"},
 		{Name: "attach-keeps-unnamed", Room: "lockfsm", Hazard: "16, A9", Some: true, Breaks: "requests whose cancel was lost stay in the queue when their session attaches anew"},
 		{Name: "epoch-ignored", Room: "lockfsm", Hazard: "L3, A9", Some: true, Breaks: "commands of an older attachment are carried out behind a newer one"},
