@@ -29,7 +29,8 @@
 //
 // Everything exported is safe for concurrent use. A Lock is a value of its own, not a sync.Locker: locking can fail, unlocking can
 // fail, and a lock can be lost in between, so every acquisition gives a handle that only its holder can release. Two goroutines of one
-// process that lock the same key exclude each other as two machines do; there is no re-entry.
+// process that lock the same key exclude each other as two machines do, unless one asks under the context of
+// the other's lock: see [Node.Acquire].
 //
 // # Cancellation
 //
