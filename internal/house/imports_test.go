@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"fence/fencetest":     {"", "fence"},
 	"examples/quickstart": {""},
 	"examples/service":    {""},
+	"examples/scenarios":  {},
 	"internal/process":    {""},
 	"proctest":            {},
 	"proctest/instance":   {""},
