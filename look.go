@@ -89,6 +89,8 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // with all of them. The holder's [Lock.Err] is a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of it: until then
 // its code believes and may act, and only the token protects the resource. So stop the holder first, if you can.
 //
+// The instance that leads writes a line into its log.
+//
 // It reports whether this call has ended the hold, and false if nobody had that token any more. After an error it may have or not; call again.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if len(reason) > lockfsm.MaxValueBytes {

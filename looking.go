@@ -210,9 +210,13 @@ func (r *replica) see(id uint64) {
 	close(one.done)
 }
 
-// evicted tells whoever has asked for it what an Evict has done. The numbers are this leader's own; one that it proposed in an earlier term, and
+// evicted says what an Evict has done, in the log and to whoever has asked for it. The numbers are this leader's own; one that it proposed in an earlier term, and
 // forgot, finds nobody, or somebody with another token.
 func (r *replica) evicted(result *lockfsm.Result) {
+	if e := result.Evicted; e != nil {
+		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", holderName(e.Record, e.Session), "by", string(e.By),
+			"reason", string(e.Reason))
+	}
 	if one := r.lookers.take(uint64(result.Number)); one != nil {
 		one.answer.Held = result.Code == lockfsm.Done
 		close(one.done)

@@ -156,7 +156,9 @@ func (m *Machine) evict(c *view, res *Result) {
 	if e == nil {
 		return
 	}
-	m.evicted = Eviction{Session: e.session.id, Number: e.number, By: copied(c.record), Reason: copied(c.value)}
+	m.evicted = Eviction{
+		Session: e.session.id, Number: e.number, Token: c.token, Key: string(c.key), Record: e.session.record, By: copied(c.record), Reason: copied(c.value),
+	}
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()
 	s := e.session

@@ -118,8 +118,10 @@ type Result struct {
 type Eviction struct {
 	Session SessionID
 	Number  Number
-	// By and Reason are the command's Record and Value. Read only.
-	By, Reason []byte
+	Token   Token
+	Key     string // the command's
+	// Record is the instance record of the session. By and Reason are the command's Record and Value. Read only.
+	Record, By, Reason []byte
 }
 
 // Clone returns a copy that lasts: it shares nothing with the machine.
@@ -133,7 +135,7 @@ func (r *Result) Clone() Result {
 	}
 	if r.Evicted != nil {
 		e := *r.Evicted
-		e.By, e.Reason = copied(e.By), copied(e.Reason)
+		e.Record, e.By, e.Reason = copied(e.Record), copied(e.By), copied(e.Reason)
 		c.Evicted = &e
 	}
 	c.Circle = slices.Clone(r.Circle)

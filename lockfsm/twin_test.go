@@ -241,7 +241,7 @@ func (t *twin) evict(c Command, r *Result) {
 	for _, e := range t.entries {
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
 			t.tick()
-			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Record, c.Value}
+			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, c.Record, c.Value}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
 			t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
 				return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
