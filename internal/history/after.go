@@ -55,7 +55,7 @@ func (j *judge) checkCarried() error {
 		e := &j.events[i]
 		at, known := j.byToken[uint64(e.Token)]
 		if !known {
-			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted", j.sets[j.set(e)].name, e.Token)
+			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted", e.asked(), e.Token)
 		}
 		g := &j.grants[at]
 		granted := &j.events[g.event]

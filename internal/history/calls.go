@@ -34,7 +34,7 @@ func (c *call) believed() (int64, int32) {
 
 // readAll sorts the events by what they are.
 func (j *judge) readAll() error {
-	j.keys, j.single, j.several = map[string]int32{}, map[string]int32{}, map[string]int32{}
+	j.keys, j.mutexes, j.kinds = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	accounts := map[Group]*account{}
 	for i := range j.events {
 		e := &j.events[i]

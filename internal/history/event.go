@@ -110,6 +110,21 @@ func (e *Event) alike(o *Event) bool {
 	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
 }
 
+// asked says in a few words what the request of an event asks for.
+func (e *Event) asked() string {
+	name := fmt.Sprintf("%q", e.Key)
+	if len(e.Keys) > 0 {
+		name = fmt.Sprintf("%q", append([]string{e.Key}, e.Keys...))
+	}
+	switch {
+	case e.Of != 0:
+		return fmt.Sprintf("%d permits of %d of %s", e.Permits, e.Of, name)
+	case e.Permits != 0:
+		return "a share of " + name
+	}
+	return name
+}
+
 // Group is the ID of a group, written as a hexadecimal string.
 type Group uint64
 

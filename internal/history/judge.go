@@ -93,8 +93,8 @@ type judge struct {
 
 	keys    map[string]int32
 	sets    []set
-	single  map[string]int32 // sets of one key, by its name
-	several map[string]int32 // the others, by all names
+	mutexes map[string]int32 // sets of one key for oneself alone, by its name
+	kinds   map[string]int32 // the others, by all that they ask for
 	crowded []bool           // keys that somebody asked for together with others
 	streams []stream
 	groups  []*account // in the order of their revisions
@@ -127,17 +127,20 @@ func (j *judge) unsure(format string, args ...any) {
 	}
 }
 
-// set is what a request asks for: one key or several. Most calls ask for one that was asked for before.
+// set is what a request asks for: how much of which keys. Most calls ask for what was asked for before, a mutex.
 type set struct {
-	name string  // for people
-	keys []int32 // by number
+	like        *Event  // one that asks for it
+	name        string  // for people
+	keys        []int32 // by number
+	permits, of int64
 }
 
 // set gives what the request of an event asks for its number.
 func (j *judge) set(e *Event) int32 {
-	known, name := j.single, e.Key
-	if len(e.Keys) > 0 {
-		known, name = j.several, fmt.Sprintf("%q", append([]string{e.Key}, e.Keys...))
+	plain := len(e.Keys) == 0 && e.alone()
+	known, name := j.mutexes, e.Key
+	if !plain {
+		known, name = j.kinds, fmt.Sprintf("%d %d %q", e.Permits, e.Of, append([]string{e.Key}, e.Keys...))
 	}
 	n, found := known[name]
 	if found {
@@ -145,10 +148,8 @@ func (j *judge) set(e *Event) int32 {
 	}
 	n = int32(len(j.sets))
 	known[name] = n
-	s := set{name: name, keys: []int32{j.key(e.Key)}}
-	if len(e.Keys) == 0 {
-		s.name = fmt.Sprintf("%q", e.Key)
-	}
+	s := set{like: e, name: e.asked(), keys: []int32{j.key(e.Key)}}
+	s.permits, s.of = e.Terms()
 	for _, key := range e.Keys {
 		s.keys = append(s.keys, j.key(key))
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -27,8 +26,15 @@ type held struct {
 	current []int32 // grants that hold it
 	taken   int64   // their permits
 	last    int32   // the last grant; -1: none
-	highest int32   // of all grants the one with the highest place
-	alone   int32   // the same of those that were alone
+	token   lockfsm.Token
+	highest mark // of all grants
+	alone   mark // of those that were alone
+}
+
+// mark is the grant with the highest place.
+type mark struct {
+	grant int32
+	place lockfsm.Revision
 }
 
 // listGrants makes the list of grants, in the order of the log.
@@ -106,8 +112,8 @@ func (j *judge) claim() error {
 // tell notes that the answer e to call c tells of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
-	case !j.meet(g.set, c.set), e.Outcome == Granted && !j.events[g.event].alike(&j.events[c.called]):
-		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %s was told of token %d, which is of %s", e.Op, j.kind(c.called), e.Token, j.kind(g.event))
+	case g.set != c.set && (e.Outcome == Granted || !j.meet(g.set, c.set)):
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token, j.sets[g.set].name)
 	case e.Outcome == Held:
 		if c.returned < g.seenAt {
 			g.seenAt, g.seenBy = c.returned, c.ret
@@ -130,19 +136,6 @@ func (j *judge) heldBack(c *call, e *Event) {
 	}
 }
 
-// kind says in a few words what the request of an event asks for.
-func (j *judge) kind(event int32) string {
-	e := &j.events[event]
-	name := j.sets[j.set(e)].name
-	switch {
-	case e.Of != 0:
-		return fmt.Sprintf("%s, %d permits of %d", name, e.Permits, e.Of)
-	case e.Permits != 0:
-		return name + ", shared"
-	}
-	return name
-}
-
 // phantom judges an answer that tells of a grant that is in no account.
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
@@ -158,7 +151,7 @@ func (j *judge) phantom(c *call, e *Event) error {
 func (j *judge) sweep() error {
 	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
-		w.keys[i] = held{last: -1, highest: -1, alone: -1}
+		w.keys[i] = held{last: -1}
 	}
 	next := int32(0) // grants come in the order of the list
 	for place, a := range j.groups {
@@ -214,8 +207,8 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 		rule, text = Belief, "the holder believed longer in his lock"
 	}
 	events := []int32{w.because, step, seen}
-	return w.broken(rule, slices.Compact(events), "the %v of %q with token %d was seen %d ns too early: %s",
-		w.events[step].Kind, w.events[step].Key, w.events[step].Token, w.point-at, text)
+	return w.broken(rule, slices.Compact(events), "the %v of %s with token %d was seen %d ns too early: %s",
+		w.events[step].Kind, w.events[step].asked(), w.events[step].Token, w.point-at, text)
 }
 
 // asked returns what the call of an event asks for.
@@ -247,39 +240,41 @@ func (w *sweeper) grant(i int32) error {
 // grantOne grants one key. Nobody who asks for one key, or for himself alone, may have been passed in its queue. Who shares and wants other
 // keys too can have been passed, by those who fit beside him, while he waited elsewhere.
 func (w *sweeper) grantOne(i, key int32) error {
-	e, k := &w.events[w.grants[i].event], &w.keys[key]
-	permits, least := e.Terms()
+	g, k := &w.grants[i], &w.keys[key]
+	e, asked := &w.events[g.event], &w.sets[g.set]
+	least := asked.of
 	for _, other := range k.current {
-		_, of := w.events[w.grants[other].event].Terms()
-		least = min(least, of)
+		least = min(least, w.sets[w.grants[other].set].of)
 	}
-	if len(k.current) > 0 && k.taken+permits > least {
+	if len(k.current) > 0 && k.taken+asked.permits > least {
 		return w.broken(Overlap, w.eventsOf(append(slices.Clone(k.current[max(0, len(k.current)-3):]), i)...),
-			"%s is granted with token %d while %d permits are taken, of %d", w.kind(w.grants[i].event), e.Token, k.taken, least)
+			"%s is granted with token %d while %d permits are taken, of %d", asked.name, e.Token, k.taken, least)
 	}
 	if k.last < 0 {
 		w.live = append(w.live, key)
-	} else if last := &w.events[w.grants[k.last].event]; e.Token <= last.Token {
-		return w.broken(Tokens, w.eventsOf(k.last, i), "%s is granted with token %d after token %d", w.kind(w.grants[i].event), e.Token, last.Token)
+	} else if e.Token <= k.token {
+		return w.broken(Tokens, w.eventsOf(k.last, i), "%s is granted with token %d after token %d", asked.name, e.Token, k.token)
 	}
-	before := k.highest
-	if !e.alone() && len(e.Keys) > 0 {
-		before = k.alone
+	before := &k.highest
+	if !e.alone() && len(asked.keys) > 1 {
+		before = &k.alone
 	}
-	if before >= 0 && e.Place <= w.placeOf(before) {
-		return w.broken(Order, w.eventsOf(before, i), "%s is granted to the request at place %d after the one at place %d", w.kind(w.grants[i].event), e.Place, w.placeOf(before))
+	if e.Place <= before.place {
+		return w.broken(Order, w.eventsOf(before.grant, i), "%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
-	k.current, k.taken, k.last = append(k.current, i), k.taken+permits, i
-	if k.highest < 0 || e.Place > w.placeOf(k.highest) {
-		k.highest = i
-	}
-	if e.alone() && (k.alone < 0 || e.Place > w.placeOf(k.alone)) {
-		k.alone = i
+	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, e.Token
+	k.highest.raise(i, e.Place)
+	if e.alone() {
+		k.alone.raise(i, e.Place)
 	}
 	return nil
 }
 
-func (w *sweeper) placeOf(grant int32) lockfsm.Revision { return w.events[w.grants[grant].event].Place }
+func (m *mark) raise(grant int32, place lockfsm.Revision) {
+	if place > m.place {
+		*m = mark{grant, place}
+	}
+}
 
 func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 	for _, i := range grants {
@@ -291,7 +286,7 @@ func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
 // ends takes a grant away from those that hold, and reports whether it was among them everywhere.
 func (w *sweeper) ends(i int32) bool {
 	g := &w.grants[i]
-	permits, _ := w.events[g.event].Terms()
+	permits := w.sets[g.set].permits
 	for _, key := range w.sets[g.set].keys {
 		k := &w.keys[key]
 		at := slices.Index(k.current, i)
@@ -308,11 +303,11 @@ func (w *sweeper) end(s step) error {
 	e := &w.events[s.event]
 	i, known := w.byToken[uint64(e.Token)]
 	if !known {
-		return w.broken(Ends, []int32{s.event}, "%s ends with token %d, which was never granted", w.kind(s.event), e.Token)
+		return w.broken(Ends, []int32{s.event}, "%s ends with token %d, which was never granted", e.asked(), e.Token)
 	}
 	g := &w.grants[i]
-	if !w.events[g.event].alike(e) || !w.ends(i) {
-		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it", w.kind(s.event), e.Token)
+	if !w.sets[g.set].like.alike(e) || !w.ends(i) {
+		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it", e.asked(), e.Token)
 	}
 	g.end, g.ended = s.event, s.at
 	w.notBefore(g.heldBehind, g.heldBy, false)
