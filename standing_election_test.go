@@ -259,3 +259,69 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 		}
 	})
 }
+
+// A leader that is cut off and does not look at its context goes on writing. The others lead meanwhile, what it writes is refused by its token, and it is a
+// candidate again when it has returned.
+func TestElectionFencesADeafLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, isolate, rejoin := mortise.CutFleet(t, 3)
+		o := newOffice(t)
+		var mu sync.Mutex
+		var highest mortise.Token // the register's
+		var refused int
+		write := func(token mortise.Token) {
+			mu.Lock()
+			defer mu.Unlock()
+			if token < highest {
+				refused++
+			}
+			highest = max(highest, token)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var deaf sync.WaitGroup
+		turns := 0
+		deaf.Go(func() {
+			err := election.New(nodes[0], "lead", election.Options{}).Run(ctx, "deaf", func(ctx context.Context, l *election.Leadership) error {
+				if turns++; turns == 2 {
+					return nil
+				}
+				for range 200 { // 20 s
+					write(l.Token())
+					time.Sleep(100 * time.Millisecond) // fake time
+				}
+				if l.Err() == nil {
+					t.Error("was not cut off")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("Run returned %v", err)
+			}
+		})
+		time.Sleep(time.Second)
+		isolate(0)
+		c := campaign(t, o, nodes[1:])
+		o.until(1)
+		mu.Lock()
+		before := refused
+		mu.Unlock()
+		write(o.highest)
+		time.Sleep(5 * time.Second)
+		rejoin(0)
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		if before != 0 || refused < 50 {
+			t.Errorf("refused %d before another one wrote, and %d in all", before, refused)
+		}
+		mu.Unlock()
+		if turns != 1 {
+			t.Errorf("led %d times while another one leads", turns)
+		}
+		c.stop()
+		deaf.Wait()
+		if turns != 2 {
+			t.Errorf("led %d times", turns)
+		}
+		stop()
+	})
+}
