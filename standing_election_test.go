@@ -78,24 +78,25 @@ func (o *office) until(n int) {
 // candidates runs an election on some nodes, each of which leads until its context ends, one after the other in the queue.
 type candidates struct {
 	stops []context.CancelFunc
-	ended []chan error
+	ended []func() error // waits for the end of Run
 }
 
 func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
 	c := &candidates{}
 	for i, node := range nodes {
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		c.stops, c.ended = append(c.stops, stop), append(c.ended, ended)
 		who := fmt.Sprint(i)
-		go func() {
-			ended <- election.New(node, "lead", election.Options{}).Run(ctx, "value of "+who, func(ctx context.Context, l *election.Leadership) error {
+		var run sync.WaitGroup
+		var err error
+		c.stops, c.ended = append(c.stops, stop), append(c.ended, func() error { run.Wait(); return err })
+		run.Go(func() {
+			err = election.New(node, "lead", election.Options{}).Run(ctx, "value of "+who, func(ctx context.Context, l *election.Leadership) error {
 				o.enter(who, l.Token())
 				defer o.exit(who)
 				<-ctx.Done()
 				return ctx.Err()
 			})
-		}()
+		})
 		time.Sleep(100 * time.Millisecond) // fake time: its request is in the queue
 		synctest.Wait()
 	}
@@ -106,7 +107,7 @@ func campaign(t *testing.T, o *office, nodes []*mortise.Node) *candidates {
 func (c *candidates) stop() {
 	for i := range c.stops {
 		c.stops[i]()
-		<-c.ended[i]
+		c.ended[i]()
 	}
 }
 
@@ -137,7 +138,7 @@ func TestElectionHandsOver(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			began := time.Now()
 			c.stops[i]()
-			if err := <-c.ended[i]; !errors.Is(err, context.Canceled) {
+			if err := c.ended[i](); !errors.Is(err, context.Canceled) {
 				t.Errorf("Run returned %v", err)
 			}
 			o.until(i + 2)
@@ -169,10 +170,9 @@ func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 		c := campaign(t, o, nodes)
 		began := time.Now()
 		crash(0)
-		if err := <-c.ended[0]; !errors.Is(err, mortise.ErrClosed) {
+		if err := c.ended[0](); !errors.Is(err, mortise.ErrClosed) {
 			t.Errorf("Run on a closed node returned %v", err)
 		}
-		c.ended[0] <- nil
 		o.until(2)
 		if who, at := o.who(); who != "0 1" || at.Sub(began) > electionTTL+electionFailover {
 			t.Errorf("led: %s, the last one after %v", who, at.Sub(began))
@@ -219,10 +219,9 @@ func TestElectionWhenTheLeaderLeaves(t *testing.T) {
 		if _, at := o.who(); at.Sub(began) > 50*time.Millisecond {
 			t.Errorf("the next one led %v after the leader began to leave", at.Sub(began))
 		}
-		if err := <-c.ended[0]; !errors.Is(err, mortise.ErrLeaving) {
+		if err := c.ended[0](); !errors.Is(err, mortise.ErrLeaving) {
 			t.Errorf("Run returned %v", err)
 		}
-		c.ended[0] <- nil
 		if err := <-left; err != nil {
 			t.Error(err)
 		}
@@ -258,5 +257,71 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 		if leader, err := e.Leader(t.Context()); err != nil || leader.Token != 0 {
 			t.Errorf("%+v leads, %v", leader, err)
 		}
+	})
+}
+
+// A leader that is cut off and does not look at its context goes on writing. The others lead meanwhile, what it writes is refused by its token, and it is a
+// candidate again when it has returned.
+func TestElectionFencesADeafLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, isolate, rejoin := mortise.CutFleet(t, 3)
+		o := newOffice(t)
+		var mu sync.Mutex
+		var highest mortise.Token // the register's
+		var refused int
+		write := func(token mortise.Token) {
+			mu.Lock()
+			defer mu.Unlock()
+			if token < highest {
+				refused++
+			}
+			highest = max(highest, token)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var deaf sync.WaitGroup
+		turns := 0
+		deaf.Go(func() {
+			err := election.New(nodes[0], "lead", election.Options{}).Run(ctx, "deaf", func(ctx context.Context, l *election.Leadership) error {
+				if turns++; turns == 2 {
+					return nil
+				}
+				for range 200 { // 20 s
+					write(l.Token())
+					time.Sleep(100 * time.Millisecond) // fake time
+				}
+				if l.Err() == nil {
+					t.Error("was not cut off")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("Run returned %v", err)
+			}
+		})
+		time.Sleep(time.Second)
+		isolate(0)
+		c := campaign(t, o, nodes[1:])
+		o.until(1)
+		mu.Lock()
+		before := refused
+		mu.Unlock()
+		write(o.highest)
+		time.Sleep(5 * time.Second)
+		rejoin(0)
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		if before != 0 || refused < 50 {
+			t.Errorf("refused %d before another one wrote, and %d in all", before, refused)
+		}
+		mu.Unlock()
+		if turns != 1 {
+			t.Errorf("led %d times while another one leads", turns)
+		}
+		c.stop()
+		deaf.Wait()
+		if turns != 2 {
+			t.Errorf("led %d times", turns)
+		}
+		stop()
 	})
 }

@@ -63,7 +63,7 @@ func ExampleElection_Campaign() {
 	defer second.Resign(ctx)
 	fmt.Println("tokens rise:", second.Token() > first.Token())
 	// Output:
-	// mortise: the lock was unlocked
+	// mortise: the lock was released
 	// tokens rise: true
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe goes through the leaders as they change: first who leads now, then each new leadership, also one of the same instance. Nothing comes twice,
-// tokens rise, and while nobody leads the zero Leader comes, once. It asks at an interval, see [Options.Interval]: so a change shows within that and the time of a
-// question, and what comes and goes in between is skipped. Without a majority there is no answer, and nothing comes.
+// Observe goes through the leaders as they change: first who leads now, then each new leadership, also one of the same instance. Nothing comes
+// twice, tokens rise, and when nobody leads the zero Leader comes, once. It asks at an interval, see [Options.Interval]: so a change shows
+// within that and the time of a question, and what comes and goes in between is skipped. Without a majority there is no answer, and
+// nothing comes.
 //
-// It ends when ctx ends, the node is closed or its Peek fails for another reason, with a zero Leader and that error; or when the loop is left. It works in the
-// goroutine of the loop, and asks only while the loop waits for it.
+// The last pair is a zero Leader with an error: the cause of ctx's end, or that of the node, such as mortise.ErrClosed. It works in the
+// goroutine of the loop, and asks nothing while the body of the loop runs. Each range over the result begins anew.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		var seen sighting

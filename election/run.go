@@ -9,20 +9,23 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// resignTime bounds how long Run waits until its resignation is confirmed. Without a majority it would wait for ever, and the release is on its way.
+// resignTime bounds how long Run waits until its resignation is confirmed. Without a majority it would wait for ever, and the release is on its
+// way. It waits at all since a process that exits right after Run would else take the release with it.
 const resignTime = 5 * time.Second
 
 // Run takes part in the election: it campaigns with value, runs fn while it leads, and so on, one after the other. It returns
 //
-//   - nil, when fn has returned nil and its context had not ended: the work is done. The others go on with theirs;
-//   - the cause of ctx's end, joined by the error of fn if that is another one; fn has returned, and Run has resigned;
-//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed, and any other error of Campaign that does not pass, such as mortise.ErrBadKey.
+//   - nil, when fn has returned nil and its context had not ended: the work is done here. Other instances take the lead and run theirs;
+//   - the cause of ctx's end, wrapped together with fn's own error if it had one. By then fn has returned and Run has resigned;
+//   - mortise.ErrLeaving or ErrClosed when the node leaves or is closed, and other errors of Campaign that do not pass by waiting, such as
+//     mortise.ErrBadKey.
 //
-// The context of fn ends when the leadership is over, when ctx ends or when the node leaves; fn must return soon then, with whatever error: Run
-// resigns, and campaigns again if it was only lost, as soon as fn has returned and not before. What fn has started must have ended too.
-// An error of fn while it leads does not end Run: it resigns, tells [Options.Report], and takes part again after a pause. A nil after the end of the context is an fn that has stopped.
+// The context of fn is that of its leadership, and ends with it, with ctx, or when the node leaves. Then fn ends what it has started and
+// returns, with nil or any error. If only the leadership was lost, Run campaigns again as soon as fn has returned, and not before. An
+// error of fn while its context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again after a pause.
 //
-// To step down and stay a candidate, fn calls [Leadership.Resign] when its work has ended, and returns. If fn panics or ends its goroutine Run resigns, and the panic goes on.
+// To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn panics or ends its goroutine, Run resigns
+// first, for at most 5 s. That is also the longest it waits for the confirmation of any resignation.
 func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Context, l *Leadership) error) error {
 	row := backoff{first: e.options.Backoff, most: e.options.MaxBackoff}
 	for {

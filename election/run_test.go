@@ -318,3 +318,58 @@ func TestSteppingDownGoesRound(t *testing.T) {
 		}
 	})
 }
+
+// A leadership that is over before the function could begin is not begun.
+func TestAFunctionIsNotCalledForWhatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, r := &group{}, &told{}
+		e := g.election(Options{Report: r.report})
+		e.acquire = func(ctx context.Context, q mortise.Request) (grant, error) {
+			l, err := g.acquire(ctx, q)
+			if l.Token() == 1 {
+				g.lose()
+				l = endedAlready{l}
+			}
+			return l, err
+		}
+		err := e.Run(t.Context(), "a", func(ctx context.Context, l *Leadership) error {
+			if l.Token() != 2 || ctx.Err() != nil {
+				t.Errorf("called for token %d, with %v", l.Token(), ctx.Err())
+			}
+			return nil
+		})
+		if err != nil || fmt.Sprint(r.errs) != fmt.Sprint([]error{mortise.ErrLost}) {
+			t.Errorf("Run returned %v and reported %v", err, r.errs)
+		}
+	})
+}
+
+// endedAlready is a grant that was lost, whose contexts are born ended, as a lock's are.
+type endedAlready struct{ grant }
+
+func (e endedAlready) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	cancel(e.Err())
+	return ctx
+}
+
+// The function returns nil, and its leadership is lost, but nobody has had the time to end its context: this is not the end of the work.
+func TestALossThatNobodyWasToldOfCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, turns := &group{}, 0
+		err := g.election(Options{}).Run(t.Context(), "a", func(context.Context, *Leadership) error {
+			if turns++; turns == 1 {
+				g.mu.Lock()
+				first := g.queue[0]
+				first.err, g.queue = mortise.ErrLost, nil
+				g.mu.Unlock()
+				time.AfterFunc(time.Second, func() { close(first.done) })
+			}
+			return nil
+		})
+		if err != nil || turns != 2 {
+			t.Errorf("Run returned %v after %d turns", err, turns)
+		}
+		time.Sleep(2 * time.Second)
+	})
+}
