@@ -32,9 +32,14 @@ func newHistory(c Config, e env) *history.Recorder {
 
 // acquireRecorded is Acquire with a record of it.
 func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request) (*Lock, error) {
-	op := n.history.Call(r.Key, r.Try)
+	asks := r.of(under)
+	asked := history.Event{Key: asks.Key, Try: asks.Try}
+	if t := asks.Terms; t != nil {
+		asked.Keys, asked.Permits, asked.Of = t.Keys, t.Permits, t.Of
+	}
+	op := n.history.Call(asked)
 	l := &Lock{node: n, tape: &tape{op: op}}
-	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
+	if err := n.client.AcquireInto(ctx, &l.hold, asks); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {
 			n.history.Held(op, held.Token)
@@ -85,12 +90,15 @@ func errorClass(err error) string {
 		name string
 	}{
 		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {ErrLost, "lost"}, {ErrClosed, "closed"}, {ErrLeaving, "leaving"},
-		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {session.ErrInGrace, "not ready"},
+		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {ErrBadRequest, "bad request"}, {session.ErrInGrace, "not ready"},
 		{session.ErrNoLeader, "not ready"},
 	} {
 		if errors.Is(err, class.err) {
 			return class.name
 		}
+	}
+	if deadlock := (*session.DeadlockError)(nil); errors.As(err, &deadlock) {
+		return "deadlock"
 	}
 	return "other"
 }

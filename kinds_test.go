@@ -62,7 +62,6 @@ func comes(t *testing.T, who string, granted <-chan *Lock) *Lock {
 func TestReadersShareAndWritersDoNot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		read, write := Request{Key: "k", Shared: true}, Request{Key: "k"}
 		one, two := f.acquire(0, read), f.acquire(1, read)
 		writer := f.later(2, write)
@@ -90,7 +89,6 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		var held, most atomic.Int64
 		done := make(chan struct{})
 		for i := range 30 {
@@ -119,7 +117,6 @@ func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
 func TestSeveralKeysAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		b := f.lock(0, "b")
 		all := f.later(1, Request{Keys: []string{"c", "a", "b", "a"}})
 		waits(t, "who wants a, b and c", all)
@@ -151,7 +148,6 @@ func TestSeveralKeysAtOnce(t *testing.T) {
 func TestSeveralKeysInAnyOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		done := make(chan struct{})
 		for i := range 60 {
 			go func() {
@@ -170,7 +166,6 @@ func TestSeveralKeysInAnyOrder(t *testing.T) {
 func TestRequestsAreChecked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 1)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		many := make([]string, 257)
 		for name, c := range map[string]struct {
 			request Request
@@ -184,6 +179,8 @@ func TestRequestsAreChecked(t *testing.T) {
 			"more than there": {Request{Key: "a", Permits: 3, Of: 2}, ErrBadRequest, "Permits"},
 			"negative":        {Request{Key: "a", Permits: -1, Of: 2}, ErrBadRequest, "Permits"},
 			"waiting":         {Request{Key: "a", MaxWaiting: -1}, ErrBadRequest, "MaxWaiting"},
+			"hold":            {Request{Key: "a", MaxHold: -1}, ErrBadRequest, "MaxHold"},
+			"delay":           {Request{Key: "a", LockDelay: time.Hour}, ErrBadRequest, "LockDelay"},
 			"value":           {Request{Key: "a", Value: strings.Repeat("x", 1025)}, ErrBadRequest, "Value"},
 			"empty key":       {Request{Keys: []string{"a", ""}}, ErrBadKey, ""},
 			"bad key":         {Request{Keys: []string{"a", "b\n"}}, ErrBadKey, ""},
@@ -203,7 +200,6 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestMaxWaitingAndValue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		l := f.acquire(0, Request{Key: "k", Value: "counts the stock"})
 		first := f.later(1, Request{Key: "k", MaxWaiting: 1})
 		if _, err := f.nodes[2].Acquire(t.Context(), Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, ErrQueueFull) {
@@ -222,7 +218,6 @@ func TestMaxWaitingAndValue(t *testing.T) {
 func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 2)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		n := f.nodes[0]
 		l := f.acquire(0, Request{Keys: []string{"a", "b"}})
 		ctx := l.Context(t.Context())
@@ -246,6 +241,7 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 		}
 		unlock(t, reader)
 		wantIs(t, reader.Err(), ErrUnlocked)
+		<-ctx.Done() // soon: a goroutine of the node ends it
 		wantIs(t, context.Cause(ctx), ErrUnlocked)
 		unlock(t, comes(t, "another instance", other))
 
@@ -270,7 +266,6 @@ func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
 func TestALostLockIsNotEnteredAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		l := f.lock(0, "k")
 		ctx := context.WithoutCancel(l.Context(t.Context()))
 		again, err := f.nodes[0].Lock(ctx, "k")
@@ -295,7 +290,6 @@ func TestALostLockIsNotEnteredAgain(t *testing.T) {
 func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		var locks []*Lock
 		keys := []string{"a", "b", "c"}
 		for i, key := range keys {
@@ -340,7 +334,6 @@ func TestDeadlockIsToldToTheYoungest(t *testing.T) {
 func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		l := f.acquire(0, Request{Key: "k", MaxHold: time.Minute})
 		next := f.later(1, Request{Key: "k"})
 		ctx := l.Context(t.Context())
@@ -363,7 +356,6 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know these kinds yet
 		told := func(l *Lock) bool {
 			synctest.Wait()
 			select {
@@ -404,5 +396,50 @@ func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
 		unlock(t, again)
 		unlock(t, comes(t, "who waits for m", third))
 		f.nothingLeft()
+	})
+}
+
+func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		holder := f.follower()
+		l := f.acquire(holder, Request{Key: "k", LockDelay: 30 * time.Second, Value: "writes to a disk that knows no tokens"})
+		plain := f.lock(holder, "plain")
+		token := l.Token()
+		f.crash(holder)
+		crashed := time.Now()
+		other := f.follower()
+		got := f.lock(other, "plain")
+		ttl := time.Since(crashed)
+		if got.Token() <= plain.Token() {
+			t.Error("tokens")
+		}
+		info := f.peek(other, "k")
+		if first := info.Queue[0]; !first.Expired || first.Token != token || first.Left <= 20*time.Second || first.Left > 30*time.Second {
+			t.Errorf("%+v", first)
+		}
+		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
+			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
+		}
+		f.crash(f.leader()) // the next leader counts anew
+		anew := time.Now()
+		for i, n := range f.nodes {
+			if n != nil {
+				other = i
+			}
+		}
+		next := f.acquire(other, Request{Key: "k"})
+		if waited := time.Since(anew); waited < 30*time.Second || waited > 45*time.Second {
+			t.Errorf("the next was granted %v after the change of leader", waited)
+		}
+		t.Logf("without a delay it was free after %v, with one of 30 s after %v", ttl, time.Since(crashed))
+		unlock(t, next)
+		done := f.acquire(other, Request{Key: "k", LockDelay: 30 * time.Second})
+		unlock(t, done)
+		began := time.Now()
+		unlock(t, f.lock(other, "k"))
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("after an Unlock it was free only after %v", waited)
+		}
 	})
 }

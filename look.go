@@ -29,6 +29,7 @@ type Standing struct {
 	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits
 	Left  time.Duration // until its session ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
 
+	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
 	Shared      bool     // Request.Shared
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several

@@ -29,7 +29,6 @@ func (f *fleet) peek(i int, key string) KeyInfo {
 func TestPeekTellsTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 4) // one does not vote
-		f.unjudged = true     // the judge of histories does not know these kinds yet
 		l := f.acquire(0, Request{Key: "k", Value: "counts"})
 		all := f.later(1, Request{Keys: []string{"k", "l"}, Shared: true})
 		last := f.later(2, Request{Key: "k", Permits: 2, Of: 3})
@@ -135,7 +134,6 @@ func TestCheckIsNeverOld(t *testing.T) {
 func TestForceUnlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know of it yet
 		l := f.acquire(0, Request{Keys: []string{"a", "b"}})
 		ctx := l.Context(t.Context())
 		next := f.later(1, Request{Key: "b"})
@@ -174,7 +172,6 @@ func TestForceUnlock(t *testing.T) {
 func TestForceUnlockAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		f.unjudged = true // the judge of histories does not know of it yet
 		var locks []*Lock
 		for i := range 10 {
 			locks = append(locks, f.acquire(i%3, Request{Key: "jobs/shared", Shared: true}), f.lock(i%3, fmt.Sprint("jobs/", i)))

@@ -18,7 +18,7 @@ go test -count=1 -run Simulation ./cluster/birth # one goroutine: with the race 
 ./sim.sh -t 4m # as many seeds as that allows, and at least 150
 ./sim.sh -b
 ./planted.sh -some # the tests above must notice bugs
-./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave # so must the simulation
+./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen # so must the simulation
 if command -v spin >/dev/null; then
   model/run.sh -quick
 else

@@ -10,13 +10,14 @@
 // verifies that this order explains all that callers saw. It sees every rule, and a million events take it less than a second; but it
 // believes the account of the order.
 //
-// The second is porcupine, with a model of a fenced lock. A key has an owner or none, and the highest token so far:
+// The second is porcupine, with a model of a fenced lock. A key has owners, each with permits and his word of how many there are, and the highest
+// token so far:
 //
-//	          grant T, T above all before
-//	free ------------------------------------> owned by T    seen T: nothing changes
-//	     <------------------------------------
-//	          end T
+//	grant T   T is above all before, and T's permits with those of all owners are no more than any of them says there are: T is an owner
+//	end T     T is an owner: he is none any more
+//	seen T    T is an owner: nothing changes
 //
+// A mutex takes one of one, so that it has one owner or none; a reader takes one of any number, a semaphore's request some of so many.
 // It searches for any order that fits the times at which things can have happened, and knows nothing of revisions, indexes or places.
 // From the voters it takes that a lock was granted or ended at all, and by when. Ends are operations of their own: a model in which a
 // lease may run out silently would explain any second owner by it.
@@ -36,7 +37,8 @@
 //
 // # Limits
 //
-// A key with many calls that were given up at the same time is expensive for the search, since each could be who held the lock.
+// A key with many calls that were given up at the same time is expensive for the search, since each could be who held the lock. Each key is
+// searched by itself: that a grant of several keys is of one moment only the first judge sees.
 //
 // # Refused alternative
 //

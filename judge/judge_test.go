@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,13 @@ func all(seed uint64, calls int) historytest.Options {
 	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
 }
 
+// kinds makes histories of locks of all kinds.
+func kinds(seed uint64, calls int) historytest.Options {
+	o := all(seed, calls)
+	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
+	return o
+}
+
 // strict judges a history that is complete and on one clock.
 func strict() judge.Options {
 	return judge.Options{Options: history.Options{Settled: true, Settle: time.Millisecond}}
@@ -23,11 +31,17 @@ func strict() judge.Options {
 
 func TestRightHistoriesPassBoth(t *testing.T) {
 	for seed := range uint64(20) {
-		if err := judge.Judge(historytest.Make(all(seed, 1000)), strict()); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+		for _, options := range []func(uint64, int) historytest.Options{all, kinds} {
+			if err := judge.Judge(historytest.Make(options(seed, 1000)), strict()); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
 		}
 	}
 	long := historytest.Options{Seed: 1, Calls: 20000, Callers: 40, Keys: 20, Try: 0.1, Cancel: 0.1, Crash: 0.01, Lose: 0.01}
+	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
+		t.Fatal(err)
+	}
+	long.Share, long.Permits, long.Several = 0.3, 0.3, 0.05
 	if err := judge.Judge(historytest.Make(long), strict()); err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +50,17 @@ func TestRightHistoriesPassBoth(t *testing.T) {
 func TestEachViolationIsCaught(t *testing.T) {
 	porcupineCatches := map[string]bool{
 		"double grant": true, "duplicate token": true, "token going back": true, "stale held": true, "held before it was": true,
-		"belief outlives the lock": true, "granted before it was asked for": true,
+		"belief outlives the lock": true, "granted before it was asked for": true, "a writer beside readers": true, "more permits than there are": true,
+		"one of several is held by another": true,
 	}
 	for _, p := range historytest.Plants() {
 		t.Run(p.Name, func(t *testing.T) {
 			planted, witness, second := 0, 0, 0
 			for seed := uint64(0); seed < 300 && planted < 10; seed++ {
 				options := all(seed, 200)
+				if p.Kinds {
+					options = kinds(seed, 200)
+				}
 				if seed%2 == 0 {
 					options.Crash = 0
 				}
@@ -142,6 +160,23 @@ func TestTwoGroups(t *testing.T) {
 	}
 	if judge.Porcupine(historytest.Follow(first, second, -int64(400*time.Millisecond)), strict()) == nil {
 		t.Error("two groups at once pass")
+	}
+}
+
+// TestForceIsNoViolation: whoever ends another's lock by force takes it upon himself that the holder believes in it for longer.
+func TestForceIsNoViolation(t *testing.T) {
+	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
+	if judge.Porcupine(events, strict()) == nil {
+		t.Error("a belief that outlives its lock passes")
+	}
+	for i := range events {
+		if e := &events[i]; e.Kind == history.End && e.How == history.ByExpire {
+			e.How = history.ByForce
+		}
+	}
+	if err := judge.Judge(events, strict()); err != nil {
+		t.Error(err)
 	}
 }
 

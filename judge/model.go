@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anishathalye/porcupine"
 
@@ -12,15 +13,16 @@ import (
 type kind uint8
 
 const (
-	grant kind = iota // the lock gets an owner
-	end               // it has none any more
-	seen              // a try was told of the owner
+	grant kind = iota // the lock gets an owner, perhaps one more
+	end               // it has one less
+	seen              // a try was told of one
 )
 
 // operation is the input of one operation of the model.
 type operation struct {
 	kind  kind
 	token lockfsm.Token
+	share share         // of a grant
 	after lockfsm.Token // of a grant: the next lower token that the key was ever granted with, 0 if there is none
 	by    string        // what ended it, or who saw it: for people
 }
@@ -29,8 +31,34 @@ func (o operation) String() string {
 	return fmt.Sprintf("%s %d %s", [...]string{"grant", "end", "seen"}[o.kind], o.token, o.by)
 }
 
-// state of the model: the owner's token, 0 if there is none, and the highest so far.
-type state struct{ owner, highest lockfsm.Token }
+// share is how many permits somebody takes, and out of how many by his own word: 1 of 1 is the whole lock.
+type share struct{ permits, of int64 }
+
+// state of the model: who owns the lock, in the order of their tokens, and the highest token so far.
+type state struct {
+	owners  []owner // never changed
+	highest lockfsm.Token
+}
+
+type owner struct {
+	token lockfsm.Token
+	share share
+}
+
+// fits reports whether one more may own the lock beside those who do: all permits together are no more than any of them says there are.
+func (s state) fits(more share) bool {
+	taken, least := more.permits, more.of
+	for _, o := range s.owners {
+		taken += o.share.permits
+		least = min(least, o.share.of)
+	}
+	return taken <= least || len(s.owners) == 0
+}
+
+// find returns the place of an owner, or -1.
+func (s state) find(token lockfsm.Token) int {
+	return slices.IndexFunc(s.owners, func(o owner) bool { return o.token == token })
+}
 
 // key is all that happened to one key.
 type key struct {
@@ -53,21 +81,40 @@ func fencedLock(keys []*key) porcupine.Model {
 		Init: func() any { return state{} },
 		Step: func(was, input, _ any) (bool, any) {
 			s, o := was.(state), input.(operation)
-			switch o.kind {
-			case grant:
-				return s.owner == 0 && s.highest == o.after, state{o.token, o.token}
-			case end:
-				return s.owner == o.token, state{0, s.highest}
+			at := s.find(o.token)
+			switch {
+			case o.kind == grant:
+				if s.highest != o.after || !s.fits(o.share) {
+					return false, s
+				}
+				return true, state{append(s.owners[:len(s.owners):len(s.owners)], owner{o.token, o.share}), o.token}
+			case at < 0:
+				return false, s
+			case o.kind == end:
+				return true, state{slices.Delete(slices.Clone(s.owners), at, at+1), s.highest}
 			}
-			return s.owner == o.token, s
+			return true, s
 		},
-		Hash:              func(s any) uint64 { return uint64(s.(state).owner)*31 + uint64(s.(state).highest) },
+		Equal: func(a, b any) bool {
+			return a.(state).highest == b.(state).highest && slices.Equal(a.(state).owners, b.(state).owners)
+		},
+		Hash: func(s any) uint64 {
+			sum := uint64(s.(state).highest)
+			for _, o := range s.(state).owners {
+				sum = sum*31 + uint64(o.token)
+			}
+			return sum
+		},
 		DescribeOperation: func(input, _ any) string { return input.(operation).String() },
 		DescribeState: func(s any) string {
-			if s.(state).owner == 0 {
+			text := ""
+			for _, o := range s.(state).owners {
+				text += fmt.Sprintf(" %d", o.token)
+			}
+			if text == "" {
 				return "free"
 			}
-			return fmt.Sprintf("owned by %d", s.(state).owner)
+			return "owned by" + text
 		},
 	}
 }

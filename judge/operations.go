@@ -21,7 +21,8 @@ type callID struct {
 // call is what its caller saw of it.
 type call struct {
 	id              callID
-	key             string
+	keys            []string
+	share           share
 	begun, returned int64
 	outcome         history.Outcome
 	token           lockfsm.Token
@@ -31,7 +32,8 @@ type call struct {
 
 // account is what the voters say of one grant: by when it was there, and gone.
 type account struct {
-	key         string
+	keys        []string
+	share       share
 	group       history.Group
 	session     lockfsm.SessionID
 	by, endedBy int64       // endedBy is MaxInt64 if it did not end
@@ -43,11 +45,14 @@ type gathered struct {
 	calls    []*call
 	byID     map[callID]*call
 	accounts map[lockfsm.Token]*account
+	owners   map[lockfsm.Token]*call   // who was told that he holds it
 	streams  map[lockfsm.SessionID]int // whose session it is, where a caller was told of one of its tokens
 }
 
 func gather(events []history.Event) (*gathered, error) {
-	g := &gathered{byID: map[callID]*call{}, accounts: map[lockfsm.Token]*account{}, streams: map[lockfsm.SessionID]int{}}
+	g := &gathered{
+		byID: map[callID]*call{}, accounts: map[lockfsm.Token]*account{}, owners: map[lockfsm.Token]*call{}, streams: map[lockfsm.SessionID]int{},
+	}
 	for _, e := range events {
 		id := callID{e.Stream, e.Op}
 		c := g.byID[id]
@@ -55,7 +60,7 @@ func gather(events []history.Event) (*gathered, error) {
 		case history.Dropped:
 			return nil, fmt.Errorf("%w: %s dropped %d events", ErrUnknown, e.Node, e.Count)
 		case history.Call:
-			c = &call{id: id, key: e.Key, begun: e.At, returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
+			c = &call{id: id, keys: keysOf(&e), share: shareOf(&e), begun: e.At, returned: math.MaxInt64, unlock: math.MaxInt64, believe: math.MaxInt64, confirmed: math.MaxInt64}
 			g.byID[id] = c
 			g.calls = append(g.calls, c)
 		case history.Return, history.Unlock, history.Unlocked, history.Lost:
@@ -72,7 +77,11 @@ func gather(events []history.Event) (*gathered, error) {
 		}
 	}
 	for _, c := range g.calls {
-		if a := g.accounts[c.token]; a != nil && c.outcome == history.Granted {
+		if c.outcome != history.Granted {
+			continue
+		}
+		g.owners[c.token] = c
+		if a := g.accounts[c.token]; a != nil {
 			g.streams[a.session] = c.id.stream
 		}
 	}
@@ -131,13 +140,41 @@ func (c *call) saw(e history.Event) {
 func (g *gathered) account(e history.Event) *account {
 	a := g.accounts[e.Token]
 	if a == nil {
-		a = &account{key: e.Key, group: e.Group, session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64}
+		a = &account{keys: keysOf(&e), share: shareOf(&e), group: e.Group, session: e.Session, by: math.MaxInt64, endedBy: math.MaxInt64}
 		g.accounts[e.Token] = a
 	}
 	return a
 }
 
-// asker names the calls of one stream for one key; stream 0 is all.
+func keysOf(e *history.Event) []string {
+	if len(e.Keys) == 0 {
+		return []string{e.Key}
+	}
+	return append([]string{e.Key}, e.Keys...)
+}
+
+func shareOf(e *history.Event) share {
+	permits, of := e.Terms()
+	return share{permits, of}
+}
+
+// held returns the keys of c that the lock with the token that it was told of has: by the word of him who was told that he holds it, or else of
+// the voters. Without any, c can have been told the truth of none of its keys, and the model finds that.
+func (g *gathered) held(c *call) []string {
+	var has []string
+	if a := g.accounts[c.token]; a != nil {
+		has = a.keys
+	}
+	if owner := g.owners[c.token]; owner != nil {
+		has = owner.keys
+	}
+	if both := slices.DeleteFunc(slices.Clone(c.keys), func(key string) bool { return !slices.Contains(has, key) }); len(both) > 0 {
+		return both
+	}
+	return c.keys
+}
+
+// asker names the calls of one stream for one key, of several for the first; stream 0 is all.
 type asker struct {
 	key    string
 	stream int
@@ -154,8 +191,9 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 	for _, c := range g.calls {
 		a := g.accounts[c.token]
 		switch {
+		case c.outcome == history.Held && c.token == 0: // he came second, to nobody who holds anything
 		case c.outcome == history.Held:
-			b.add(c.key, operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
+			b.add(g.held(c), operation{kind: seen, token: c.token, by: "in call " + c.id.String()}, c.begun, c.returned)
 		case c.outcome != history.Granted:
 		default:
 			told[c.token] = true
@@ -163,7 +201,7 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 			if a != nil {
 				granted = min(granted, a.by)
 			}
-			b.add(c.key, operation{kind: grant, token: c.token, by: "to call " + c.id.String()}, c.begun, granted)
+			b.add(c.keys, operation{kind: grant, token: c.token, share: c.share, by: "to call " + c.id.String()}, c.begun, granted)
 			b.end(c, a)
 		}
 	}
@@ -178,10 +216,10 @@ func operations(events []history.Event, o Options) ([]*key, error) {
 		if told[t] || a.by == math.MaxInt64 {
 			continue
 		}
-		from := min(a.by, first[asker{a.key, g.streams[a.session]}])
-		b.add(a.key, operation{kind: grant, token: t, by: "to nobody who was told"}, from, a.by)
+		from := min(a.by, first[asker{a.keys[0], g.streams[a.session]}])
+		b.add(a.keys, operation{kind: grant, token: t, share: a.share, by: "to nobody who was told"}, from, a.by)
 		if a.endedBy != math.MaxInt64 {
-			b.add(a.key, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
+			b.add(a.keys, operation{kind: end, token: t, by: a.how.String()}, from, a.endedBy)
 		}
 	}
 	return b.done(), b.err
@@ -195,7 +233,7 @@ func (g *gathered) unanswered() map[asker]int64 {
 		if c.outcome == history.Granted || c.outcome == history.Held {
 			continue
 		}
-		for _, a := range [...]asker{{c.key, 0}, {c.key, c.id.stream}} {
+		for _, a := range [...]asker{{c.keys[0], 0}, {c.keys[0], c.id.stream}} {
 			if at, known := first[a]; !known || c.begun < at {
 				first[a] = c.begun
 			}
@@ -213,7 +251,7 @@ type builder struct {
 	err   error
 }
 
-// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief.
+// end adds the end of a lock whose caller was told of it. It cannot be earlier than the end of the belief, unless others have ended it by force.
 func (b *builder) end(c *call, a *account) {
 	from, by, how := c.begun, c.confirmed, "release"
 	if a != nil && a.endedBy != math.MaxInt64 {
@@ -222,14 +260,20 @@ func (b *builder) end(c *call, a *account) {
 	if by == math.MaxInt64 {
 		return // it has not ended as far as anybody says
 	}
-	if c.believe != math.MaxInt64 {
+	if c.believe != math.MaxInt64 && !(a != nil && a.how == history.ByForce) {
 		from = max(from, c.believe)
 	}
-	b.add(c.key, operation{kind: end, token: c.token, by: how}, from, by)
+	b.add(c.keys, operation{kind: end, token: c.token, by: how}, from, by)
 }
 
-// add adds an operation that happened between two times.
-func (b *builder) add(name string, o operation, from, to int64) {
+// add adds an operation on each of some keys that happened between two times.
+func (b *builder) add(names []string, o operation, from, to int64) {
+	for _, name := range names {
+		b.addOne(name, o, from, to)
+	}
+}
+
+func (b *builder) addOne(name string, o operation, from, to int64) {
 	k := b.keys[name]
 	if k == nil {
 		k = &key{name: name}

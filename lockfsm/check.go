@@ -11,7 +11,8 @@ import (
 //
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the founding; the rules are known.
 //	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end before Born; without a grace it ends with it.
-//	 3  Sessions are listed in ascending order of ID and found by ID and by nonce, and nothing else is found.
+//	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by nonce, and nothing else is
+//	    found.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
 //	 5  A session's entries ascend in number and in revision, lie below next and above the session's ID, and are found by number, and
 //	    nothing else is found.
@@ -28,6 +29,7 @@ import (
 //	    the watch is that of its first entry that is not inside.
 //	16  Whoever holds a lock and has not been told that somebody waits for it, though it wants to be, is waited for by nobody. The lock counts those
 //	    who want to be told.
+//	17  Who is gone still holds something, and only with a delay.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -80,11 +82,16 @@ func (c *checker) group() {
 func (c *checker) sessions() {
 	m := c.m
 	var before *session
+	gone := 0
 	for s := m.firstSession; s != nil; before, s = s, s.after {
 		c.seen.Sessions++
 		c.used = append(c.used, uint64(s.id))
 		_ = s.prev == before && (before == nil || before.id < s.id) || c.broken(3, "session %d is out of order", s.id)
-		_ = m.sessions[s.id] == s && m.nonces[s.nonce] == s || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		_ = m.sessions[s.id] == s && (m.nonces[s.nonce] == s) != s.gone || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		if s.gone {
+			gone++
+			_ = s.first != nil || c.broken(17, "session %d is gone and has nothing", s.id)
+		}
 		_ = 0 < s.ttl || c.broken(4, "session %d has a TTL of %v", s.id, s.ttl)
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
 		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes || c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
@@ -93,7 +100,7 @@ func (c *checker) sessions() {
 		c.entriesOf(s)
 	}
 	_ = m.lastSession == before || c.broken(3, "the list of sessions ends elsewhere")
-	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions || c.broken(3,
+	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions-gone || c.broken(3,
 		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
 	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) || c.broken(11, "there are %d sessions", c.seen.Sessions)
 }
@@ -108,6 +115,7 @@ func (c *checker) entriesOf(s *session) {
 		_ = before == nil || (before.number < e.number && before.rev < e.rev) || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
 		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
 		_ = uint64(e.rev) > uint64(s.id) || c.broken(5, "entry %d/%d is older than its session", s.id, e.number)
+		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id, e.number)
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
 	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)

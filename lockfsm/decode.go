@@ -63,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -91,6 +91,7 @@ type view struct {
 	most        uint32
 	value       []byte
 	notice      bool
+	delayMS     uint32
 	token       Token
 	term        uint64
 	nonce       Nonce
@@ -186,6 +187,9 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&valueFlag != 0 {
 		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+	}
+	if flags&delayFlag != 0 {
+		v.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
 }
 

@@ -18,6 +18,7 @@ import "encoding/binary"
 //	              bit 4 most        how many
 //	              bit 5 value       length, value
 //	              bit 6 notice      nothing
+//	              bit 7 delay       in ms
 //	adopt     ttl in ns | length, settings
 //	evict     token | length, key | length, record | length, value
 //	others    nothing
@@ -32,8 +33,9 @@ const (
 	mostFlag    = 16
 	valueFlag   = 32
 	noticeFlag  = 64
+	delayFlag   = 128
 
-	acquireFlags = tryFlag | sharesFlag | severalFlag | ownerFlag | mostFlag | valueFlag | noticeFlag
+	acquireFlags = 255
 )
 
 // Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
@@ -124,6 +126,9 @@ func (c Command) appendAcquire(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(c.Value)))
 		b = append(b, c.Value...)
 	}
+	if flags&delayFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Delay.Milliseconds()))
+	}
 	return b
 }
 
@@ -148,6 +153,9 @@ func (c *Command) acquireFlags() (flags byte) {
 	}
 	if c.Notice {
 		flags |= noticeFlag
+	}
+	if c.Delay != 0 {
+		flags |= delayFlag
 	}
 	return flags
 }

@@ -21,11 +21,11 @@ func TestEntriesAreTheQueues(t *testing.T) {
 		t.Errorf("revision %d after a grant with token %d", m.Revision(), x.Token)
 	}
 	w := apply(Command{Kind: Acquire, Session: s, Number: 2, Key: "x"})
-	y := apply(Command{Kind: Acquire, Session: s, Number: 3, Key: "y"})
+	y := apply(Command{Kind: Acquire, Session: s, Number: 3, Key: "y", Permits: 2, Of: 3})
 	want := []EntryInfo{
-		{"x", s, 1, w.Watch, x.Token},
-		{"x", s, 2, Revision(y.Token) - 2, 0},
-		{"y", s, 3, Revision(y.Token) - 1, y.Token},
+		{Key: "x", Session: s, Number: 1, Place: w.Watch, Token: x.Token},
+		{Key: "x", Session: s, Number: 2, Place: Revision(y.Token) - 2},
+		{Key: "y", Session: s, Number: 3, Place: Revision(y.Token) - 1, Token: y.Token, Permits: 2, Of: 3},
 	}
 	got := m.Entries()
 	if len(got) != len(want) {

@@ -30,13 +30,14 @@ type rest struct {
 	entries []*entry // ascending by key; nil if there is one key
 	owner   Number
 	value   []byte // never changed, so results may share it
+	delayMS uint32
 }
 
 // push makes the entries that session s asks for with c, at the ends of their queues.
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
-	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 {
-		e.rest = &rest{owner: c.owner, value: copied(c.value)}
+	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 {
+		e.rest = &rest{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
 	}
 	for more := c.more; more.left > 0; {
 		if e.rest.entries == nil {

@@ -159,7 +159,11 @@ func (m *Machine) evict(c *view, res *Result) {
 	m.evicted = Eviction{Session: e.session.id, Number: e.number, By: copied(c.record), Reason: copied(c.value)}
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()
+	s := e.session
 	m.remove(e)
+	if s.gone && s.first == nil {
+		m.unlinkSession(s)
+	}
 	m.fire()
 }
 

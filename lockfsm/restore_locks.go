@@ -19,7 +19,7 @@ type locksReader struct {
 type several struct {
 	rest  *rest
 	want  int
-	spoke *entry // which of its entries brought owner or value
+	spoke *entry // which of its entries brought owner, value or delay
 }
 
 func (r *locksReader) locks() {
@@ -93,7 +93,7 @@ func (r *locksReader) terms(e *entry) {
 	} else if flags&entrySeveralFlag == 0 {
 		r.fail("entry")
 	}
-	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag) == 0 || r.fault != "" {
+	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
 		return
 	}
 	e.rest = &rest{}
@@ -106,12 +106,15 @@ func (r *locksReader) terms(e *entry) {
 	if flags&entryValueFlag != 0 {
 		e.rest.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
 	}
+	if flags&entryDelayFlag != 0 {
+		e.rest.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
+	}
 }
 
 // part adds an entry to its request. known is the one that was read first, if it is not this one.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
-	speaks := flags&(entryOwnerFlag|entryValueFlag) != 0
+	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
 	if known == nil {
 		r.index[e.rest] = len(r.several)
 		r.several = append(r.several, several{rest: e.rest, want: want})

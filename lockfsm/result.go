@@ -95,7 +95,8 @@ type Result struct {
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is the session's, for Open: what was asked for, at most the group's.
+	// TTL is the session's, for Open: what was asked for, at most the group's. For Expire it is for how long locks of the session stay taken, 0 for none:
+	// then Expire is due once more.
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.

@@ -42,6 +42,8 @@ func (s *script) result(r Result) string {
 		}
 	case r.Kind == Open && r.Code == Done:
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
+	case r.Kind == Expire && r.TTL > 0:
+		fmt.Fprintf(&b, ", locks stay taken for %v", r.TTL)
 	}
 	if e := r.Evicted; e != nil {
 		fmt.Fprintf(&b, ", %s/%d is over by %q: %q", s.label(e.Session), e.Number, e.By, e.Reason)
@@ -90,6 +92,9 @@ func terms(e *entry) (text string) {
 	if n := len(e.rest.entries); n > 0 {
 		text += fmt.Sprintf(" in %d queues", n)
 	}
+	if e.rest.delayMS != 0 {
+		text += fmt.Sprintf(" delay %v", time.Duration(e.rest.delayMS)*time.Millisecond)
+	}
 	if e.rest.owner != 0 {
 		text += fmt.Sprintf(" under %d", e.rest.owner)
 	}
@@ -117,6 +122,9 @@ func (s *script) state() string {
 		fmt.Fprintf(&b, "| session %s: epoch %d, next %d", s.label(x.id), x.epoch, x.next)
 		if x.ttl > m.charter.SessionTTL {
 			fmt.Fprintf(&b, ", TTL %v", x.ttl)
+		}
+		if x.gone {
+			b.WriteString(", gone")
 		}
 		if x.leaving {
 			b.WriteString(", leaving")

@@ -205,4 +205,5 @@ func (s *script) shape(c *Command, a *arguments) {
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))
 	c.Notice = a.flag("notice")
+	c.Delay = a.duration("delay", 0)
 }

@@ -45,6 +45,9 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 		if r.Code == lockfsm.Done {
 			k.gone(r.Session)
 		}
+		if r.Code == lockfsm.Done && r.TTL > 0 {
+			k.keep(r.Session, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+		}
 	}
 	for i := range r.Fired {
 		k.fired(&r.Fired[i])

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -13,43 +14,79 @@ import (
 // any replica had applied when the caller was told.
 type Acks struct {
 	rule
-	keys map[string]*acked
+	keys map[string]*keyed
 }
 
-// acked is the newest grant of a key that a caller was told of, and how it went on.
+// acked is a grant that a caller was told of, or that has ended, and how it went on.
 type acked struct {
 	token    lockfsm.Token
+	alone    bool
 	index    uint64
 	released uint64 // the index at which a caller was told that it is released; 0: it was not
 	ended    uint64 // the index at which the state ended it; 0: it has not
 	how      string
 }
 
-func (a *Acks) key(key string) *acked {
+// keyed is what is known of one key.
+type keyed struct {
+	grants []acked // ascending by token, as far back as the last one that was alone; those before it are over
+	alone  acked   // that one, as it was when it was told; zero: none
+	passed lockfsm.Token
+}
+
+// remembered is how many grants of a key are kept that are over: those who only share it would be kept for ever.
+const remembered = 64
+
+// find returns the grant with that token, or nil.
+func (k *keyed) find(token lockfsm.Token) *acked {
+	i, found := slices.BinarySearchFunc(k.grants, token, func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
+	if !found {
+		return nil
+	}
+	return &k.grants[i]
+}
+
+// add enters a grant, unless it is known, or older than what is kept. What is alone ends all before it.
+func (k *keyed) add(g acked) {
+	if g.token <= max(k.alone.token, k.passed) || k.find(g.token) != nil {
+		return
+	}
+	if g.alone {
+		k.alone = g
+		k.grants = slices.DeleteFunc(k.grants, func(o acked) bool { return o.token < g.token })
+	}
+	i, _ := slices.BinarySearchFunc(k.grants, g.token, func(g acked, t lockfsm.Token) int { return cmp.Compare(g.token, t) })
+	k.grants = slices.Insert(k.grants, i, g)
+	if len(k.grants) > remembered {
+		if over := slices.IndexFunc(k.grants, func(g acked) bool { return g.ended != 0 }); over >= 0 {
+			k.passed = max(k.passed, k.grants[over].token)
+			k.grants = slices.Delete(k.grants, over, over+1)
+		}
+	}
+}
+
+func (a *Acks) key(key string) *keyed {
 	k := a.keys[key]
 	if k == nil {
 		if a.keys == nil {
-			a.keys = map[string]*acked{}
+			a.keys = map[string]*keyed{}
 		}
-		k = &acked{}
+		k = &keyed{}
 		a.keys[key] = k
 	}
 	return k
 }
 
-// Granted is told that a caller was told that it holds key.
-func (a *Acks) Granted(index uint64, key string, token lockfsm.Token) {
-	if k := a.key(key); token > k.token {
-		*k = acked{token: token, index: index}
-	}
+// Granted is told that a caller was told that it holds key on these terms.
+func (a *Acks) Granted(index uint64, key string, terms Terms, token lockfsm.Token) {
+	a.key(key).add(acked{token: token, alone: terms.Alone(), index: index})
 }
 
 // Released is told that a caller was told that its release is confirmed.
 func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
-	k := a.key(key)
-	if token == k.token && k.released == 0 {
-		k.released = index
-		if k.ended == 0 || k.ended > index {
+	if g := a.key(key).find(token); g != nil && g.released == 0 {
+		g.released = index
+		if g.ended == 0 || g.ended > index {
 			return a.broken("acks: the release of %q with token %d is confirmed at index %d, and no entry up to there ends it", key, token, index)
 		}
 	}
@@ -57,18 +94,18 @@ func (a *Acks) Released(index uint64, key string, token lockfsm.Token) error {
 }
 
 // Ended is told, from the front of the log (see [Front]), each grant that ends, with the index of the entry that ended it.
-func (a *Acks) Ended(index uint64, key string, token lockfsm.Token, how string) {
+func (a *Acks) Ended(index uint64, key string, terms Terms, token lockfsm.Token, how string) {
 	k := a.key(key)
-	switch {
-	case token > k.token: // nobody was told of it yet
-		*k = acked{token: token, index: index, ended: index, how: how}
-	case token == k.token && k.ended == 0:
-		k.ended, k.how = index, how
+	switch g := k.find(token); {
+	case g == nil: // nobody was told of it yet
+		k.add(acked{token: token, alone: terms.Alone(), index: index, ended: index, how: how})
+	case g.ended == 0:
+		g.ended, g.how = index, how
 	}
 }
 
 // Replica is told the holders of all keys on a replica that has applied up to an index, and judges them.
-func (a *Acks) Replica(who string, applied uint64, holders map[string]lockfsm.Token) error {
+func (a *Acks) Replica(who string, applied uint64, holders map[string][]lockfsm.Token) error {
 	if a.err != nil {
 		return a.err
 	}
@@ -83,28 +120,35 @@ func (a *Acks) Replica(who string, applied uint64, holders map[string]lockfsm.To
 	return a.err
 }
 
-func (a *Acks) judge(who string, applied uint64, key string, is lockfsm.Token) {
+func (a *Acks) judge(who string, applied uint64, key string, held []lockfsm.Token) {
 	k := a.keys[key]
-	over := k.ended != 0 && k.ended <= applied
-	switch {
-	case applied < k.index || is > k.token:
-		return // it cannot know yet; or it knows of a later grant, so this one is over there
-	case over && is == k.token:
-		_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who, applied, key, is, k.how, k.ended)
-	case !over && is == 0:
-		_ = a.broken("acks: %s at index %d has nobody hold %q, which was granted with token %d at index %d and has not been ended",
-			who, applied, key, k.token, k.index)
-	case !over && is < k.token || over && is != 0:
-		_ = a.broken("acks: %s at index %d has %q held with token %d, although token %d was granted at index %d", who, applied, key, is, k.token, k.index)
+	for i := range k.grants {
+		g := &k.grants[i]
+		is, over := slices.Contains(held, g.token), g.ended != 0 && g.ended <= applied
+		switch {
+		case applied < g.index: // it cannot know yet
+		case over && is:
+			_ = a.broken("acks: %s at index %d has %q held with token %d, which was ended (%s) at index %d", who, applied, key, g.token, g.how, g.ended)
+		case g.alone && len(held) > 0 && slices.Max(held) > g.token: // it knows of a later grant, so this one is over there
+		case !over && !is:
+			_ = a.broken("acks: %s at index %d has %q held with tokens %v and not with %d, which was granted at index %d and has not been ended",
+				who, applied, key, held, g.token, g.index)
+		}
+	}
+	for _, token := range held {
+		if token < k.alone.token && k.alone.index <= applied {
+			_ = a.broken("acks: %s at index %d has %q held with token %d, although token %d was granted alone at index %d",
+				who, applied, key, token, k.alone.token, k.alone.index)
+		}
 	}
 }
 
 // Holders makes what Replica judges from the entries of a machine.
-func Holders(entries []lockfsm.EntryInfo) map[string]lockfsm.Token {
-	held := map[string]lockfsm.Token{}
+func Holders(entries []lockfsm.EntryInfo) map[string][]lockfsm.Token {
+	held := map[string][]lockfsm.Token{}
 	for _, e := range entries {
 		if e.Token != 0 {
-			held[e.Key] = e.Token
+			held[e.Key] = append(held[e.Key], e.Token)
 		}
 	}
 	return held

@@ -1,8 +1,12 @@
 package check
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Beliefs judges promises 1 and 3 as a caller sees them: at any instant at most one caller believes that it holds a key. Instants are
+// Beliefs judges promises 1 and 3 as a caller sees them: at any instant those who believe that they hold a key fit beside each other; of those who
+// want it alone there is one at most. Instants are
 // those of one global clock that nobody in the run can read; a belief lasts from Begin to just before End, so that at one instant ends
 // are to be told before beginnings. The zero value is ready for use.
 //
@@ -10,26 +14,33 @@ import "time"
 type Beliefs struct {
 	rule
 	now  time.Duration
-	held map[string]belief
+	held map[string][]belief
 }
 
 type belief struct {
 	who   Who
+	terms Terms
 	since time.Duration
 }
 
-// Begin is told that who believes, from at on, that it holds key.
-func (b *Beliefs) Begin(key string, who Who, at time.Duration) error {
+// Begin is told that who believes, from at on, that it holds key on these terms.
+func (b *Beliefs) Begin(key string, who Who, terms Terms, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
-	if other, held := b.held[key]; held {
-		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v", who, at, key, other.who, other.since)
+	var all sum
+	for _, other := range b.held[key] {
+		all.add(other.terms)
+	}
+	if all.add(terms); !all.fits() {
+		last := b.held[key][len(b.held[key])-1]
+		return b.broken("beliefs: %v believes at %v that it holds %q, and so does %v since %v: together they have %d permits of %d",
+			who, at, key, last.who, last.since, all.taken, all.least)
 	}
 	if b.held == nil {
-		b.held = map[string]belief{}
+		b.held = map[string][]belief{}
 	}
-	b.held[key] = belief{who, at}
+	b.held[key] = append(b.held[key], belief{who, terms, at})
 	return nil
 }
 
@@ -39,16 +50,18 @@ func (b *Beliefs) End(key string, who Who, at time.Duration) error {
 	if b.at(at) != nil {
 		return b.err
 	}
-	if b.held[key].who == who {
+	left := slices.DeleteFunc(b.held[key], func(o belief) bool { return o.who == who })
+	if len(left) == 0 {
 		delete(b.held, key)
+	} else {
+		b.held[key] = left
 	}
 	return nil
 }
 
 // Believes reports whether who believes that it holds key.
 func (b *Beliefs) Believes(key string, who Who) bool {
-	held, ok := b.held[key]
-	return ok && held.who == who
+	return slices.ContainsFunc(b.held[key], func(o belief) bool { return o.who == who })
 }
 
 // Count returns how many keys somebody believes to hold.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,37 +55,85 @@ func TestFrontSeesEachEntryOnce(t *testing.T) {
 	}
 }
 
+// The kinds of the tests: a reader, and two permits of three.
+var shared, two = Terms{Permits: 1}, Terms{Permits: 2, Of: 3}
+
 func TestFIFO(t *testing.T) {
 	var j FIFO
-	wantFine(t, j.Queued("x", 1), j.Queued("x", 2), j.Queued("x", 3), j.Queued("y", 2), j.Granted("x", 1), j.Gone("x", 2), j.Granted("x", 3), j.Granted("y", 2))
-	wantFine(t, j.Queued("x", 4), j.Queued("x", 5))
+	queue := func(key string, places ...lockfsm.Revision) {
+		t.Helper()
+		for _, at := range places {
+			wantFine(t, j.Queued(key, at, Terms{}, false))
+		}
+	}
+	queue("x", 1, 2, 3)
+	queue("y", 2)
+	wantFine(t, j.Granted("x", 1), j.Gone("x", 2), j.Gone("x", 1), j.Granted("x", 3), j.Granted("y", 2), j.Gone("x", 3))
+	queue("x", 4, 5)
 	wantBroken(t, j.Granted("x", 5), &j, "fifo") // 4 waits
 	j = FIFO{}
-	wantFine(t, j.Queued("x", 1), j.Queued("x", 2), j.Gone("x", 1), j.Granted("x", 2))
+	queue("x", 1, 2)
+	wantFine(t, j.Gone("x", 1), j.Granted("x", 2))
 	wantBroken(t, j.Granted("x", 1), &j, "fifo") // it was gone
 	j = FIFO{}
-	wantFine(t, j.Queued("x", 2))
-	wantBroken(t, j.Queued("x", 1), &j, "fifo")
+	queue("x", 1)
+	wantFine(t, j.Granted("x", 1))
+	wantBroken(t, j.Granted("x", 1), &j, "fifo") // twice
 	j = FIFO{}
-	wantFine(t, j.Queued("x", 1))
-	j.NewGroup()
-	wantFine(t, j.Queued("x", 9), j.Granted("x", 9))
+	queue("x", 2)
+	wantBroken(t, j.Queued("x", 1, Terms{}, false), &j, "fifo")
+	j = FIFO{}
 	wantBroken(t, j.Granted("x", 10), &j, "fifo") // never queued
+	j = FIFO{}
+	queue("x", 1, 2)
+	wantFine(t, j.Granted("x", 1))
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 holds
+}
+
+func TestFIFOOfKinds(t *testing.T) {
+	var j FIFO
+	wantFine(t, j.Queued("x", 1, shared, false), j.Queued("x", 2, shared, false), j.Queued("x", 3, Terms{}, false), j.Queued("x", 4, shared, false))
+	wantFine(t, j.Granted("x", 1), j.Granted("x", 2))
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // a writer waits
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1, two, false), j.Granted("x", 1), j.Queued("x", 2, Terms{1, 3}, false), j.Granted("x", 2), j.Queued("x", 3, Terms{1, 3}, false))
+	wantBroken(t, j.Granted("x", 3), &j, "fifo") // nothing is left
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1, Terms{2, 4}, false), j.Granted("x", 1), j.Queued("x", 2, two, true))
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // the lowest word counts
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1, shared, true), j.Queued("x", 2, shared, false), j.Granted("x", 2), j.Granted("x", 1)) // 1 waited elsewhere
+	wantFine(t, j.Queued("x", 3, shared, false), j.Queued("x", 4, shared, true))
+	wantBroken(t, j.Granted("x", 4), &j, "fifo") // 3 waits for nothing else
+	j = FIFO{}
+	wantFine(t, j.Queued("x", 1, Terms{}, true), j.Queued("x", 2, shared, false))
+	wantBroken(t, j.Granted("x", 2), &j, "fifo") // 1 waits elsewhere, and leaves no room
 }
 
 func TestBeliefs(t *testing.T) {
 	var j Beliefs
-	wantFine(t, j.Begin("x", a, 1), j.Begin("y", b, 1), j.End("x", a, 5), j.End("x", a, 5), j.Begin("x", b, 5))
+	alone := Terms{}
+	wantFine(t, j.End("x", a, 0), j.Begin("x", a, alone, 1), j.Begin("y", b, alone, 1), j.End("x", a, 5), j.End("x", a, 5), j.Begin("x", b, alone, 5))
 	if !j.Believes("x", b) || j.Believes("x", a) || j.Believes("z", Who{}) || j.Count() != 2 {
 		t.Fatal("who believes what is wrong")
 	}
-	wantBroken(t, j.Begin("x", a, 6), &j, "beliefs")
+	wantBroken(t, j.Begin("x", a, alone, 6), &j, "beliefs")
 	j = Beliefs{}
-	wantFine(t, j.Begin("x", a, 1), j.End("x", b, 2)) // not his to end
-	wantBroken(t, j.Begin("x", b, 3), &j, "beliefs")
+	wantFine(t, j.Begin("x", a, alone, 1), j.End("x", b, 2)) // not his to end
+	wantBroken(t, j.Begin("x", b, alone, 3), &j, "beliefs")
 	j = Beliefs{}
-	wantFine(t, j.Begin("x", a, 7))
+	wantFine(t, j.Begin("x", a, alone, 7))
 	wantBroken(t, j.End("x", a, 6), &j, "beliefs") // time goes back
+
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, shared, 1), j.Begin("x", b, shared, 1), j.End("x", a, 2))
+	wantBroken(t, j.Begin("x", a, alone, 3), &j, "beliefs") // a writer beside a reader
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, alone, 1))
+	wantBroken(t, j.Begin("x", b, shared, 2), &j, "beliefs") // a reader beside a writer
+	j = Beliefs{}
+	wantFine(t, j.Begin("x", a, two, 1), j.Begin("x", b, Terms{1, 3}, 1))
+	wantBroken(t, j.Begin("x", Who{"c", 1}, Terms{1, 4}, 2), &j, "beliefs") // four permits of three
 }
 
 func TestRegister(t *testing.T) {
@@ -114,6 +163,10 @@ func TestRegister(t *testing.T) {
 	j = Register{}
 	wantFine(t, j.Observed("x", b, 7, true, true))
 	wantBroken(t, j.Observed("x", a, 5, false, true), &j, "register") // a resource that does not compare
+	j = Register{}
+	write("x", a, 5, true, true)
+	wantFine(t, j.Read("x", b, 6, true), j.Read("x", b, 4, false), j.Read("y", b, 1, true))
+	wantBroken(t, j.Read("x", b, 4, true), &j, "register") // somebody has written beside a reader
 }
 
 func TestHashes(t *testing.T) {
@@ -178,28 +231,44 @@ func TestGroups(t *testing.T) {
 
 func TestServed(t *testing.T) {
 	const s = time.Second
+	x, y := []string{"x"}, []string{"y"}
 	j := Served{Bound: 10 * s}
-	j.Waits("x", a, false, 0)
+	j.Waits(x, a, false, 0)
 	wantFine(t, j.Check(100*s)) // there is trouble
 	j.Heal(100 * s)
-	wantFine(t, j.Check(110*s), j.Answered("x", a, true, 110*s))
-	j.Waits("x", b, false, 110*s)
+	wantFine(t, j.Check(110*s), j.Answered(a, true, 110*s))
+	j.Waits(x, b, false, 110*s)
 	wantFine(t, j.Check(300*s)) // a holds, and may
-	j.Freed("x", 300*s)
+	j.Freed("x", a, 300*s)
 	wantFine(t, j.Check(310*s))
 	if j.Waiting() != 1 {
 		t.Fatal("b waits")
 	}
-	wantBroken(t, j.Answered("x", b, true, 311*s), &j, "served")
+	wantBroken(t, j.Answered(b, true, 311*s), &j, "served")
 
 	j = Served{Bound: 10 * s}
 	j.Heal(0)
-	j.Waits("x", a, false, 0)
-	wantFine(t, j.Answered("x", a, true, s))
-	j.Waits("x", b, false, s)
-	j.Soon("x", b, 50*s) // its context ended
+	j.Waits(x, a, false, 0)
+	wantFine(t, j.Answered(a, true, s))
+	j.Waits(x, b, false, s)
+	j.Soon(b, 50*s) // its context ended
 	wantFine(t, j.Check(60*s))
 	wantBroken(t, j.Check(61*s), &j, "served")
+
+	j = Served{Bound: 10 * s}
+	j.Heal(0)
+	c, d := Who{"c", 1}, Who{"d", 1}
+	for _, who := range []Who{a, b} { // readers of y
+		j.Waits(y, who, false, 0)
+		wantFine(t, j.Answered(who, true, 0))
+	}
+	j.Waits([]string{"x", "y"}, c, false, 0)
+	j.Waits(x, d, false, 0)
+	j.Freed("y", a, s)
+	wantFine(t, j.Check(100*s)) // b holds y, c waits for it, and d for c
+	j.Freed("y", b, 100*s)
+	wantFine(t, j.Check(110*s))
+	wantBroken(t, j.Check(111*s), &j, "served")
 }
 
 func TestLeft(t *testing.T) {
@@ -212,33 +281,64 @@ func TestLeft(t *testing.T) {
 }
 
 func TestAcks(t *testing.T) {
-	held := func(t lockfsm.Token) map[string]lockfsm.Token { return map[string]lockfsm.Token{"x": t} }
+	held := func(tokens ...lockfsm.Token) map[string][]lockfsm.Token {
+		return map[string][]lockfsm.Token{"x": tokens}
+	}
+	alone := Terms{}
 	var j Acks
-	j.Granted(5, "x", 50)
+	j.Granted(5, "x", alone, 50)
 	wantFine(t, j.Replica("slow", 4, nil), j.Replica("r", 5, held(50)), j.Replica("ahead", 9, held(60)))
-	j.Ended(7, "x", 50, "release")
+	j.Ended(7, "x", alone, 50, "release")
 	wantFine(t, j.Released(7, "x", 50), j.Replica("slow", 6, held(50)), j.Replica("r", 7, nil))
-	j.Ended(12, "x", 60, "expire") // of a grant that nobody was told of
+	j.Ended(12, "x", alone, 60, "expire") // of a grant that nobody was told of
 	wantFine(t, j.Replica("slow", 8, held(60)), j.Replica("slow", 6, held(50)), j.Replica("r", 12, nil))
+	j.Granted(13, "x", shared, 70)
+	j.Granted(14, "x", shared, 80)
+	j.Ended(15, "x", shared, 80, "release")
+	wantFine(t, j.Replica("r", 14, held(70, 80)), j.Replica("r", 15, held(70)), j.Replica("r", 15, held(70, 90)))
+	for i := range uint64(1000) { // what is over is forgotten
+		j.Ended(20+i, "x", shared, lockfsm.Token(100+i), "release")
+	}
+	j.Granted(1020, "x", shared, 100) // told late
+	wantFine(t, j.Replica("r", 1020, held(70)))
+	if len(j.keys["x"].grants) > remembered+1 {
+		t.Errorf("%d grants are kept", len(j.keys["x"].grants))
+	}
 
 	broken := func(name string, feed func(j *Acks) error) {
 		t.Run(name, func(t *testing.T) {
 			var j Acks
-			j.Granted(5, "x", 50)
+			j.Granted(5, "x", alone, 50)
 			wantBroken(t, feed(&j), &j, "acks")
 		})
 	}
 	broken("grant lost", func(j *Acks) error { return j.Replica("r", 5, nil) })
 	broken("grant forgotten", func(j *Acks) error { return j.Replica("r", 5, held(40)) })
 	broken("release not in the log", func(j *Acks) error { return j.Released(7, "x", 50) })
-	broken("release comes later", func(j *Acks) error { j.Ended(8, "x", 50, "release"); return j.Released(7, "x", 50) })
-	broken("release lost", func(j *Acks) error { j.Ended(7, "x", 50, "release"); return j.Replica("r", 7, held(50)) })
-	broken("old holder back", func(j *Acks) error { j.Ended(7, "x", 50, "release"); return j.Replica("r", 7, held(40)) })
+	broken("release comes later", func(j *Acks) error { j.Ended(8, "x", alone, 50, "release"); return j.Released(7, "x", 50) })
+	broken("release lost", func(j *Acks) error {
+		j.Ended(7, "x", alone, 50, "release")
+		return j.Replica("r", 7, held(50))
+	})
+	broken("old holder back", func(j *Acks) error { j.Ended(7, "x", alone, 50, "release"); return j.Replica("r", 7, held(40)) })
+	broken("one of two readers lost", func(j *Acks) error {
+		j.Ended(7, "x", alone, 50, "release")
+		j.Granted(8, "x", shared, 60)
+		j.Granted(8, "x", shared, 70)
+		return j.Replica("r", 8, held(70))
+	})
+	broken("a reader stays", func(j *Acks) error {
+		j.Ended(7, "x", alone, 50, "release")
+		j.Granted(8, "x", shared, 60)
+		j.Granted(8, "x", shared, 70)
+		j.Ended(9, "x", shared, 60, "release")
+		return j.Replica("r", 9, held(60, 70))
+	})
 }
 
 func TestHolders(t *testing.T) {
-	got := Holders([]lockfsm.EntryInfo{{Key: "x", Token: 5}, {Key: "x"}, {Key: "y"}})
-	if len(got) != 1 || got["x"] != 5 {
+	got := Holders([]lockfsm.EntryInfo{{Key: "x", Token: 5}, {Key: "x", Token: 6}, {Key: "x"}, {Key: "y"}})
+	if len(got) != 1 || !slices.Equal(got["x"], []lockfsm.Token{5, 6}) {
 		t.Fatal(got)
 	}
 }

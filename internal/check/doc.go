@@ -2,9 +2,10 @@
 // simulation, whole nodes in fake time or processes, tells them what it sees; none of them looks into the code that it judges.
 //
 //   - [Tokens]: the tokens of a key rise.
-//   - [Beliefs]: at most one caller at a time believes that it holds a key.
-//   - [Register]: a resource that compares tokens is written in the order of tokens, and never refuses whoever holds the lock.
-//   - [FIFO]: the locks are granted in the order in which requests were committed.
+//   - [Beliefs]: those who believe at one time that they hold a key fit beside each other; of a mutex it is one.
+//   - [Register]: a resource that compares tokens is written in the order of tokens, and never refuses whoever holds the lock; and nobody
+//     writes beside those who share it.
+//   - [FIFO]: the locks are granted in the order in which requests were committed, to as many as fit beside each other.
 //   - [Hashes]: replicas that have applied the same entries are equal.
 //   - [Raft]: one leader a term, one vote a term and voter, one entry an index.
 //   - [Rising]: what may only rise, rises.

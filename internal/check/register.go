@@ -48,5 +48,14 @@ func (r *Register) Observed(key string, who Who, token lockfsm.Token, believes, 
 	return nil
 }
 
+// Read is what whoever shares the lock does: it does not write. While it believes rightly, nobody can have written who was granted the lock after it,
+// since whoever writes holds it alone.
+func (r *Register) Read(key string, who Who, token lockfsm.Token, believes bool) error {
+	if last := r.last[key]; r.err == nil && believes && last.token >= token {
+		return r.broken("register: %v shares %q with token %d, and %v has written with token %d", who, key, token, last.who, last.token)
+	}
+	return r.err
+}
+
 // Refused returns how many writes were rightly refused: a run in which it stays 0 has not tried what tokens are for.
 func (r *Register) Refused() int { return r.refused }

@@ -16,8 +16,8 @@ func (j *judge) after() error {
 		g := &j.grants[i]
 		var err error
 		switch {
-		case g.owner == nil && g.end < 0 && !pending[g.key]:
-			err = j.orphan(g, failed[g.key])
+		case g.owner == nil && g.end < 0 && !pending[g.set]:
+			err = j.orphan(g, failed[g.set])
 		case g.owner != nil && g.ended == math.MaxInt64:
 			err = j.unended(g)
 		case g.owner != nil:
@@ -55,21 +55,21 @@ func (j *judge) checkCarried() error {
 		e := &j.events[i]
 		at, known := j.byToken[uint64(e.Token)]
 		if !known {
-			return j.broken(Agree, []int32{i}, "a voter begins with %q held with token %d, which was never granted", e.Key, e.Token)
+			return j.broken(Agree, []int32{i}, "a voter begins with %s held with token %d, which was never granted", j.sets[j.set(e)].name, e.Token)
 		}
 		g := &j.grants[at]
 		granted := &j.events[g.event]
-		if granted.Group != e.Group || granted.Key != e.Key || granted.Index > e.Index || g.end >= 0 && j.events[g.end].Rev <= e.Rev {
-			return j.broken(Agree, []int32{g.event, g.end, i}, "a voter begins with %q held with token %d, which at that index it was not", e.Key, e.Token)
+		if granted.Group != e.Group || !granted.alike(e) || granted.Index > e.Index || g.end >= 0 && j.events[g.end].Rev <= e.Rev {
+			return j.broken(Agree, []int32{g.event, g.end, i}, "a voter begins with %s held with token %d, which at that index it was not", j.sets[g.set].name, e.Token)
 		}
 	}
 	return nil
 }
 
-// others finds, for each key, the last call that failed, and whether a call has no answer: they could be the owners of a grant that
+// others finds, for all that is asked for, the last call that failed, and whether a call has no answer: they could be the owners of a grant that
 // nobody was told of.
 func (j *judge) others() (failed []int32, pending []bool) {
-	failed, pending = make([]int32, len(j.names)), make([]bool, len(j.names))
+	failed, pending = make([]int32, len(j.sets)), make([]bool, len(j.sets))
 	for k := range failed {
 		failed[k] = -1
 	}
@@ -80,10 +80,10 @@ func (j *judge) others() (failed []int32, pending []bool) {
 			switch {
 			case c.called < 0:
 			case c.ret < 0:
-				pending[c.key] = true
+				pending[c.set] = true
 			case j.events[c.ret].Outcome == Failed:
-				if k := failed[c.key]; k < 0 || j.events[k].At < c.returned {
-					failed[c.key] = c.ret
+				if k := failed[c.set]; k < 0 || j.events[k].At < c.returned {
+					failed[c.set] = c.ret
 				}
 			}
 		}
@@ -106,8 +106,8 @@ func (j *judge) orphan(g *grant, failed int32) error {
 	if !j.late(g, at) {
 		return nil
 	}
-	return j.broken(Kept, []int32{g.event, failed}, "%q was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
-		j.names[g.key], j.events[g.event].Token)
+	return j.broken(Kept, []int32{g.event, failed}, "%s was granted with token %d to a call that was told that it holds nothing, and the state keeps it",
+		j.sets[g.set].name, j.events[g.event].Token)
 }
 
 // unended judges a grant whose owner was told, and that never ended.
@@ -118,7 +118,7 @@ func (j *judge) unended(g *grant) error {
 	}
 	events := []int32{g.event, because, g.owner.unlocked}
 	if j.late(g, at) {
-		return j.broken(Kept, events, "%q with token %d is over for its caller, and the state keeps it", j.names[g.key], j.events[g.event].Token)
+		return j.broken(Kept, events, "%s with token %d is over for its caller, and the state keeps it", j.sets[g.set].name, j.events[g.event].Token)
 	}
 	if u := g.owner.unlocked; u >= 0 && j.events[u].Err == "" && int(g.group) == len(j.groups)-1 {
 		j.unsure("the account ends before the release of token %d, which was confirmed", j.events[g.event].Token)
@@ -133,5 +133,5 @@ func (j *judge) zombie(g *grant) error {
 	if because >= 0 || node.last <= g.ended+j.settle+j.uncertain {
 		return nil
 	}
-	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end}, "%q with token %d has ended, and its caller was not told", j.names[g.key], j.events[g.event].Token)
+	return j.broken(Zombie, []int32{g.owner.ret, g.event, g.end}, "%s with token %d has ended, and its caller was not told", j.sets[g.set].name, j.events[g.event].Token)
 }

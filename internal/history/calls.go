@@ -12,14 +12,14 @@ type stream struct {
 
 // call is one call for a key, and what became of its lock. The events are -1 where there are none.
 type call struct {
-	key                                   int32
+	set                                   int32 // what it asks for
 	called, ret, unlock, unlocked, lost   int32 // events
 	begun, returned, released, until, was int64 // their times; was is that of unlocked
 }
 
 func newCall() call {
 	return call{
-		key: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,
+		set: -1, called: -1, ret: -1, unlock: -1, unlocked: -1, lost: -1,
 		begun: math.MaxInt64, returned: math.MaxInt64, released: math.MaxInt64, until: math.MaxInt64,
 	}
 }
@@ -34,7 +34,7 @@ func (c *call) believed() (int64, int32) {
 
 // readAll sorts the events by what they are.
 func (j *judge) readAll() error {
-	j.keys = map[string]int32{}
+	j.keys, j.single, j.several = map[string]int32{}, map[string]int32{}, map[string]int32{}
 	accounts := map[Group]*account{}
 	for i := range j.events {
 		e := &j.events[i]
@@ -81,7 +81,7 @@ func (j *judge) readCall(s *stream, i int32, e *Event) error {
 	}
 	switch e.Kind {
 	case Call:
-		c.called, c.begun, c.key = i, e.At, j.key(e.Key)
+		c.called, c.begun, c.set = i, e.At, j.set(e)
 	case Return:
 		c.ret, c.returned = i, e.At
 	case Unlock:

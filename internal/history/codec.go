@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine bounds one line of a history: a key and a name at their longest, escaped, with room to spare.
-const maxLine = 64 << 10
+// maxLine bounds one line of a history: as many keys as a request can have, at their longest, every byte escaped.
+const maxLine = 2 << 20
 
 // appendLine appends an event as its line, without the line's end: what encoding/json would write, without its cost.
 func appendLine(b []byte, e Event) []byte {
@@ -25,6 +25,11 @@ func appendLine(b []byte, e Event) []byte {
 	b = appendText(b, "node", e.Node)
 	b = appendNumber(b, "op", e.Op)
 	b = appendText(b, "key", e.Key)
+	if len(e.Keys) > 0 {
+		b = appendTexts(b, "keys", e.Keys)
+	}
+	b = appendNumber(b, "permits", uint64(e.Permits))
+	b = appendNumber(b, "of", uint64(e.Of))
 	if e.Try {
 		b = append(b, `,"try":true`...)
 	}
@@ -80,7 +85,22 @@ func appendText(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
 	}
-	b = append(appendName(b, name), '"')
+	return appendString(appendName(b, name), text)
+}
+
+func appendTexts(b []byte, name string, texts []string) []byte {
+	b = append(appendName(b, name), '[')
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, text)
+	}
+	return append(b, ']')
+}
+
+func appendString(b []byte, text string) []byte {
+	b = append(b, '"')
 	for _, r := range text {
 		switch {
 		case r == '"' || r == '\\':

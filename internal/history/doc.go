@@ -11,7 +11,7 @@
 //	{"k":"call","at":…,"op":7,"key":"a","try":true}                         a caller asks for a key; op is its own number on this node
 //	{"k":"return","at":…,"op":7,"out":"granted","token":"812"}              … and holds it
 //	{"k":"return","at":…,"op":7,"out":"held","token":"808"}                 … or was told that token 808 holds it (try only)
-//	{"k":"return","at":…,"op":7,"out":"failed","err":"context"}             … or holds nothing: context, closed, not ready, queue full, …
+//	{"k":"return","at":…,"op":7,"out":"failed","err":"context"}             … or holds nothing: context, closed, not ready, queue full, deadlock, …
 //	{"k":"unlock","at":…,"op":7}                                            the holder of call 7 lets go
 //	{"k":"unlocked","at":…,"op":7}                                          … and the release is confirmed; with "err" it is not
 //	{"k":"lost","at":…,"op":7,"until":…}                                    the lock of call 7 was lost; it was believed in until then
@@ -24,8 +24,18 @@
 //	{"k":"mark","at":…,"group":"1f","index":20,"rev":"840"}                 this voter's account has come that far
 //	{"k":"dropped","at":…,"count":17}                                       the recorder could not write 17 lines
 //
+// That is the mutex. What a request asks for beyond it, its call, its grant and its end say in three more members, so that a grant is of all
+// its keys, in one moment:
+//
+//	"keys":["b","c"]         further keys, ascending, above key
+//	"permits":1              key is shared with others who share it: a reader
+//	"permits":2,"of":5       two permits of five: a semaphore
+//
+// A try that was held back by somebody who waits for several keys, and so holds none, is told "held" without a token. An owner is not recorded, nor
+// is what enters a lock again: it is no call of its own.
+//
 // A grant without seq belongs to a begin: it was there before the account. An end is of a lock that was granted, and how is what ended it:
-// release, cancel, expire, close or attach.
+// release, cancel, expire, close, attach, or force: somebody else has ended it, and its holder can believe in it until he is told.
 //
 // # Guarantees
 //

@@ -2,6 +2,8 @@ package history
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -52,9 +54,10 @@ const (
 	ByExpire
 	ByClose
 	ByAttach
+	ByForce
 )
 
-const howNames = "release cancel expire close attach"
+const howNames = "release cancel expire close attach force"
 
 func (k Kind) String() string    { return nameOf(kindNames, uint8(k)) }
 func (o Outcome) String() string { return nameOf(outcomeNames, uint8(o)) }
@@ -68,7 +71,10 @@ type Event struct {
 	Node    string            `json:"node,omitempty"` // of the header; the reader sets it in every event
 	Stream  int               `json:"-"`              // counts headers, from 1: set by the reader. Two lives of one node are two
 	Op      uint64            `json:"op,omitempty"`
-	Key     string            `json:"key,omitempty"` // of Return and what follows it: set by the judge where it is missing
+	Key     string            `json:"key,omitempty"`
+	Keys    []string          `json:"keys,omitempty"` // further ones of the same request: ascending, above Key
+	Permits uint32            `json:"permits,omitempty"`
+	Of      uint32            `json:"of,omitempty"`
 	Try     bool              `json:"try,omitempty"`
 	Outcome Outcome           `json:"out,omitempty"`
 	Err     string            `json:"err,omitempty"`
@@ -83,6 +89,25 @@ type Event struct {
 	Number  lockfsm.Number    `json:"number,omitempty"`
 	How     How               `json:"how,omitempty"`
 	Count   uint64            `json:"count,omitempty"`
+}
+
+// Terms returns how many permits the request of an event takes, and out of how many by its own word.
+func (e *Event) Terms() (permits, of int64) {
+	switch {
+	case e.Of != 0:
+		return int64(e.Permits), int64(e.Of)
+	case e.Permits != 0:
+		return 1, math.MaxInt64
+	}
+	return 1, 1
+}
+
+// alone reports whether the request of an event shares its locks with nobody.
+func (e *Event) alone() bool { return e.Permits == 0 }
+
+// alike reports whether two events are of requests that ask for the same.
+func (e *Event) alike(o *Event) bool {
+	return e.Key == o.Key && e.Permits == o.Permits && e.Of == o.Of && slices.Equal(e.Keys, o.Keys)
 }
 
 // Group is the ID of a group, written as a hexadecimal string.

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,12 +37,12 @@ type Rule string
 // The rules of Judge.
 const (
 	Agree   Rule = "agree"   // voters say the same of the same entry of the log
-	Overlap Rule = "overlap" // a key is granted to one at a time
+	Overlap Rule = "overlap" // those to whom a key is granted fit beside each other
 	Tokens  Rule = "tokens"  // a later grant of a key has a higher token, and no token is given twice
 	Order   Rule = "order"   // first come, first served
 	Ends    Rule = "ends"    // what ends is what was granted
 	Real    Rule = "real"    // the order of the log is one that could have happened in real time
-	Belief  Rule = "belief"  // nobody holds a key while another still believes that he does
+	Belief  Rule = "belief"  // nobody holds a key while another still believes that he does, beside whom he does not fit
 	Phantom Rule = "phantom" // what a caller was told is in the state
 	Kept    Rule = "kept"    // what is over for its caller is over in the state
 	Zombie  Rule = "zombie"  // what is over in the state is over for its caller
@@ -61,11 +62,14 @@ func (v *Violation) Error() string {
 // of one stream is that in which they were recorded; otherwise events may come in any order.
 //
 // It is a witness check: the voters' account says in which order everything took effect, and Judge verifies that this order explains
-// all that callers were told. That takes one pass. It replays the account (rules Agree, Overlap, Tokens, Order, Ends); it gives each
+// all that callers were told. That takes one pass. It replays the account (rules Agree, Overlap, Tokens, Order, Ends), where those who hold a key
+// must fit beside each other: all their permits are no more than any of them says there are, one of one for a mutex. It gives each
 // grant and end the earliest time at which it can have happened, which is not before that of anything before it in the log, nor before
 // the call that asked for it, nor while a holder still believed in the lock, and finds none that somebody saw earlier (rules Real and
 // Belief; a try that was told of a holder saw his grant, and saw it not ended); and it looks for what is missing at the end (rules
 // Phantom, Kept, Zombie).
+//
+// A lock that was ended by force is not held against a holder who believed in it for longer: whoever forces takes that upon himself.
 //
 // A crashed caller's call may have been granted or not. A lock that its holder did not see lost, since he crashed, may end at any time.
 func Judge(events []Event, o Options) error {
@@ -88,7 +92,10 @@ type judge struct {
 	settled                bool
 
 	keys    map[string]int32
-	names   []string
+	sets    []set
+	single  map[string]int32 // sets of one key, by its name
+	several map[string]int32 // the others, by all names
+	crowded []bool           // keys that somebody asked for together with others
 	streams []stream
 	groups  []*account // in the order of their revisions
 	carried []int32    // events: grants that an account began with
@@ -120,13 +127,50 @@ func (j *judge) unsure(format string, args ...any) {
 	}
 }
 
+// set is what a request asks for: one key or several. Most calls ask for one that was asked for before.
+type set struct {
+	name string  // for people
+	keys []int32 // by number
+}
+
+// set gives what the request of an event asks for its number.
+func (j *judge) set(e *Event) int32 {
+	known, name := j.single, e.Key
+	if len(e.Keys) > 0 {
+		known, name = j.several, fmt.Sprintf("%q", append([]string{e.Key}, e.Keys...))
+	}
+	n, found := known[name]
+	if found {
+		return n
+	}
+	n = int32(len(j.sets))
+	known[name] = n
+	s := set{name: name, keys: []int32{j.key(e.Key)}}
+	if len(e.Keys) == 0 {
+		s.name = fmt.Sprintf("%q", e.Key)
+	}
+	for _, key := range e.Keys {
+		s.keys = append(s.keys, j.key(key))
+	}
+	for _, key := range s.keys {
+		j.crowded[key] = j.crowded[key] || len(s.keys) > 1
+	}
+	j.sets = append(j.sets, s)
+	return n
+}
+
 // key gives a key its number.
 func (j *judge) key(name string) int32 {
 	k, known := j.keys[name]
 	if !known {
-		k = int32(len(j.names))
+		k = int32(len(j.keys))
 		j.keys[name] = k
-		j.names = append(j.names, name)
+		j.crowded = append(j.crowded, false)
 	}
 	return k
+}
+
+// meet reports whether two sets have a key in common.
+func (j *judge) meet(a, b int32) bool {
+	return a == b || slices.ContainsFunc(j.sets[a].keys, func(key int32) bool { return slices.Contains(j.sets[b].keys, key) })
 }

@@ -11,32 +11,66 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/history/historytest"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// all makes histories in which everything happens.
+// all makes histories in which everything happens to mutexes.
 func all(seed uint64, calls int) historytest.Options {
 	return historytest.Options{Seed: seed, Calls: calls, Callers: 9, Keys: 4, Try: 0.2, Cancel: 0.2, Crash: 0.05, Lose: 0.05}
 }
 
+// kinds makes histories in which it happens to locks of all kinds.
+func kinds(seed uint64, calls int) historytest.Options {
+	o := all(seed, calls)
+	o.Share, o.Permits, o.Several = 0.3, 0.3, 0.3
+	return o
+}
+
 func TestRightHistoriesPass(t *testing.T) {
-	for seed := range uint64(60) {
-		if err := history.Judge(historytest.Make(all(seed, 300)), history.Options{Settled: true}); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+	for _, options := range []func(uint64, int) historytest.Options{all, kinds} {
+		for seed := range uint64(60) {
+			if err := history.Judge(historytest.Make(options(seed, 300)), history.Options{Settled: true}); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
 		}
-	}
-	if err := history.Judge(historytest.Make(all(1, 20000)), history.Options{Settled: true}); err != nil {
-		t.Fatal(err)
+		if err := history.Judge(historytest.Make(options(1, 20000)), history.Options{Settled: true}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 func TestHistoriesHaveEverything(t *testing.T) {
 	seen := map[string]int{}
-	for _, e := range historytest.Make(all(1, 5000)) {
+	tokens := map[string]map[lockfsm.Token]bool{} // that hold a key
+	for _, e := range historytest.Make(kinds(1, 5000)) {
 		seen[e.Kind.String()]++
+		if e.Node == "voter-0" && (e.Kind == history.Grant || e.Kind == history.End) {
+			for _, key := range append([]string{e.Key}, e.Keys...) {
+				if tokens[key] == nil {
+					tokens[key] = map[lockfsm.Token]bool{}
+				}
+				if delete(tokens[key], e.Token); e.Kind == history.Grant {
+					tokens[key][e.Token] = true
+				}
+				if len(tokens[key]) > 1 {
+					seen["several hold one key"]++
+				}
+			}
+		}
+		if e.Kind == history.Grant && e.Permits > 1 {
+			seen["grant of permits"]++
+		}
+		if e.Kind == history.Grant && len(e.Keys) > 0 {
+			seen["grant of several"]++
+		}
+		if e.Kind == history.Return && e.Outcome == history.Held && e.Token == 0 {
+			seen["held back"]++
+		}
 		seen["out "+e.Outcome.String()]++
 		seen["how "+e.How.String()]++
 	}
-	for _, what := range []string{"call", "return", "unlock", "unlocked", "lost", "begin", "grant", "end", "out held", "out failed", "how release", "how cancel", "how expire"} {
+	for _, what := range []string{"call", "return", "unlock", "unlocked", "lost", "begin", "grant", "end", "out held", "out failed", "how release", "how cancel", "how expire",
+		"several hold one key", "grant of permits", "grant of several", "held back"} {
 		if seen[what] < 2 {
 			t.Errorf("the test history has %d of %q", seen[what], what)
 		}
@@ -59,12 +93,23 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"granted before it was asked for":     {history.Real},
 		"voters do not agree":                 {history.Agree},
 		"a holder is not told":                {history.Zombie},
+		"a writer beside readers":             {history.Overlap},
+		"more permits than there are":         {history.Overlap},
+		"a writer is passed":                  {history.Order},
+		"a reader is passed":                  {history.Order},
+		"one of several is not granted":       {history.Phantom},
+		"one of several is held by another":   {history.Overlap},
+		"another kind than was asked for":     {history.Phantom},
+		"half of several ends":                {history.Ends},
 	}
 	for _, p := range historytest.Plants() {
 		t.Run(p.Name, func(t *testing.T) {
 			planted := 0
 			for seed := uint64(0); seed < 300 && planted < 12; seed++ {
 				options := all(seed, 200)
+				if p.Kinds {
+					options = kinds(seed, 200)
+				}
 				if seed%2 == 0 { // a call without an answer could explain some of what is planted
 					options.Crash = 0
 				}
@@ -96,8 +141,26 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 	}
 }
 
+// TestForceIsNoViolation: a lock that was ended by force may be believed in for longer.
+func TestForceIsNoViolation(t *testing.T) {
+	at := slices.IndexFunc(historytest.Plants(), func(p historytest.Plant) bool { return p.Name == "belief outlives the lock" })
+	events := historytest.Plants()[at].Break(historytest.Make(all(1, 200)))
+	var v *history.Violation
+	if err := history.Judge(events, history.Options{Settled: true}); !errors.As(err, &v) || v.Rule != history.Belief {
+		t.Fatalf("before: %v", err)
+	}
+	for i := range events {
+		if e := &events[i]; e.Kind == history.End && e.How == history.ByExpire {
+			e.How = history.ByForce
+		}
+	}
+	if err := history.Judge(events, history.Options{Settled: true}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReadingGivesWhatWasWritten(t *testing.T) {
-	events := historytest.Make(all(3, 500))
+	events := historytest.Make(kinds(3, 500))
 	events[len(events)/2].Err = "a \"quoted\" \x01 text, ключ\\"
 	var file bytes.Buffer
 	if err := history.Write(&file, events); err != nil {
@@ -120,7 +183,7 @@ func TestReadingGivesWhatWasWritten(t *testing.T) {
 	}
 	if got, want := strip(read), strip(events); !reflect.DeepEqual(got, want) {
 		for i := range want {
-			if got[i] != want[i] {
+			if !reflect.DeepEqual(got[i], want[i]) {
 				t.Fatalf("event %d is\n%+v, want\n%+v", i, got[i], want[i])
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,28 +90,36 @@ func (r *Recorder) add(e Event) {
 	r.buffer = append(appendLine(r.buffer, e), '\n')
 }
 
-// Call records that a caller asks for key, and returns the number of the call.
-func (r *Recorder) Call(key string, try bool) (op uint64) {
+// Call records that a caller asks for something, and returns the number of the call. Of asked the members count that say what for: Key, Keys,
+// Permits, Of and Try.
+func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
 	}
-	if len(key) > maxKey { // such a call fails; the line must not
-		key = key[:maxKey]
+	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of, Try: asked.Try}
+	if slices.ContainsFunc(e.Keys, func(key string) bool { return len(key) > maxKey }) {
+		e.Keys = slices.Clone(e.Keys)
+		for i, key := range e.Keys {
+			e.Keys[i] = short(key)
+		}
 	}
 	r.mu.Lock()
 	r.op++
-	op = r.op
+	e.Op = r.op
 	r.mu.Unlock()
-	r.Record(Event{Kind: Call, Op: op, Key: key, Try: try})
-	return op
+	r.Record(e)
+	return e.Op
 }
+
+// short cuts a key that no group takes: a call for it fails, but the line must not.
+func short(key string) string { return key[:min(len(key), maxKey)] }
 
 // Granted records that a call returned with the lock.
 func (r *Recorder) Granted(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Granted, Token: token})
 }
 
-// Held records that a try was told that the lock is held with that token.
+// Held records that a try was told that the lock is held with that token; 0: that somebody comes first who waits for several locks.
 func (r *Recorder) Held(op uint64, token lockfsm.Token) {
 	r.Record(Event{Kind: Return, Op: op, Outcome: Held, Token: token})
 }

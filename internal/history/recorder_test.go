@@ -38,7 +38,7 @@ func TestRecorderWritesWhatItIsTold(t *testing.T) {
 	for range 8 {
 		callers.Go(func() {
 			for range 100 {
-				op := r.Call("a key", true)
+				op := r.Call(history.Event{Key: "a key", Try: true})
 				r.Granted(op, 7)
 				r.Unlock(op)
 				r.Unlocked(op, "")
@@ -46,8 +46,8 @@ func TestRecorderWritesWhatItIsTold(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	r.Held(r.Call(strings.Repeat("x", 10000), true), 9)
-	r.Failed(r.Call("a key", false), "context")
+	r.Held(r.Call(history.Event{Key: strings.Repeat("x", 10000), Try: true}), 9)
+	r.Failed(r.Call(history.Event{Key: "a key"}), "context")
 	if err := errors.Join(r.Close(), r.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +79,14 @@ func dropAndSaySo(t *testing.T) {
 	slow := &gated{open: make(chan struct{})}
 	r := history.NewRecorder(history.RecorderConfig{Writer: slow, Node: "n", Now: clock(), Buffer: 1000})
 	for range 1000 {
-		r.Call("k", false)
+		r.Call(history.Event{Key: "k"})
 	}
 	if r.Dropped() == 0 {
 		t.Fatal("a writer that does not write, and nothing is dropped")
 	}
 	close(slow.open)
 	for range 100 { // now it writes: what follows is recorded again, behind a word about the hole
-		r.Call("k", false)
+		r.Call(history.Event{Key: "k"})
 		synctest.Wait() // until the writer has taken it
 	}
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "dropped") {
@@ -112,7 +112,7 @@ func dropAndSaySo(t *testing.T) {
 func TestRecorderHasAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := history.NewRecorder(history.RecorderConfig{Writer: &out, Node: "n", Now: clock()})
-	op := r.Call("k", false)
+	op := r.Call(history.Event{Key: "k"})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRecorderOutlivesItsWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe() // nobody reads
 		r := history.NewRecorder(history.RecorderConfig{Writer: out, Node: "n", Now: clock()})
-		r.Call("k", false)
+		r.Call(history.Event{Key: "k"})
 		began := time.Now()
 		if err := r.Close(); err == nil || time.Since(began) > 6*time.Second {
 			t.Errorf("Close took %v and returned %v", time.Since(began), err)
@@ -140,7 +140,7 @@ func TestRecorderOutlivesItsWriter(t *testing.T) {
 		}
 	})
 	var off *history.Recorder
-	if off.Call("k", true) != 0 || off.Close() != nil {
+	if off.Call(history.Event{Key: "k", Try: true}) != 0 || off.Close() != nil {
 		t.Error("a recorder that is off does something")
 	}
 }
@@ -153,7 +153,7 @@ func TestReadRefuses(t *testing.T) {
 		"kind":         header + `{"k":"dance","at":1}` + "\n",
 		"garbage":      header + "garbage\n" + `{"k":"call","at":1,"op":1,"key":"a"}` + "\n",
 		"garbage last": header + "garbage\n",
-		"long line":    header + `{"k":"call","key":"` + strings.Repeat("x", 1<<17) + `"}` + "\n",
+		"long line":    header + `{"k":"call","key":"` + strings.Repeat("x", 1<<22) + `"}` + "\n",
 	} {
 		if _, err := history.Read(nil, strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read without an error", name)

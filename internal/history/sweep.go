@@ -1,15 +1,16 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// grant is one grant of one key, from the account.
+// grant is one grant, from the account.
 type grant struct {
-	key       int32
+	set       int32 // of what
 	event     int32
 	at, ended int64 // when the first voter had applied it, and its end
 	end       int32 // the event that ended it; -1: none
@@ -23,10 +24,11 @@ type grant struct {
 
 // key of the replay.
 type held struct {
-	current int32 // grant; -1: free
-	token   lockfsm.Token
-	place   lockfsm.Revision
-	last    int32 // the last grant; -1: none
+	current []int32 // grants that hold it
+	taken   int64   // their permits
+	last    int32   // the last grant; -1: none
+	highest int32   // of all grants the one with the highest place
+	alone   int32   // the same of those that were alone
 }
 
 // listGrants makes the list of grants, in the order of the log.
@@ -64,7 +66,7 @@ func (j *judge) list(group int32, s step) error {
 	}
 	j.byToken[uint64(e.Token)] = int32(len(j.grants))
 	j.grants = append(j.grants, grant{
-		key: j.key(e.Key), event: s.event, at: s.at, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1, seenAt: math.MaxInt64, heldBehind: math.MinInt64,
+		set: j.set(e), event: s.event, at: s.at, ended: math.MaxInt64, end: -1, group: group, seenBy: -1, heldBy: -1, seenAt: math.MaxInt64, heldBehind: math.MinInt64,
 	})
 	return nil
 }
@@ -80,6 +82,10 @@ func (j *judge) claim() error {
 			}
 			e := &j.events[c.ret]
 			if e.Outcome == Failed {
+				continue
+			}
+			if e.Outcome == Held && e.Token == 0 {
+				j.heldBack(c, e)
 				continue
 			}
 			g, known := j.byToken[uint64(e.Token)]
@@ -100,8 +106,8 @@ func (j *judge) claim() error {
 // tell notes that the answer e to call c tells of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
-	case g.key != c.key:
-		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %q was told of token %d, which is of %q", e.Op, j.names[c.key], e.Token, j.names[g.key])
+	case !j.meet(g.set, c.set), e.Outcome == Granted && !j.events[g.event].alike(&j.events[c.called]):
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %s was told of token %d, which is of %s", e.Op, j.kind(c.called), e.Token, j.kind(g.event))
 	case e.Outcome == Held:
 		if c.returned < g.seenAt {
 			g.seenAt, g.seenBy = c.returned, c.ret
@@ -110,18 +116,38 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 			g.heldBehind, g.heldBy = c.begun, c.called
 		}
 	case g.owner != nil:
-		return j.broken(Tokens, []int32{g.owner.ret, c.ret, g.event}, "two callers were granted %q with token %d", j.names[g.key], e.Token)
+		return j.broken(Tokens, []int32{g.owner.ret, c.ret, g.event}, "two callers were granted %s with token %d", j.sets[g.set].name, e.Token)
 	default:
 		g.owner = c
 	}
 	return nil
 }
 
+// heldBack judges a try that was told of somebody who waits: that can only be one who waits for several locks and comes first for this one.
+func (j *judge) heldBack(c *call, e *Event) {
+	if !slices.ContainsFunc(j.sets[c.set].keys, func(key int32) bool { return j.crowded[key] }) {
+		j.unsure("call %d of %s was told that somebody comes first for %s who waits for several locks, and nobody does: is a file missing?", e.Op, e.Node, j.sets[c.set].name)
+	}
+}
+
+// kind says in a few words what the request of an event asks for.
+func (j *judge) kind(event int32) string {
+	e := &j.events[event]
+	name := j.sets[j.set(e)].name
+	switch {
+	case e.Of != 0:
+		return fmt.Sprintf("%s, %d permits of %d", name, e.Permits, e.Of)
+	case e.Permits != 0:
+		return name + ", shared"
+	}
+	return name
+}
+
 // phantom judges an answer that tells of a grant that is in no account.
 func (j *judge) phantom(c *call, e *Event) error {
 	for _, a := range j.groups {
 		if uint64(a.first) < uint64(e.Token) && uint64(e.Token) <= uint64(a.covers) {
-			return j.broken(Phantom, []int32{c.called, c.ret}, "call %d was told that %q is held with token %d, which the state never granted", e.Op, j.names[c.key], e.Token)
+			return j.broken(Phantom, []int32{c.called, c.ret}, "call %d was told that %s is held with token %d, which the state never granted", e.Op, j.sets[c.set].name, e.Token)
 		}
 	}
 	j.unsure("no voter's account comes to token %d, which %s was told of: is a file missing?", e.Token, e.Node)
@@ -130,9 +156,9 @@ func (j *judge) phantom(c *call, e *Event) error {
 
 // sweep replays the account and gives every step the earliest time that is possible.
 func (j *judge) sweep() error {
-	w := sweeper{judge: j, keys: make([]held, len(j.names)), point: math.MinInt64, because: -1}
+	w := sweeper{judge: j, keys: make([]held, len(j.keys)), point: math.MinInt64, because: -1}
 	for i := range w.keys {
-		w.keys[i] = held{current: -1, last: -1}
+		w.keys[i] = held{last: -1, highest: -1, alone: -1}
 	}
 	next := int32(0) // grants come in the order of the list
 	for place, a := range j.groups {
@@ -184,7 +210,7 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 		return nil
 	}
 	rule, text := Real, "in the log it comes behind something that began later than it was seen"
-	if w.belief && w.events[seen].Outcome != Held && w.ofKey(w.because) == w.events[step].Key {
+	if w.belief && w.events[seen].Outcome != Held && w.meet(w.asked(w.because), w.set(&w.events[step])) {
 		rule, text = Belief, "the holder believed longer in his lock"
 	}
 	events := []int32{w.because, step, seen}
@@ -192,32 +218,20 @@ func (w *sweeper) notAfter(at int64, seen, step int32) error {
 		w.events[step].Kind, w.events[step].Key, w.events[step].Token, w.point-at, text)
 }
 
-// ofKey returns the key of the call that an event belongs to.
-func (w *sweeper) ofKey(event int32) string {
+// asked returns what the call of an event asks for.
+func (w *sweeper) asked(event int32) int32 {
 	e := &w.events[event]
-	return w.names[w.streams[e.Stream].calls[e.Op].key]
+	return w.streams[e.Stream].calls[e.Op].set
 }
 
-// grant is one step that grants.
+// grant is one step that grants: all keys of its request in one moment.
 func (w *sweeper) grant(i int32) error {
 	g := &w.grants[i]
-	e, k := &w.events[g.event], &w.keys[g.key]
-	last := int32(-1)
-	if k.last >= 0 {
-		last = w.grants[k.last].event
+	for _, key := range w.sets[g.set].keys {
+		if err := w.grantOne(i, key); err != nil {
+			return err
+		}
 	}
-	switch {
-	case k.current >= 0:
-		return w.broken(Overlap, []int32{last, g.event}, "%q is granted with token %d while it is held with token %d", e.Key, e.Token, k.token)
-	case e.Token <= k.token:
-		return w.broken(Tokens, []int32{last, g.event}, "%q is granted with token %d after token %d", e.Key, e.Token, k.token)
-	case e.Place <= k.place:
-		return w.broken(Order, []int32{last, g.event}, "%q is granted to the request at place %d after the one at place %d", e.Key, e.Place, k.place)
-	}
-	if k.last < 0 {
-		w.live = append(w.live, g.key)
-	}
-	k.current, k.last, k.token, k.place = i, i, e.Token, e.Place
 	if c := g.owner; c != nil {
 		w.notBefore(c.begun, c.called, false)
 		if err := w.notAfter(c.returned, c.ret, g.event); err != nil {
@@ -230,23 +244,82 @@ func (w *sweeper) grant(i int32) error {
 	return w.notAfter(g.at, g.event, g.event)
 }
 
+// grantOne grants one key. Nobody who asks for one key, or for himself alone, may have been passed in its queue. Who shares and wants other
+// keys too can have been passed, by those who fit beside him, while he waited elsewhere.
+func (w *sweeper) grantOne(i, key int32) error {
+	e, k := &w.events[w.grants[i].event], &w.keys[key]
+	permits, least := e.Terms()
+	for _, other := range k.current {
+		_, of := w.events[w.grants[other].event].Terms()
+		least = min(least, of)
+	}
+	if len(k.current) > 0 && k.taken+permits > least {
+		return w.broken(Overlap, w.eventsOf(append(slices.Clone(k.current[max(0, len(k.current)-3):]), i)...),
+			"%s is granted with token %d while %d permits are taken, of %d", w.kind(w.grants[i].event), e.Token, k.taken, least)
+	}
+	if k.last < 0 {
+		w.live = append(w.live, key)
+	} else if last := &w.events[w.grants[k.last].event]; e.Token <= last.Token {
+		return w.broken(Tokens, w.eventsOf(k.last, i), "%s is granted with token %d after token %d", w.kind(w.grants[i].event), e.Token, last.Token)
+	}
+	before := k.highest
+	if !e.alone() && len(e.Keys) > 0 {
+		before = k.alone
+	}
+	if before >= 0 && e.Place <= w.placeOf(before) {
+		return w.broken(Order, w.eventsOf(before, i), "%s is granted to the request at place %d after the one at place %d", w.kind(w.grants[i].event), e.Place, w.placeOf(before))
+	}
+	k.current, k.taken, k.last = append(k.current, i), k.taken+permits, i
+	if k.highest < 0 || e.Place > w.placeOf(k.highest) {
+		k.highest = i
+	}
+	if e.alone() && (k.alone < 0 || e.Place > w.placeOf(k.alone)) {
+		k.alone = i
+	}
+	return nil
+}
+
+func (w *sweeper) placeOf(grant int32) lockfsm.Revision { return w.events[w.grants[grant].event].Place }
+
+func (w *sweeper) eventsOf(grants ...int32) (events []int32) {
+	for _, i := range grants {
+		events = append(events, w.grants[i].event)
+	}
+	return events
+}
+
+// ends takes a grant away from those that hold, and reports whether it was among them everywhere.
+func (w *sweeper) ends(i int32) bool {
+	g := &w.grants[i]
+	permits, _ := w.events[g.event].Terms()
+	for _, key := range w.sets[g.set].keys {
+		k := &w.keys[key]
+		at := slices.Index(k.current, i)
+		if at < 0 {
+			return false
+		}
+		k.current, k.taken = slices.Delete(k.current, at, at+1), k.taken-permits
+	}
+	return true
+}
+
 // end is one step that ends a lock.
 func (w *sweeper) end(s step) error {
 	e := &w.events[s.event]
 	i, known := w.byToken[uint64(e.Token)]
 	if !known {
-		return w.broken(Ends, []int32{s.event}, "%q ends with token %d, which was never granted", e.Key, e.Token)
+		return w.broken(Ends, []int32{s.event}, "%s ends with token %d, which was never granted", w.kind(s.event), e.Token)
 	}
 	g := &w.grants[i]
-	if w.names[g.key] != e.Key || w.keys[g.key].current != i {
-		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%q ends with token %d, which does not hold it", e.Key, e.Token)
+	if !w.events[g.event].alike(e) || !w.ends(i) {
+		return w.broken(Ends, []int32{g.event, g.end, s.event}, "%s ends with token %d, which does not hold it", w.kind(s.event), e.Token)
 	}
-	w.keys[g.key].current = -1
 	g.end, g.ended = s.event, s.at
 	w.notBefore(g.heldBehind, g.heldBy, false)
 	if c := g.owner; c != nil {
-		at, because := c.believed()
-		w.notBefore(at, because, true)
+		if at, because := c.believed(); e.How != ByForce {
+			w.notBefore(at, because, true)
+		}
 		if c.unlocked >= 0 && w.events[c.unlocked].Err == "" {
 			if err := w.notAfter(c.was, c.unlocked, s.event); err != nil {
 				return err
@@ -259,19 +332,17 @@ func (w *sweeper) end(s step) error {
 // groupEnds ends what a group still held when the next one began: nothing of it may be believed in any more when that one grants.
 func (w *sweeper) groupEnds(next *account) {
 	for _, k := range w.live {
-		i := w.keys[k].current
-		if i < 0 {
-			continue
+		for _, i := range w.keys[k].current {
+			g := &w.grants[i]
+			if len(next.steps) > 0 {
+				g.ended = next.steps[0].at
+			}
+			w.notBefore(g.heldBehind, g.heldBy, false)
+			if c := g.owner; c != nil {
+				at, because := c.believed()
+				w.notBefore(at, because, true)
+			}
 		}
-		g := &w.grants[i]
-		w.keys[k].current = -1
-		if len(next.steps) > 0 {
-			g.ended = next.steps[0].at
-		}
-		w.notBefore(g.heldBehind, g.heldBy, false)
-		if c := g.owner; c != nil {
-			at, because := c.believed()
-			w.notBefore(at, because, true)
-		}
+		w.keys[k].current, w.keys[k].taken = w.keys[k].current[:0], 0
 	}
 }

@@ -11,6 +11,10 @@ import (
 // requests and no keys. It belongs to the goroutine that applies the log. It is code of its own, and small: what it says of the state
 // is a second opinion.
 type Trail struct {
+	// Queue, if it is set, is told what comes to the queues, before it may be granted, and what leaves them, granted or not: in an event without a kind.
+	// A Start is not told: what it begins with is there already.
+	Queue func(e Event, leaves bool)
+
 	emit func(Event)
 
 	group Group
@@ -27,9 +31,11 @@ type request struct {
 }
 
 type holding struct {
-	key   string
-	place lockfsm.Revision
-	token lockfsm.Token
+	key         string
+	keys        []string // further ones
+	permits, of uint32
+	place       lockfsm.Revision
+	token       lockfsm.Token
 }
 
 // NewTrail returns a trail that hands each event to emit, which stamps it with the time and its node.
@@ -42,9 +48,25 @@ func (t *Trail) Start(index uint64, m *lockfsm.Machine) {
 	clear(t.live)
 	t.index, t.rev = index, m.Revision()
 	t.emit(Event{Kind: Begin, Group: t.group, Index: index, Rev: t.rev})
+	var order []request // a map has none
 	for _, e := range m.Entries() {
-		q, h := request{e.Session, e.Number}, holding{e.Key, e.Place, e.Token}
+		q := request{e.Session, e.Number}
+		h, again := t.live[q]
+		if !again {
+			order = append(order, q)
+			h = holding{key: e.Key, permits: e.Permits, of: e.Of, place: e.Place, token: e.Token}
+		} else {
+			h.keys = append(h.keys, e.Key)
+		}
 		t.live[q] = h
+	}
+	for _, q := range order {
+		h := t.live[q]
+		if len(h.keys) > 0 { // they came in the order of the locks
+			all := slices.Sorted(slices.Values(append(h.keys, h.key)))
+			h.key, h.keys = all[0], all[1:]
+			t.live[q] = h
+		}
 		if h.token != 0 {
 			held := t.event(Grant, q, h)
 			held.Group, held.Index, held.Rev = t.group, index, t.rev // no seq: it is what the state began with
@@ -84,6 +106,10 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.over(r, ByExpire)
 	case lockfsm.Attach:
 		t.over(r, ByAttach)
+	case lockfsm.Evict:
+		if r.Evicted != nil {
+			t.drop(request{r.Evicted.Session, r.Evicted.Number}, ByForce)
+		}
 	}
 	for _, c := range r.Fired {
 		if c.Token != 0 {
@@ -106,9 +132,16 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	if r.Code == lockfsm.Granted {
 		place--
 	}
-	t.live[q] = holding{key: c.Key, place: place}
+	t.live[q] = holding{key: c.Key, keys: c.Keys, permits: c.Permits, of: c.Of, place: place}
+	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token)
+	}
+}
+
+func (t *Trail) queue(q request, leaves bool) {
+	if t.Queue != nil {
+		t.Queue(t.event(0, q, t.live[q]), leaves)
 	}
 }
 
@@ -123,10 +156,12 @@ func (t *Trail) granted(q request, token lockfsm.Token) {
 
 // gone follows a Release or Cancel.
 func (t *Trail) gone(r lockfsm.Result, how How) {
-	if r.Code != lockfsm.Done {
-		return
+	if r.Code == lockfsm.Done {
+		t.drop(request{r.Session, r.Number}, how)
 	}
-	q := request{r.Session, r.Number}
+}
+
+func (t *Trail) drop(q request, how How) {
 	if h, known := t.live[q]; known {
 		t.end(q, h, how)
 	}
@@ -151,6 +186,7 @@ func (t *Trail) over(r lockfsm.Result, how How) {
 }
 
 func (t *Trail) end(q request, h holding, how How) {
+	t.queue(q, true)
 	delete(t.live, q)
 	if h.token != 0 {
 		e := t.event(End, q, h)
@@ -160,7 +196,9 @@ func (t *Trail) end(q request, h holding, how How) {
 }
 
 func (t *Trail) event(k Kind, q request, h holding) Event {
-	return Event{Kind: k, Key: h.key, Token: h.token, Place: h.place, Session: q.session, Number: q.number}
+	return Event{
+		Kind: k, Key: h.key, Keys: h.keys, Permits: h.permits, Of: h.of, Token: h.token, Place: h.place, Session: q.session, Number: q.number,
+	}
 }
 
 func (t *Trail) say(e Event) {

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"stripe":              {""},
 	"flight":              {""},
 	"tick":                {""},
+	"election":            {""},
 	"internal/fakelock":   {""},
 	"locker":              {""},
 	"locker/lockertest":   {"", "locker"},

@@ -21,6 +21,8 @@ type call struct {
 	stage stage
 	hold  time.Duration // how long it will hold
 
+	outer, inner *call // under whose lock it is made, and what is made under its own now
+
 	lapsed bool // its belief has ended by the clock
 	until  time.Duration
 }
@@ -35,13 +37,18 @@ const (
 
 // caller makes one call.
 func (p *proc) caller() {
-	w := p.w
-	if p.dead || w.quiet || p.leaving {
-		return
+	if !p.dead && !p.w.quiet && !p.leaving {
+		p.call(nil)
 	}
+}
+
+// call makes a call, perhaps under the lock of another one.
+func (p *proc) call(outer *call) *call {
+	w := p.w
 	w.numbers++
-	c := &call{p: p, id: w.numbers}
-	c.req = session.Request{Key: w.cfg.key(w.rng.IntN(w.cfg.Keys)), Try: w.chance(w.cfg.Try), Caller: c}
+	c := &call{p: p, id: w.numbers, outer: outer}
+	c.req = w.draw(outer)
+	c.req.Caller = c
 	c.hold = w.between(0, w.cfg.Hold)
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
@@ -54,9 +61,10 @@ func (p *proc) caller() {
 	} else if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, 5*time.Millisecond), c.leave)
 	}
+	return c
 }
 
-// next lets the caller go on after a while.
+// next lets the caller go on after a while: with what it does under the outer lock, which it then gives back, or with another call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over
@@ -66,7 +74,12 @@ func (c *call) next() {
 			break
 		}
 	}
-	p.w.after(p.w.between(0, p.w.cfg.Think), func() { p.caller() })
+	if o := c.outer; o == nil {
+		p.w.after(p.w.between(0, p.w.cfg.Think), func() { p.caller() })
+	} else if o.inner == c {
+		o.inner = nil
+		p.w.after(p.w.between(0, 5*time.Millisecond), o.release)
+	}
 }
 
 // leave is the end of the caller's context while it waits.
@@ -84,9 +97,14 @@ func (c *call) failed(err error) {
 		return
 	}
 	var held *session.HeldError
-	if errors.As(err, &held) {
+	var deadlock *session.DeadlockError
+	switch {
+	case errors.As(err, &held):
 		c.p.w.watch.fails(c, "held", held.Token)
-	} else {
+	case errors.As(err, &deadlock):
+		c.p.w.watch.refused(c, deadlock)
+		c.p.w.watch.fails(c, "deadlock", 0)
+	default:
 		c.p.w.watch.fails(c, err.Error(), 0)
 	}
 	c.next()
@@ -100,6 +118,10 @@ func (c *call) granted(token lockfsm.Token) {
 	w := c.p.w
 	c.stage, c.token, c.group = holds, token, c.p.group
 	w.watch.gets(c)
+	if c.mayNest() && w.chance(w.cfg.Nest) {
+		w.after(w.between(0, c.hold), c.nest)
+		return
+	}
 	w.after(c.hold, c.release)
 }
 
@@ -111,6 +133,7 @@ func (c *call) release() {
 		c.p.w.after(until-c.p.w.now, c.release)
 		return
 	}
+	c.abandonInner()
 	c.p.w.watch.frees(c)
 	c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
 	c.next()
@@ -123,6 +146,7 @@ func (c *call) lost() {
 		c.next()
 	case holds:
 		c.p.w.watch.loses(c)
+		c.abandonInner() // its context has ended
 		c.next()
 	}
 }

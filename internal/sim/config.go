@@ -38,6 +38,8 @@ type Config struct {
 	Long    float64       // how many are held for up to three TTLs
 	Try     float64
 	Cancel  float64
+	Kinds   float64 // how many calls are of another kind than a mutex's
+	Nest    float64 // how many who hold ask for more under it
 
 	Trouble Trouble
 	Verbose bool // keep the transcript
@@ -97,6 +99,9 @@ func Draw(seed uint64) Config {
 	if c.Quiet = r.IntN(5) == 0; c.Quiet {
 		c.Trouble = Trouble{Every: pick(5*time.Second, 15*time.Second, 60*time.Second)}
 	}
+	if seed/2%2 == 1 { // by number, so that every campaign has as many worlds of mutexes alone, in which locks that are shared hide nothing
+		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
+	}
 	return c
 }
 
@@ -116,8 +121,6 @@ func (c *Config) slack() time.Duration {
 	return 5 * time.Second
 }
 
-func (c *Config) key(i int) string { return fmt.Sprintf("key-%d", i) }
-
 // String is for people.
 func (c *Config) String() string {
 	kind, disk := fmt.Sprintf("replicas %d", c.Machines), "memory"
@@ -127,6 +130,6 @@ func (c *Config) String() string {
 	if c.Durable {
 		disk = "durable"
 	}
-	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v",
-		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet)
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v",
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest)
 }

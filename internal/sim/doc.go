@@ -40,7 +40,7 @@
 //	machine   a name, an address, a boot-time clock and a wall clock, perhaps a disk; what a process is started on
 //	proc      a process: what a mortise.Node holds, from Start until it ends
 //	actor     the goroutine that owns a core: an inbox, a turn, one timer
-//	client    the shell of the session's client; caller.go has those who call it
+//	client    the shell of the session's client; caller.go has those who call it, kinds.go what they ask for
 //	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
 //	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
 //	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper,
@@ -59,6 +59,9 @@
 // One seed is one run: Run with the same Config gives the same Report.Hash, provided that crypto/rand, from which raft draws its election
 // timeouts, was seeded too (testing/cryptotest.SetGlobalRandom). The checkers watch from outside, in one global time that no core can see:
 // they never ask a core whether it believes that all is well.
+//
+// In every other pair of runs callers also share locks, take permits, want several keys at once and ask for more under a lock that they hold, so that
+// they wait for each other in circles: whoever is refused gives back all that he holds and begins again.
 //
 // After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
 // only restarted, no group is founded while the one before has a majority.

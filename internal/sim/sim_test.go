@@ -22,7 +22,12 @@ func TestSeeds(t *testing.T) {
 	if s := total.Stats; total.Runs >= 4 && s.Between == 0 {
 		t.Errorf("nothing was ever applied while a snapshot was taken: %+v", s)
 	}
-	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), total.Stats)
+	s := total.Stats
+	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full)
+	if rare == 0 && (total.Runs >= 20 || total.Runs >= 4 && c.First == 1 && c.Step == 1) {
+		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
+	}
+	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)
 }
 
 // TestBirths founds a group MORTISE_BIRTHS times, from number MORTISE_SEED on.

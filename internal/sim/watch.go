@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // watch is who looks on from outside, with the one true time. It tells the judges of internal/check what it sees, and writes the history
@@ -40,6 +43,7 @@ type group struct {
 	born    bool
 	front   uint64 // highest index that anybody has applied
 	acks    check.Acks
+	fifo    check.FIFO
 }
 
 // Stats counts what a run has met.
@@ -48,6 +52,10 @@ type Stats struct {
 	Entries, Terms, Groups, Expired, Snapshots, SnapshotsSent  int
 	Retired, Events, Recorded                                  int
 	Between, Ended                                             int // entries applied while a snapshot was taken; snapshots that a restore has ended
+
+	Shared, Permits, Several, Nested int // of those granted
+	Behind, Crowded                  int // writers who came while others shared; permits asked for while somebody held some
+	Deadlocks, Full                  int // refused: as a deadlock, since too many waited
 
 	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
 	Leaderless                           time.Duration // the longest time without a leader
@@ -73,6 +81,14 @@ func (s *Stats) Add(o Stats) {
 	s.Retired += o.Retired
 	s.Events += o.Events
 	s.Recorded += o.Recorded
+	s.Shared += o.Shared
+	s.Permits += o.Permits
+	s.Several += o.Several
+	s.Nested += o.Nested
+	s.Behind += o.Behind
+	s.Crowded += o.Crowded
+	s.Deadlocks += o.Deadlocks
+	s.Full += o.Full
 	s.Changes += o.Changes
 	s.Replaced += o.Replaced
 	s.Leaves += o.Leaves
@@ -117,9 +133,40 @@ func (c *call) who() check.Who { return check.Who{Node: c.p.m.name, Op: c.id} }
 // asks sees a call begin.
 func (o *watch) asks(c *call) {
 	o.stats.Calls++
-	o.w.note("%v call %d asks for %s, try %v", c.p, c.id, c.req.Key, c.req.Try)
-	o.record(c.p, history.Event{Kind: history.Call, Op: c.id, Key: c.req.Key, Try: c.req.Try})
-	o.served.Waits(c.req.Key, c.who(), c.req.Try, o.w.now)
+	keys, terms := c.keys(), c.terms()
+	o.w.note("%v call %d asks for %v, %+v, try %v, under %v", c.p, c.id, keys, terms, c.req.Try, c.outer)
+	o.record(c.p, history.Event{
+		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try,
+	})
+	o.served.Waits(keys, c.who(), c.req.Try, o.w.now)
+	o.stats.meets(terms, o.believers[keys[0]])
+}
+
+// meets counts who meets whom.
+func (s *Stats) meets(terms check.Terms, there []*call) {
+	switch {
+	case len(there) == 0:
+	case terms.Alone() && !there[0].terms().Alone():
+		s.Behind++
+	case terms.Of > 0:
+		s.Crowded++
+	}
+}
+
+func (c *call) String() string {
+	if c == nil {
+		return "none"
+	}
+	return fmt.Sprintf("call %d", c.id)
+}
+
+// refused sees a call refused as a deadlock: only a call under another can close a circle.
+func (o *watch) refused(c *call, err *session.DeadlockError) {
+	o.stats.Deadlocks++
+	o.w.note("%v call %d: %v", c.p, c.id, err)
+	if c.outer == nil || len(err.Circle) == 0 {
+		o.w.broken("%v call %d is refused, and is under no lock: %v", c.p, c.id, err)
+	}
 }
 
 // fails sees a call return with nothing.
@@ -130,32 +177,56 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 	}
 	o.w.note("%v call %d fails: %s", c.p, c.id, why)
 	e := history.Event{Kind: history.Return, Op: c.id, Outcome: history.Failed, Err: why}
-	if held != 0 {
+	if why == session.ErrQueueFull.Error() {
+		o.stats.Full++
+	}
+	if why == "held" {
 		e.Outcome, e.Token, e.Err = history.Held, held, ""
 	}
 	o.record(c.p, e)
-	o.w.must(o.served.Answered(c.req.Key, c.who(), false, o.w.now))
+	o.w.must(o.served.Answered(c.who(), false, o.w.now))
 }
 
 // gets sees a call return with the lock.
 func (o *watch) gets(c *call) {
-	o.stats.Granted++
-	o.w.note("%v call %d holds %s with %d", c.p, c.id, c.req.Key, c.token)
+	keys, terms := c.keys(), c.terms()
+	o.stats.gets(c, keys, terms)
+	o.w.note("%v call %d holds %v with %d", c.p, c.id, keys, c.token)
 	o.w.mark('g', c.id, uint64(c.token))
 	o.record(c.p, history.Event{Kind: history.Return, Op: c.id, Outcome: history.Granted, Token: c.token})
-	o.w.must(o.served.Answered(c.req.Key, c.who(), true, o.w.now))
-	if g := o.groups[c.group]; g != nil {
-		g.acks.Granted(g.front, c.req.Key, c.token)
+	o.w.must(o.served.Answered(c.who(), true, o.w.now))
+	for _, key := range keys {
+		if g := o.groups[c.group]; g != nil {
+			g.acks.Granted(g.front, key, terms, c.token)
+		}
+		o.lapse(key)
 	}
-	o.lapse(c.req.Key)
 	if c.believes() {
-		o.believers[c.req.Key] = append(o.believers[c.req.Key], c)
-		o.w.must(o.beliefs.Begin(c.req.Key, c.who(), o.w.now))
+		for _, key := range keys {
+			o.believers[key] = append(o.believers[key], c)
+			o.w.must(o.beliefs.Begin(key, c.who(), terms, o.w.now))
+		}
 		o.expect(c.p)
 	} else {
 		c.lapsed, c.until = true, o.w.now
 	}
 	o.write(c)
+}
+
+func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
+	s.Granted++
+	switch {
+	case terms.Of > 0:
+		s.Permits++
+	case terms.Permits > 0:
+		s.Shared++
+	}
+	if len(keys) > 1 {
+		s.Several++
+	}
+	if c.outer != nil {
+		s.Nested++
+	}
 }
 
 // believes reports whether the caller's own clock, read now, tells it that it holds.
@@ -177,7 +248,7 @@ func (o *watch) lapse(key string) {
 func (o *watch) extended(p *proc) {
 	for _, c := range p.calls {
 		if c.lapsed && c.believes() {
-			o.w.broken("%v call %d: the lock %s with token %d was lost by the clock and came back", p, c.id, c.req.Key, c.token)
+			o.w.broken("%v call %d: the lock %v with token %d was lost by the clock and came back", p, c.id, c.keys(), c.token)
 		}
 	}
 	o.expect(p)
@@ -196,21 +267,36 @@ func (o *watch) expect(p *proc) {
 		}
 		for _, c := range p.calls {
 			if c.stage == holds {
-				o.lapse(c.req.Key)
+				o.lapse(c.req.Key) // and with it in all others
 			}
 		}
 	})
 }
 
-// write is what a holder does under its lock, to a resource that compares tokens.
+// write is what a holder does under its lock, to a resource that compares tokens; who shares the lock only reads.
 func (o *watch) write(c *call) {
-	_, err := o.register.Write(c.req.Key, c.who(), c.token, o.beliefs.Believes(c.req.Key, c.who()))
-	o.w.must(err)
+	alone := c.terms().Alone()
+	for _, key := range c.keys() {
+		believes := o.beliefs.Believes(key, c.who())
+		if !alone {
+			o.w.must(o.register.Read(key, c.who(), c.token, believes))
+			continue
+		}
+		_, err := o.register.Write(key, c.who(), c.token, believes)
+		o.w.must(err)
+	}
+}
+
+// freed sees the locks of a call become free.
+func (o *watch) freed(c *call) {
+	for _, key := range c.keys() {
+		o.served.Freed(key, c.who(), o.w.now)
+	}
 }
 
 // frees sees a holder unlock.
 func (o *watch) frees(c *call) {
-	o.w.note("%v call %d unlocks %s", c.p, c.id, c.req.Key)
+	o.w.note("%v call %d unlocks %v", c.p, c.id, c.keys())
 	o.lapse(c.req.Key)
 	o.write(c)
 	if c.lapsed { // its first look at the clock tells it so
@@ -218,13 +304,13 @@ func (o *watch) frees(c *call) {
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
 	o.disbelieve(c)
-	o.served.Freed(c.req.Key, o.w.now)
+	o.freed(c)
 }
 
 // loses sees a holder told that its lock is lost.
 func (o *watch) loses(c *call) {
 	o.stats.Lost++
-	o.w.note("%v call %d has lost %s", c.p, c.id, c.req.Key)
+	o.w.note("%v call %d has lost %v", c.p, c.id, c.keys())
 	o.lapse(c.req.Key)
 	until := o.w.now
 	if c.lapsed {
@@ -233,7 +319,7 @@ func (o *watch) loses(c *call) {
 	o.write(c)
 	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
 	o.disbelieve(c)
-	o.served.Freed(c.req.Key, o.w.now)
+	o.freed(c)
 }
 
 // released sees an unlock confirmed, or its end.
@@ -244,19 +330,20 @@ func (o *watch) released(c *call, err error) {
 	} else {
 		o.stats.Released++
 		if g := o.groups[c.group]; g != nil {
-			o.w.must(g.acks.Released(g.front, c.req.Key, c.token))
+			for _, key := range c.keys() {
+				o.w.must(g.acks.Released(g.front, key, c.token))
+			}
 		}
 	}
 	o.record(c.p, e)
 }
 
 func (o *watch) disbelieve(c *call) {
-	o.w.must(o.beliefs.End(c.req.Key, c.who(), o.w.now))
-	all := o.believers[c.req.Key]
-	for i, other := range all {
-		if other == c {
-			o.believers[c.req.Key] = append(all[:i:i], all[i+1:]...)
-			return
+	for _, key := range c.keys() {
+		o.w.must(o.beliefs.End(key, c.who(), o.w.now))
+		all := o.believers[key]
+		if i := slices.Index(all, c); i >= 0 {
+			o.believers[key] = append(all[:i:i], all[i+1:]...)
 		}
 	}
 }
@@ -266,9 +353,9 @@ func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
 		o.disbelieve(c)
 		if c.stage == waits {
-			o.w.must(o.served.Answered(c.req.Key, c.who(), false, o.w.now))
+			o.w.must(o.served.Answered(c.who(), false, o.w.now))
 		} else {
-			o.served.Freed(c.req.Key, o.w.now)
+			o.freed(c)
 		}
 	}
 	if p.m.disk == nil {

@@ -65,6 +65,7 @@ func (o *watch) replicaStarts(r *replica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.id, r.group, o.w.numbers)
 	r.trail = history.NewTrail(r.group, func(e history.Event) { o.trail(r, e) })
+	r.trail.Queue = func(e history.Event, leaves bool) { o.queue(r, e, leaves) }
 	o.voted(r, state.HardState)
 	o.begins(r, fresh)
 }
@@ -100,11 +101,30 @@ func (o *watch) trail(r *replica, e history.Event) {
 	if !r.first {
 		return
 	}
-	switch e.Kind {
-	case history.Grant:
-		o.w.must(o.tokens.Grant(e.Key, e.Token))
-	case history.End:
-		o.groups[r.group].acks.Ended(e.Index, e.Key, e.Token, e.How.String())
+	g := o.groups[r.group]
+	for _, key := range append([]string{e.Key}, e.Keys...) {
+		switch e.Kind {
+		case history.Grant:
+			o.w.must(o.tokens.Grant(key, e.Token))
+			o.w.must(g.fifo.Granted(key, e.Place))
+		case history.End:
+			g.acks.Ended(e.Index, key, check.Terms{Permits: e.Permits, Of: e.Of}, e.Token, e.How.String())
+		}
+	}
+}
+
+// queue sees what comes to the queues of a group and what leaves them.
+func (o *watch) queue(r *replica, e history.Event, leaves bool) {
+	if !r.first {
+		return
+	}
+	f := &o.groups[r.group].fifo
+	for _, key := range append([]string{e.Key}, e.Keys...) {
+		if leaves {
+			o.w.must(f.Gone(key, e.Place))
+			continue
+		}
+		o.w.must(f.Queued(key, e.Place, check.Terms{Permits: e.Permits, Of: e.Of}, len(e.Keys) > 0))
 	}
 }
 

@@ -2,6 +2,7 @@ package historytest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -36,10 +37,32 @@ func (c *caller) open() {
 }
 
 // send lets a command of this session get into the log a while later.
-func (c *caller) send(k lockfsm.Kind, n lockfsm.Number, key string, try bool, done func(lockfsm.Result)) {
-	command := lockfsm.Command{Kind: k, Session: c.session, Number: n, Key: key, Try: try, Term: term}
+func (c *caller) send(command lockfsm.Command, done func(lockfsm.Result)) {
+	command.Session, command.Term = c.session, term
 	c.w.after(c.w.upTo(500*us), func() { c.w.commit(command, done) })
 }
+
+// draw draws what a call asks for. Chances that are zero draw nothing, so that histories of mutexes are what they were before there were kinds.
+func (w *world) draw() lockfsm.Command {
+	a := lockfsm.Command{Kind: lockfsm.Acquire, Key: w.key(w.rng.IntN(w.options.Keys)), Try: w.chance(w.options.Try)}
+	switch o := w.options; {
+	case o.Share > 0 && w.chance(o.Share):
+		a.Permits = 1
+	case o.Permits > 0 && w.chance(o.Permits):
+		a.Permits, a.Of = 1+uint32(w.rng.IntN(2)), 3
+	}
+	if w.options.Several > 0 && w.chance(w.options.Several) {
+		keys := w.rng.Perm(w.options.Keys)[:2+w.rng.IntN(w.options.Keys-1)]
+		slices.Sort(keys)
+		a.Key = w.key(keys[0])
+		for _, k := range keys[1:] {
+			a.Keys = append(a.Keys, w.key(k))
+		}
+	}
+	return a
+}
+
+func (w *world) key(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // next makes a call.
 func (c *caller) next() {
@@ -51,17 +74,18 @@ func (c *caller) next() {
 	c.op++
 	c.number++
 	op, number := c.op, c.number
-	key, try := fmt.Sprintf("key-%d", w.rng.IntN(w.options.Keys)), w.chance(w.options.Try)
-	c.say(history.Event{Kind: history.Call, Op: op, Key: key, Try: try})
+	asks := w.draw()
+	asks.Number = number
+	c.say(history.Event{Kind: history.Call, Op: op, Key: asks.Key, Keys: asks.Keys, Permits: asks.Permits, Of: asks.Of, Try: asks.Try})
 	over := false // the call has returned, or its process is dead
 	granted := func(t lockfsm.Token) {
 		if !over {
 			over = true
-			c.hold(op, number, key, t)
+			c.hold(op, number, t)
 		}
 	}
 	w.waiting[request{c.session, number}] = granted
-	c.send(lockfsm.Acquire, number, key, try, func(r lockfsm.Result) {
+	c.send(asks, func(r lockfsm.Result) {
 		w.after(w.upTo(300*us), func() {
 			switch {
 			case over:
@@ -90,7 +114,7 @@ func (c *caller) next() {
 			if !over {
 				over = true
 				c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Failed, Err: "context"})
-				c.send(lockfsm.Cancel, number, "", false, func(lockfsm.Result) { w.after(w.upTo(ms), c.next) })
+				c.send(lockfsm.Command{Kind: lockfsm.Cancel, Number: number}, func(lockfsm.Result) { w.after(w.upTo(ms), c.next) })
 			}
 		})
 	}
@@ -102,7 +126,7 @@ func (c *caller) fail(op uint64, why string) {
 }
 
 // hold returns with the lock, and later lets go of it, loses it or dies with it.
-func (c *caller) hold(op uint64, number lockfsm.Number, key string, token lockfsm.Token) {
+func (c *caller) hold(op uint64, number lockfsm.Number, token lockfsm.Token) {
 	w := c.w
 	c.say(history.Event{Kind: history.Return, Op: op, Outcome: history.Granted, Token: token})
 	if w.chance(w.options.Crash) {
@@ -123,7 +147,7 @@ func (c *caller) hold(op uint64, number lockfsm.Number, key string, token lockfs
 	}
 	w.after(w.upTo(ms), func() {
 		c.say(history.Event{Kind: history.Unlock, Op: op})
-		c.send(lockfsm.Release, number, "", false, func(lockfsm.Result) {
+		c.send(lockfsm.Command{Kind: lockfsm.Release, Number: number}, func(lockfsm.Result) {
 			w.after(w.upTo(300*us), func() {
 				c.say(history.Event{Kind: history.Unlocked, Op: op})
 				w.after(w.upTo(ms), c.next)

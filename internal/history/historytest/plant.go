@@ -10,6 +10,9 @@ import (
 // Plant is a way to break a right history.
 type Plant struct {
 	Name string
+	// Kinds says that the history must have locks of all kinds. The others are for histories of mutexes alone: where locks are shared, what they
+	// make may be right.
+	Kinds bool
 	// Break returns a copy in which one rule is broken, or nil if the history has no place for it.
 	Break func(events []history.Event) []history.Event
 }
@@ -17,19 +20,27 @@ type Plant struct {
 // Plants lists the ways, one for each thing that must never happen.
 func Plants() []Plant {
 	return []Plant{
-		{"double grant", doubleGrant},
-		{"duplicate token", duplicateToken},
-		{"token going back", tokenBack},
-		{"grant after a failed return is kept", keptGrant},
-		{"stale held", staleHeld},
-		{"held before it was", earlyHeld},
-		{"a later request is served first", queueJump},
-		{"lost release", lostRelease},
-		{"lost grant", lostGrant},
-		{"belief outlives the lock", longBelief},
-		{"granted before it was asked for", grantBeforeCall},
-		{"voters do not agree", disagree},
-		{"a holder is not told", untold},
+		{Name: "double grant", Break: doubleGrant},
+		{Name: "duplicate token", Break: duplicateToken},
+		{Name: "token going back", Break: tokenBack},
+		{Name: "grant after a failed return is kept", Break: keptGrant},
+		{Name: "stale held", Break: staleHeld},
+		{Name: "held before it was", Break: earlyHeld},
+		{Name: "a later request is served first", Break: queueJump},
+		{Name: "lost release", Break: lostRelease},
+		{Name: "lost grant", Break: lostGrant},
+		{Name: "belief outlives the lock", Break: longBelief},
+		{Name: "granted before it was asked for", Break: grantBeforeCall},
+		{Name: "voters do not agree", Break: disagree},
+		{Name: "a holder is not told", Break: untold},
+		{Name: "a writer beside readers", Kinds: true, Break: writerBesideReaders},
+		{Name: "more permits than there are", Kinds: true, Break: tooManyPermits},
+		{Name: "a writer is passed", Kinds: true, Break: writerPassed},
+		{Name: "a reader is passed", Kinds: true, Break: readerPassed},
+		{Name: "one of several is not granted", Kinds: true, Break: oneOfSeveralMissing},
+		{Name: "one of several is held by another", Kinds: true, Break: oneOfSeveralHeld},
+		{Name: "another kind than was asked for", Kinds: true, Break: otherKind},
+		{Name: "half of several ends", Kinds: true, Break: halfEnds},
 	}
 }
 

@@ -21,6 +21,9 @@ type Options struct {
 	Cancel  float64 // that it gives up if it must wait
 	Crash   float64 // that its process dies on the way
 	Lose    float64 // that it holds until its lease is over
+	Share   float64 // that it shares as a reader
+	Permits float64 // or else takes one or two of three permits
+	Several float64 // that it asks for several keys
 }
 
 const (

@@ -1,0 +1,92 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// FIFO judges promise 5, and the rule of sharing, for one group: of a queue those can hold the lock, from the front, who fit beside each other.
+// So a request is granted only if all that came before it and are not over leave room for it, whether they hold the lock or wait for another
+// one; and of those who wait for this lock alone none is passed. The zero value is ready for use.
+type FIFO struct {
+	rule
+	queues map[string]*queue
+}
+
+// queue is what is in the queue of one key, in the order of places.
+type queue struct {
+	row    []place
+	newest lockfsm.Revision // ever queued
+}
+
+type place struct {
+	at      lockfsm.Revision
+	terms   Terms
+	several bool
+	granted bool
+}
+
+func (f *FIFO) queue(key string) *queue {
+	q := f.queues[key]
+	if q == nil {
+		if f.queues == nil {
+			f.queues = map[string]*queue{}
+		}
+		q = &queue{}
+		f.queues[key] = q
+	}
+	return q
+}
+
+func (q *queue) find(at lockfsm.Revision) (int, bool) {
+	return slices.BinarySearchFunc(q.row, at, func(p place, at lockfsm.Revision) int { return cmp.Compare(p.at, at) })
+}
+
+// Queued is told each request that is taken in, also one that is granted at once, with its place, the revision at which it was committed.
+// several says that it waits for other keys too.
+func (f *FIFO) Queued(key string, at lockfsm.Revision, terms Terms, several bool) error {
+	if f.err != nil {
+		return f.err
+	}
+	q := f.queue(key)
+	if at <= q.newest {
+		return f.broken("fifo: key %q: a request is queued at place %d after one at %d", key, at, q.newest)
+	}
+	q.newest = at
+	q.row = append(q.row, place{at: at, terms: terms, several: several})
+	return nil
+}
+
+// Gone is told each request that is over, whether or not it was granted.
+func (f *FIFO) Gone(key string, at lockfsm.Revision) error {
+	q := f.queue(key)
+	if i, found := q.find(at); found {
+		q.row = slices.Delete(q.row, i, i+1)
+	}
+	return f.err
+}
+
+// Granted is told each grant.
+func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
+	if f.err != nil {
+		return f.err
+	}
+	q := f.queue(key)
+	i, found := q.find(at)
+	if !found || q.row[i].granted {
+		return f.broken("fifo: key %q: the request at place %d is granted and does not wait", key, at)
+	}
+	var before sum
+	for _, p := range q.row[:i] {
+		if before.add(p.terms); !p.granted && !p.several {
+			return f.broken("fifo: key %q: the request at place %d is granted while the one at %d waits", key, at, p.at)
+		}
+	}
+	if before.add(q.row[i].terms); !before.fits() {
+		return f.broken("fifo: key %q: the request at place %d is granted, and with those before it it has %d permits of %d", key, at, before.taken, before.least)
+	}
+	q.row[i].granted = true
+	return nil
+}

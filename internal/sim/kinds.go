@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what callers ask for.
+
+const (
+	pools     = 2 // semaphores
+	deepest   = 2 // calls under calls
+	valueSize = 8
+)
+
+// draw draws what a call asks for, under the lock of outer if that is not nil. In a world without kinds it is the mutex that it always was.
+//
+// Only locks that nobody takes permits of are nested: mortise does not find a circle in which somebody waits for permits, so nobody may make one
+// here, or wait for ever.
+func (w *world) draw(outer *call) session.Request {
+	cfg := &w.cfg
+	r := session.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
+	if outer != nil {
+		if r.Key == outer.req.Key { // the shortest circle: that mostly another lock is asked for leaves room for longer ones
+			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
+		}
+		r.Terms = &session.Terms{Under: &outer.req}
+	}
+	if !w.chance(cfg.Kinds) {
+		return r
+	}
+	t := &session.Terms{}
+	if outer != nil {
+		t = r.Terms
+	}
+	r.Terms = t
+	switch kind := w.rng.IntN(5); {
+	case kind == 0 && outer == nil:
+		w.drawPermits(&r)
+	case kind == 1:
+		w.drawSeveral(&r)
+	case kind == 2:
+		t.Most = 1 + uint32(w.rng.IntN(2))
+		t.Value = make([]byte, w.rng.IntN(valueSize))
+	default:
+		t.Permits = 1
+	}
+	return r
+}
+
+// drawPermits asks for permits of a semaphore, of one or of two. Now and then somebody names another number, or wants it alone.
+func (w *world) drawPermits(r *session.Request) {
+	r.Key = poolName(w.rng.IntN(pools))
+	if w.chance(0.2) {
+		r.Key, r.Terms.Keys = poolName(0), []string{poolName(1)}
+	}
+	if w.chance(0.1) {
+		return
+	}
+	r.Terms.Of = 3 + uint32(w.rng.IntN(5)/4)
+	r.Terms.Permits = 1 + uint32(w.rng.IntN(2))
+}
+
+// drawSeveral asks for two locks or three, one more than the others know; some share them.
+func (w *world) drawSeveral(r *session.Request) {
+	keys := w.rng.Perm(w.cfg.Keys + 1)
+	keys = keys[:min(2+w.rng.IntN(2), len(keys))]
+	slices.Sort(keys)
+	r.Key = lockName(keys[0])
+	for _, k := range keys[1:] {
+		r.Terms.Keys = append(r.Terms.Keys, lockName(k))
+	}
+	if w.chance(0.3) {
+		r.Terms.Permits = 1
+	}
+}
+
+func lockName(i int) string { return fmt.Sprintf("key-%d", i) }
+func poolName(i int) string { return fmt.Sprintf("pool-%d", i) }
+
+// keys returns all that the call asks for.
+func (c *call) keys() []string {
+	if c.req.Terms == nil {
+		return []string{c.req.Key}
+	}
+	return append([]string{c.req.Key}, c.req.Terms.Keys...)
+}
+
+// terms returns how much of them.
+func (c *call) terms() check.Terms {
+	if c.req.Terms == nil {
+		return check.Terms{}
+	}
+	return check.Terms{Permits: c.req.Terms.Permits, Of: c.req.Terms.Of}
+}
+
+// mayNest reports whether more can be asked for under the call's lock.
+func (c *call) mayNest() bool {
+	depth := 0
+	for o := c.outer; o != nil; o = o.outer {
+		depth++
+	}
+	return depth < deepest && c.req.Key[0] == lockName(0)[0]
+}
+
+// nest asks for more under the lock of c, and gives it back when that is over: also when it is refused as a deadlock.
+func (c *call) nest() {
+	w := c.p.w
+	switch until := c.p.m.pausedUntil; {
+	case c.stage != holds || c.p.dead:
+	case w.now < until:
+		w.after(until-w.now, c.nest)
+	case w.quiet || c.p.leaving:
+		c.release()
+	default:
+		c.inner = c.p.call(c)
+	}
+}
+
+// abandonInner ends what is made under a lock that has ended.
+func (c *call) abandonInner() {
+	inner := c.inner
+	if c.inner = nil; inner == nil {
+		return
+	}
+	c.p.w.after(c.p.w.between(0, time.Millisecond), func() {
+		inner.leave()
+		inner.release()
+	})
+}
