@@ -44,16 +44,16 @@ func (s *stock) total() int {
 // buy takes a seat of a row that is free, and looks into the others if that row is sold out.
 func buy(ctx context.Context, seats *stripe.Set, s *stock) (sold bool, err error) {
 	row, lock, err := seats.Any(ctx)
-	for more := seats.Len(); err == nil; more-- {
+	for looked := 1; err == nil; looked++ {
 		sold, err = s.sell(row, lock.Token())
 		err = errors.Join(err, lock.Unlock(ctx))
-		if sold || err != nil || more == 1 {
-			break
+		if sold || err != nil || looked == seats.Len() {
+			return sold, err
 		}
 		row = (row + 1) % seats.Len()
 		lock, err = seats.At(ctx, row)
 	}
-	return sold, err
+	return false, err
 }
 
 // A flash sale: 120 people on three instances want 100 seats at the same moment. The stock lies in four rows, each under a lock of its own, so

@@ -53,7 +53,8 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 //
 // The lock dies with its instance. For the time from there until another one takes the order up, nobody holds it: a hold that outlives its
 // process and is taken up by the next does not exist in mortise yet. So nothing of the saga may rest on the lock being held throughout. Each
-// step has an ID and is safe to repeat, whoever comes next begins anew, and the token, which every service compares, shuts out who came before.
+// step has an ID and is safe to repeat, whoever comes next begins anew, and from his first call at a service its token shuts
+// out there who came before.
 func Example_saga() {
 	ctx := context.Background()
 	node, err := mortise.Start(ctx, mortise.Config{})
@@ -70,7 +71,7 @@ func Example_saga() {
 		if err := ask(ctx, stock, "orders/42", "reserve"); err != nil {
 			return err
 		}
-		return died // before the charge
+		return died // before the charge; in life nobody unlocks then, and the lock is free when the session has expired
 	})
 	fmt.Println("first instance:", err)
 
