@@ -11,9 +11,24 @@
 // [ConfigFromEnv] makes the Config of environment variables. Config.Join takes addresses, names in DNS, services (SRV records) and files; what
 // is behind them may change at any time.
 //
+// # Kinds of locks
+//
+// [Request] has them all, as fields of one call, [Node.Acquire]: exclusive, shared (readers beside each other), a number of permits, and several
+// keys at once, all or none. They stand in one queue for each key and are granted by one rule, in order, so no kind starves another. Other
+// fields say how: try, how many may wait, for how long it may be held, for how long it stays taken after its holder has died, what others are shown,
+// whether the holder is told that somebody waits. [Node.Lock], [Node.RLock], [Node.LockAll], [Node.TryLock] and [Node.Do] are short for the usual ones.
+//
+// A request whose context comes from [Lock.Context], or from Do, is made under that lock: what the lock covers is entered again, and a circle of
+// those who wait for each other is found and told to the last of them, with a *[DeadlockError]. Without that context nothing is known, and
+// nothing is entered again: two goroutines of one process that lock the same key exclude each other as two machines do.
+//
+// [Node.Peek], [Node.List] and [Node.Check] tell who holds what and who waits; [Node.ForceUnlock] ends what does not end by itself. What can stand on
+// these names has packages of its own: fence, locker, stripe, flight, tick.
+//
 // # Guarantees
 //
-//   - At most one unexpired grant per key in the replicated state; the history of lock operations is linearizable.
+//   - Those who hold a key have together no more permits than there are: one unexpired grant in the replicated state, if it is exclusive. The
+//     history of lock operations is linearizable.
 //   - Tokens strictly increase per key, across changes of leader, restarts and the loss of the whole group, as long as the wall clocks
 //     of the instances agree within half the grace (5 s by default).
 //   - A holder learns that it lost its lock before anyone else can be granted it, provided its boot-time clock runs at most 1% off the
@@ -28,8 +43,7 @@
 // # Concurrency
 //
 // Everything exported is safe for concurrent use. A Lock is a value of its own, not a sync.Locker: locking can fail, unlocking can
-// fail, and a lock can be lost in between, so every acquisition gives a handle that only its holder can release. Two goroutines of one
-// process that lock the same key exclude each other as two machines do; there is no re-entry.
+// fail, and a lock can be lost in between, so every acquisition gives a handle that only its holder can release.
 //
 // # Cancellation
 //
@@ -43,8 +57,8 @@
 //
 // # Limits
 //
-// Keys are 1 to 512 bytes of UTF-8 without control characters. 65,536 waiters per key, 1,048,576 requests per instance, 131,072
-// instances. The number of keys ever used costs nothing: a name disappears with its last holder or waiter.
+// Keys are 1 to 512 bytes of UTF-8 without control characters, at most 256 in one request. 65,536 waiters per key, 1,048,576 requests per
+// instance, where one for several keys counts for each, 131,072 instances. The number of keys ever used costs nothing: a name disappears with its last holder or waiter.
 //
 // # Refused alternatives
 //

@@ -179,6 +179,8 @@ func TestRequestsAreChecked(t *testing.T) {
 			"more than there": {Request{Key: "a", Permits: 3, Of: 2}, ErrBadRequest, "Permits"},
 			"negative":        {Request{Key: "a", Permits: -1, Of: 2}, ErrBadRequest, "Permits"},
 			"waiting":         {Request{Key: "a", MaxWaiting: -1}, ErrBadRequest, "MaxWaiting"},
+			"hold":            {Request{Key: "a", MaxHold: -1}, ErrBadRequest, "MaxHold"},
+			"delay":           {Request{Key: "a", LockDelay: time.Hour}, ErrBadRequest, "LockDelay"},
 			"value":           {Request{Key: "a", Value: strings.Repeat("x", 1025)}, ErrBadRequest, "Value"},
 			"empty key":       {Request{Keys: []string{"a", ""}}, ErrBadKey, ""},
 			"bad key":         {Request{Keys: []string{"a", "b\n"}}, ErrBadKey, ""},
@@ -348,5 +350,96 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 		unlock(t, comes(t, "the next", next))
 		unlock(t, f.acquire(0, Request{Key: "k", MaxHold: time.Minute}))
 		f.nothingLeft()
+	})
+}
+
+func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		told := func(l *Lock) bool {
+			synctest.Wait()
+			select {
+			case <-l.Wanted():
+				return true
+			default:
+				return false
+			}
+		}
+		leader := f.leader()
+		a, b := (leader+1)%3, (leader+2)%3
+		l, indifferent := f.acquire(a, Request{Key: "k", Notice: true}), f.lock(a, "l")
+		if told(l) {
+			t.Error("nobody waits yet")
+		}
+		next, other := f.later(b, Request{Key: "k", Notice: true}), f.later(b, Request{Key: "l"})
+		if !told(l) || told(indifferent) {
+			t.Errorf("who asked was told: %v, who did not: %v", told(l), told(indifferent))
+		}
+		last := f.later(a, Request{Key: "k"})
+		unlock(t, l)
+		second := comes(t, "the next", next)
+		if !told(second) {
+			t.Error("who is granted while somebody waits is not told")
+		}
+		unlock(t, second)
+		unlock(t, comes(t, "the last", last))
+		unlock(t, indifferent)
+		unlock(t, comes(t, "who waits for l", other))
+
+		again := f.acquire(a, Request{Key: "m", Notice: true})
+		f.crash(leader)
+		third := f.later(b, Request{Key: "m"})
+		time.Sleep(5 * time.Second) // fake time
+		if !told(again) {
+			t.Error("a new leader tells nobody")
+		}
+		unlock(t, again)
+		unlock(t, comes(t, "who waits for m", third))
+		f.nothingLeft()
+	})
+}
+
+func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		holder := f.follower()
+		l := f.acquire(holder, Request{Key: "k", LockDelay: 30 * time.Second, Value: "writes to a disk that knows no tokens"})
+		plain := f.lock(holder, "plain")
+		token := l.Token()
+		f.crash(holder)
+		crashed := time.Now()
+		other := f.follower()
+		got := f.lock(other, "plain")
+		ttl := time.Since(crashed)
+		if got.Token() <= plain.Token() {
+			t.Error("tokens")
+		}
+		info := f.peek(other, "k")
+		if first := info.Queue[0]; !first.Expired || first.Token != token || first.Left <= 20*time.Second || first.Left > 30*time.Second {
+			t.Errorf("%+v", first)
+		}
+		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
+			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
+		}
+		f.crash(f.leader()) // the next leader counts anew
+		anew := time.Now()
+		for i, n := range f.nodes {
+			if n != nil {
+				other = i
+			}
+		}
+		next := f.acquire(other, Request{Key: "k"})
+		if waited := time.Since(anew); waited < 30*time.Second || waited > 45*time.Second {
+			t.Errorf("the next was granted %v after the change of leader", waited)
+		}
+		t.Logf("without a delay it was free after %v, with one of 30 s after %v", ttl, time.Since(crashed))
+		unlock(t, next)
+		done := f.acquire(other, Request{Key: "k", LockDelay: 30 * time.Second})
+		unlock(t, done)
+		began := time.Now()
+		unlock(t, f.lock(other, "k"))
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("after an Unlock it was free only after %v", waited)
+		}
 	})
 }

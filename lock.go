@@ -65,6 +65,10 @@ func (l *Lock) Err() error {
 // A handle of a lock that others have entered again is told of the end of the lock, not of its own Unlock.
 func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
 
+// Wanted returns a channel that is closed when somebody must wait for this lock, if its request has asked for that by [Request.Notice]; else it
+// never is. Whoever waits may have given up since. The lock stays held: its holder may hurry, or unlock at the next good moment.
+func (l *Lock) Wanted() <-chan struct{} { return l.first().hold.Wanted() }
+
 // Context returns a child of parent that ends with the lock: when the lock is lost, released, or the node begins to leave. Its cause
 // (context.Cause) is the reason: ErrLost, ErrUnlocked, ErrLeaving or ErrClosed. It has ended already if the lock has. [TokenFrom] finds the
 // token in it. Each call costs a goroutine until parent or the lock ends: call it once for a lock.

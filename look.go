@@ -29,6 +29,7 @@ type Standing struct {
 	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits
 	Left  time.Duration // until its session ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
 
+	Expired     bool     // its session has expired, and only Request.LockDelay keeps the lock, for Left
 	Shared      bool     // Request.Shared
 	Permits, Of int      // Request.Permits and Of
 	Keys        []string // all keys of the request, if there are several
@@ -87,6 +88,8 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 // ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it will not end by itself. A hold of several keys ends
 // with all of them. The holder's [Lock.Err] is a *[ForcedError] then, with the reason and this instance's name, as soon as its instance hears of it: until then
 // its code believes and may act, and only the token protects the resource. So stop the holder first, if you can.
+//
+// The instance that leads writes a line into its log.
 //
 // It reports whether this call has ended the hold, and false if nobody had that token any more. After an error it may have or not; call again.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {

@@ -210,9 +210,13 @@ func (r *replica) see(id uint64) {
 	close(one.done)
 }
 
-// evicted tells whoever has asked for it what an Evict has done. The numbers are this leader's own; one that it proposed in an earlier term, and
+// evicted says what an Evict has done, in the log and to whoever has asked for it. The numbers are this leader's own; one that it proposed in an earlier term, and
 // forgot, finds nobody, or somebody with another token.
 func (r *replica) evicted(result *lockfsm.Result) {
+	if e := result.Evicted; e != nil {
+		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", holderName(e.Record, e.Session), "by", string(e.By),
+			"reason", string(e.Reason))
+	}
 	if one := r.lookers.take(uint64(result.Number)); one != nil {
 		one.answer.Held = result.Code == lockfsm.Done
 		close(one.done)
@@ -245,7 +249,7 @@ func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
 	for i, e := range l.Queue {
 		st := Standing{
 			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: string(e.Value), Token: Token(e.Token),
-			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0,
+			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
 		if e.Of != 0 {
 			st.Permits, st.Of = int(e.Permits), int(e.Of)

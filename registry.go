@@ -35,9 +35,11 @@ type registration struct {
 
 // begin hands over all sessions at the begin of a lead.
 func (g *registry) begin(sessions []lockfsm.SessionInfo) {
-	news := make([]registration, len(sessions))
-	for i, s := range sessions {
-		news[i].session = s
+	news := make([]registration, 0, len(sessions))
+	for _, s := range sessions {
+		if !s.Gone {
+			news = append(news, registration{session: s})
+		}
 	}
 	g.changed = g.changed[:0]
 	g.mu.Lock()

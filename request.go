@@ -16,6 +16,9 @@ import (
 // All kinds wait in the same queue of a key and are granted by one rule, first come, first served: those at its head hold the lock whose permits
 // together are no more than any of them says there are. An exclusive request takes one permit of one, a shared one takes one of any number.
 // So a writer who waits stops the readers who come later, and a small request never passes a large one.
+//
+// Those who hold a lock together have different tokens. A resource that compares them would refuse all but the newest of them, so let only writers
+// bring theirs: a writer's token is above those of all readers and writers before it. The permits of a semaphore are not fenced by tokens.
 type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
@@ -43,6 +46,15 @@ type Request struct {
 	// TTL. 0: no limit.
 	MaxHold time.Duration
 
+	// LockDelay keeps the lock taken for so long, at most a minute, when the session of its holder expires: time for what the holder had on its way to
+	// come to rest, where the resource cannot compare tokens. It is counted by the leader from the moment at which the session expires; a new
+	// leader counts anew, and a group that is founded anew has forgotten it. An Unlock, or a lock that its holder knows to have lost and gives back, leaves no
+	// delay.
+	LockDelay time.Duration
+
+	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
+	Notice bool
+
 	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or where to reach him. At most 1,024 bytes.
 	Value string
 }
@@ -63,6 +75,7 @@ func (r *Request) validate() error {
 	wrong(semaphore && (r.Permits < 1 || r.Permits > r.Of), "Permits is %d and Of is %d; want 1 <= Permits <= Of", r.Permits, r.Of)
 	wrong(r.Of > most, "Of is %d, at most %d", r.Of, most)
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
+	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay, lockfsm.MaxDelay)
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
@@ -70,7 +83,7 @@ func (r *Request) validate() error {
 
 // ordinary reports whether r is what Lock and TryLock ask for.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && r.Value == ""
+	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.LockDelay == 0 && r.Value == ""
 }
 
 // of returns the request as the session room takes it, made under the lock of the given one, if there is one.
@@ -79,7 +92,7 @@ func (r *Request) of(under *session.Request) session.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Under: under}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]

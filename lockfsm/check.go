@@ -11,7 +11,8 @@ import (
 //
 //	 1  The revision lies between the first one and the largest; the wall stamp is not before the founding; the rules are known.
 //	 2  Before Born nothing exists and no revision but the first is taken. The grace does not end before Born; without a grace it ends with it.
-//	 3  Sessions are listed in ascending order of ID and found by ID and by nonce, and nothing else is found.
+//	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by nonce, and nothing else is
+//	    found.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
 //	 5  A session's entries ascend in number and in revision, lie below next and above the session's ID, and are found by number, and
 //	    nothing else is found.
@@ -26,6 +27,9 @@ import (
 //	14  The places of locks ascend. While no capture is under way, every session and every lock counts as written.
 //	15  Exactly those entries are inside that fit beside each other from the front, and the lock counts what they take. Of a request that waits
 //	    the watch is that of its first entry that is not inside.
+//	16  Whoever holds a lock and has not been told that somebody waits for it, though it wants to be, is waited for by nobody. The lock counts those
+//	    who want to be told.
+//	17  Who is gone still holds something, and only with a delay.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -78,11 +82,16 @@ func (c *checker) group() {
 func (c *checker) sessions() {
 	m := c.m
 	var before *session
+	gone := 0
 	for s := m.firstSession; s != nil; before, s = s, s.after {
 		c.seen.Sessions++
 		c.used = append(c.used, uint64(s.id))
 		_ = s.prev == before && (before == nil || before.id < s.id) || c.broken(3, "session %d is out of order", s.id)
-		_ = m.sessions[s.id] == s && m.nonces[s.nonce] == s || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		_ = m.sessions[s.id] == s && (m.nonces[s.nonce] == s) != s.gone || c.broken(3, "session %d is not found by its ID and its nonce", s.id)
+		if s.gone {
+			gone++
+			_ = s.first != nil || c.broken(17, "session %d is gone and has nothing", s.id)
+		}
 		_ = 0 < s.ttl || c.broken(4, "session %d has a TTL of %v", s.id, s.ttl)
 		_ = 0 < s.next && s.next <= MaxNumber+1 || c.broken(4, "session %d has next number %d", s.id, s.next)
 		_ = s.nonce != Nonce{} && len(s.record) <= MaxRecordBytes || c.broken(4, "session %d has no nonce or a record of %d bytes", s.id, len(s.record))
@@ -91,7 +100,7 @@ func (c *checker) sessions() {
 		c.entriesOf(s)
 	}
 	_ = m.lastSession == before || c.broken(3, "the list of sessions ends elsewhere")
-	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions || c.broken(3,
+	_ = len(m.sessions) == c.seen.Sessions && len(m.nonces) == c.seen.Sessions-gone || c.broken(3,
 		"%d sessions are listed, %d found by ID, %d by nonce", c.seen.Sessions, len(m.sessions), len(m.nonces))
 	_ = uint64(c.seen.Sessions) <= uint64(m.charter.Limits.Sessions) || c.broken(11, "there are %d sessions", c.seen.Sessions)
 }
@@ -106,6 +115,7 @@ func (c *checker) entriesOf(s *session) {
 		_ = before == nil || (before.number < e.number && before.rev < e.rev) || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
 		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
 		_ = uint64(e.rev) > uint64(s.id) || c.broken(5, "entry %d/%d is older than its session", s.id, e.number)
+		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id, e.number)
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
 	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
@@ -133,13 +143,17 @@ func (c *checker) locks() {
 // queue checks one lock and returns the length of its queue.
 func (c *checker) queue(l *lock) int {
 	m := c.m
-	n, waiting := 0, 0
+	n, waiting, notices := 0, 0, uint32(0)
 	var before *entry
 	for e := l.first; e != nil; before, e = e, e.after {
 		n++
 		_ = e.ahead == before && e.lock == l && (before == nil || before.rev < e.rev) || c.broken(7, "%q: the entry at %d is out of order", l.key, e.rev)
 		_ = e.session != nil && m.sessions[e.session.id] == e.session || c.broken(7, "%q: the entry at %d has no session", l.key, e.rev)
 		c.request(e)
+		if e.notice && !e.told {
+			notices++
+			_ = e.token == 0 || e.lead().unwanted() || c.broken(16, "%q: the entry at %d has not been told that somebody waits", l.key, e.rev)
+		}
 		if e.token == 0 {
 			waiting++
 			continue
@@ -149,6 +163,7 @@ func (c *checker) queue(l *lock) int {
 	}
 	_ = l.last == before && int(l.waiting) == waiting || c.broken(7, "%q: %d wait, counted %d", l.key, waiting, l.waiting)
 	_ = uint64(waiting) <= uint64(m.charter.Limits.WaitersPerLock) || c.broken(11, "%q: %d wait", l.key, waiting)
+	_ = l.notices == notices || c.broken(16, "%q: %d want to be told, counted %d", l.key, notices, l.notices)
 	c.seen.Waiters += waiting
 	c.inside(l)
 	return n
@@ -174,6 +189,14 @@ func (c *checker) request(e *entry) {
 	}
 	_ = e.watch == want || c.broken(15, "%q: the entry at %d watches %d, want %d", e.lock.key, e.rev, e.watch, want)
 	_ = e.session == nil || e.rest == nil || e.rest.owner == 0 || slices.Contains(e.session.owned[e.rest.owner], e) || c.broken(5, "entry %d/%d is not found by its owner", e.session.id, e.number)
+}
+
+// unwanted reports whether nobody waits for any lock of the request.
+func (e *entry) unwanted() bool {
+	if e.places() == 1 {
+		return e.lock.edge == nil
+	}
+	return !slices.ContainsFunc(e.rest.entries, func(each *entry) bool { return each.lock.edge != nil })
 }
 
 // inside works out anew who stands inside.

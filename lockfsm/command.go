@@ -27,7 +27,7 @@ const (
 	Leaving Kind = 7
 	// Close ends Session and everything in it.
 	Close Kind = 8
-	// Expire ends Session like Close, if the log entry that carries it is of term Term.
+	// Expire ends Session like Close, if the log entry that carries it is of term Term. What it holds with a Delay stays until Expire comes again.
 	Expire Kind = 9
 	// Acquire asks for the lock Key as request Number, or for several at once: Key and Keys. With Try it never queues. Permits and Of say with
 	// whom it can share them, Most how many may wait before it, Owner what it belongs to, and Value what others are shown of it.
@@ -69,6 +69,11 @@ type Command struct {
 	Owner Number
 	// Most refuses the request if so many wait already; 0: only the group's limit does.
 	Most uint32
+	// Delay is for how long the lock stays taken when the session of its holder expires: at most MaxDelay, in whole milliseconds. Somebody else counts it
+	// and commits Expire once more.
+	Delay time.Duration
+	// Notice asks for a word when the request holds the lock and somebody waits for it.
+	Notice bool
 	// Value is shown to those who meet the holder. It is opaque here, at most MaxValueBytes long. Append only reads it; Decode returns a copy.
 	Value []byte
 	// Token is that of a present hold.

@@ -63,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -90,6 +90,8 @@ type view struct {
 	owner       Number
 	most        uint32
 	value       []byte
+	notice      bool
+	delayMS     uint32
 	token       Token
 	term        uint64
 	nonce       Nonce
@@ -167,6 +169,7 @@ func (r *reader) acquire(v *view) {
 	if flags&^tryFlag == 0 {
 		return
 	}
+	v.notice = flags&noticeFlag != 0
 	if flags&sharesFlag != 0 {
 		v.permits, v.of = uint32(r.max(math.MaxUint32, "permits")), uint32(r.max(math.MaxUint32, "permits"))
 		if !shares(v.permits, v.of) {
@@ -184,6 +187,9 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&valueFlag != 0 {
 		v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+	}
+	if flags&delayFlag != 0 {
+		v.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
 	}
 }
 

@@ -10,9 +10,20 @@
 // # What there is
 //
 // A lock is a queue of entries in the order in which their requests were committed. It exists while it has an entry; nothing is
-// kept of names that nobody uses. The first entry holds the lock, all others wait, each for the one directly before it:
+// kept of names that nobody uses. Those entries hold the lock that fit beside each other, counted from the first, all others wait, each for the
+// one directly before it. Of the ordinary, exclusive ones that is the first alone:
 //
 //	orders/42:   [ 7001 holds, token 7002 ] <- [ 7005 waits, watches 7001 ] <- [ 7009 waits, watches 7005 ]
+//
+// Each entry takes some permits and says how many there are: an exclusive one takes one of one, a shared one one of any number, that of a semaphore
+// so many of so many. Entries fit beside each other while they take together no more than any of them says there are (lock.go). So a
+// writer who waits stops the readers who come later, and a small request never passes a large one.
+//
+// A request for several keys has an entry in each of their queues, all of one revision, from the beginning, and holds them when it may hold each, with
+// one token. Since all queues have the same order, no two such requests wait for each other.
+//
+// A request can name the one under whose lock it was made, its owner. A circle of owners that wait for each other is found when the last request
+// closes it, and that one is refused (circle.go).
 //
 // An entry is the request of one session, named by (session, number). It is made by Acquire and goes by Release, Cancel, an Attach
 // that does not name it, or the end of its session. These are the states of a request:
@@ -21,12 +32,12 @@
 //	             or the grace lasts
 //	(unused) ------------------------------------> waiting --+
 //	   |  |                                           |      | Release, Cancel, Attach without it,
-//	   |  |  Acquire, nobody is before it             |      | Close or Expire of its session
+//	   |  |  Acquire, nobody is in its way            |      | Close or Expire of its session, Evict
 //	   |  +------------------------------+            |      v
 //	   |                                 |            |   finished
 //	   |                                 v            |      ^
 //	   |                              granted <-------+      |
-//	   |                                 |   it became first,|
+//	   |                                 |   it fits now,    |
 //	   |                                 |   or EndGrace     |
 //	   |                                 +-------------------+ the same again
 //	   |
@@ -38,8 +49,10 @@
 //	        Open                 Attach(1)              Attach(n > epoch)
 //	(none) ------> epoch 0 --------------> epoch 1 -------------------------> epoch n ...
 //	                  |                       |                                  |
-//	                  +-----------------------+----------------------------------+--> gone: Close on this epoch,
+//	                  +-----------------------+----------------------------------+--> over: Close on this epoch,
 //	                                                                                  Expire in its own term
+//
+// If it holds something with a delay, Expire leaves it gone: nobody speaks for it, those locks stay taken, and when Expire comes again it is over.
 //
 // And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
 // after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL and the settings, and Raise the
@@ -47,7 +60,7 @@
 //
 // # Guarantees
 //
-//   - A lock has at most one entry that is granted.
+//   - Those that hold a lock fit beside each other: of exclusive entries there is one.
 //   - Each grant has a token of its own, and a later grant's is higher. Tokens, session IDs and the places of entries are all taken
 //     from one counter, the revision, which rises with every change of the state: two replicas of a group that stand at the same
 //     revision are equal. It starts at the founding time, so a group founded later starts above this one.

@@ -17,6 +17,8 @@ import "encoding/binary"
 //	              bit 3 owner       number
 //	              bit 4 most        how many
 //	              bit 5 value       length, value
+//	              bit 6 notice      nothing
+//	              bit 7 delay       in ms
 //	adopt     ttl in ns | length, settings
 //	evict     token | length, key | length, record | length, value
 //	others    nothing
@@ -30,8 +32,10 @@ const (
 	ownerFlag   = 8
 	mostFlag    = 16
 	valueFlag   = 32
+	noticeFlag  = 64
+	delayFlag   = 128
 
-	acquireFlags = tryFlag | sharesFlag | severalFlag | ownerFlag | mostFlag | valueFlag
+	acquireFlags = 255
 )
 
 // Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
@@ -122,6 +126,9 @@ func (c Command) appendAcquire(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(c.Value)))
 		b = append(b, c.Value...)
 	}
+	if flags&delayFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Delay.Milliseconds()))
+	}
 	return b
 }
 
@@ -143,6 +150,12 @@ func (c *Command) acquireFlags() (flags byte) {
 	}
 	if len(c.Value) > 0 {
 		flags |= valueFlag
+	}
+	if c.Notice {
+		flags |= noticeFlag
+	}
+	if c.Delay != 0 {
+		flags |= delayFlag
 	}
 	return flags
 }

@@ -1,5 +1,7 @@
 package lockfsm
 
+import "time"
+
 // SessionID names a session: it is the revision at which the session was opened, so it is never used twice and nothing can be sent
 // under it before the answer to Open is known. Zero is no session.
 type SessionID uint64
@@ -38,6 +40,9 @@ const (
 
 	// MaxValueBytes bounds the value of a request.
 	MaxValueBytes = 1024
+
+	// MaxDelay bounds the Delay of a request.
+	MaxDelay = time.Minute
 
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096

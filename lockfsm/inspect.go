@@ -28,6 +28,8 @@ type Standing struct {
 	Keys []string
 	// Value is shared with the machine. Read only; it stays valid.
 	Value []byte
+	// Gone: the session has expired, and only the request's delay keeps the lock.
+	Gone bool
 }
 
 // Inspect describes the lock of that name, with at most so many of its queue, and reports false if nobody has asked for it. It takes time in
@@ -62,7 +64,7 @@ func (l *lock) info(most int, room *int) LockInfo {
 func (e *entry) standing() Standing {
 	s := Standing{
 		Session: e.session.id, Record: e.session.record, Number: e.number, Place: e.rev, Token: e.token, Watch: e.lead().watch, SinceUnixMS: e.sinceUnixMS,
-		Permits: e.permits, Of: e.of, Value: e.value(),
+		Permits: e.permits, Of: e.of, Value: e.value(), Gone: e.session.gone,
 	}
 	if e.places() > 1 {
 		for _, each := range e.rest.entries {
@@ -72,8 +74,11 @@ func (e *entry) standing() Standing {
 	return s
 }
 
-// Holds reports whether a lock is held with that token.
-func (m *Machine) Holds(key string, token Token) bool { return m.holds([]byte(key), token) != nil }
+// Holds reports whether a lock is held with that token, by a session that lives.
+func (m *Machine) Holds(key string, token Token) bool {
+	e := m.holds([]byte(key), token)
+	return e != nil && !e.session.gone
+}
 
 // Cursor is a place in the list of all locks, at which a walk goes on. The zero value is the beginning.
 type Cursor struct {

@@ -16,6 +16,7 @@ type lock struct {
 	taken       uint32 // permits of those inside
 	least       uint32 // the lowest that one of those inside says there are
 	leasts      uint32 // how many of them say that
+	notices     uint32 // entries that want to be told when somebody waits for them, and have not been
 	seen        uint32 // see Capture
 	place       uint64 // in the list, ascending
 	prev, next  *lock

@@ -121,7 +121,7 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 	case Close:
 		res.Code = m.close(c)
 	case Expire:
-		res.Code = m.expire(term, c)
+		m.expire(term, c, res)
 	case Acquire:
 		m.acquire(c, res)
 	case Release, Cancel:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // picture is the whole state in a form that both the machine and its twin can be brought into: to be compared, and to be read in a
@@ -32,6 +33,7 @@ type sessionPicture struct {
 	next    Number
 	ttl     int64
 	leaving bool
+	gone    bool
 	record  string
 }
 
@@ -66,7 +68,7 @@ func (m *Machine) picture() picture {
 	slices.SortFunc(p.entries, func(a, b twinEntry) int { return cmp.Compare(a.place, b.place) })
 	for _, s := range m.Sessions() {
 		inside := m.sessions[s.ID]
-		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(s.TTL), s.Leaving, string(s.Record)})
+		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl), s.Leaving, s.Gone, string(s.Record)})
 	}
 	return p
 }
@@ -75,13 +77,13 @@ func (e *entry) described() twinEntry {
 	permits, of := e.terms()
 	t := twinEntry{
 		keys: []string{e.lock.key}, permits: uint64(permits), of: uint64(of), session: e.session.id, number: e.number, place: e.rev, token: e.token,
-		since: e.sinceUnixMS, value: e.value(),
+		since: e.sinceUnixMS, value: e.value(), notice: e.notice, told: e.told,
 	}
 	if e.permits == 1 && e.of == 0 {
 		t.of = unlimited
 	}
 	if e.rest != nil {
-		t.owner = e.rest.owner
+		t.owner, t.delay = e.rest.owner, time.Duration(e.rest.delayMS)*time.Millisecond
 		for _, each := range e.rest.entries[min(1, len(e.rest.entries)):] {
 			t.keys = append(t.keys, each.lock.key)
 		}
@@ -91,7 +93,7 @@ func (e *entry) described() twinEntry {
 
 func sameEntry(a, b twinEntry) bool {
 	return slices.Equal(a.keys, b.keys) && bytes.Equal(a.value, b.value) && a.permits == b.permits && a.of == b.of && a.owner == b.owner &&
-		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since
+		a.session == b.session && a.number == b.number && a.place == b.place && a.token == b.token && a.since == b.since && a.notice == b.notice && a.told == b.told && a.delay == b.delay
 }
 
 func (t *twin) picture() picture {
@@ -107,7 +109,7 @@ func (t *twin) picture() picture {
 	}
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
-		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, string(s.info.Record)})
+		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, s.gone, string(s.info.Record)})
 	}
 	return p
 }

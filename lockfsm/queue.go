@@ -20,6 +20,8 @@ type entry struct {
 	watch        Revision // what its session was told last; only of the first entry of a request
 	permits, of  uint32   // see shares
 	inside       bool     // see lock.edge
+	notice       bool     // it wants to be told when somebody waits for it
+	told         bool     // and has been
 	rest         *rest    // nil for most
 }
 
@@ -28,13 +30,14 @@ type rest struct {
 	entries []*entry // ascending by key; nil if there is one key
 	owner   Number
 	value   []byte // never changed, so results may share it
+	delayMS uint32
 }
 
 // push makes the entries that session s asks for with c, at the ends of their queues.
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
-	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 {
-		e.rest = &rest{owner: c.owner, value: copied(c.value)}
+	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 {
+		e.rest = &rest{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
 	}
 	for more := c.more; more.left > 0; {
 		if e.rest.entries == nil {
@@ -53,6 +56,7 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
 	e := m.spareEntry()
 	e.lock, e.session, e.number, e.rev, e.permits, e.of = m.lockFor(key), s, c.Number, rev, c.permits, c.of
+	e.notice = c.notice
 	m.enqueue(e)
 	return e
 }
@@ -77,6 +81,9 @@ func (m *Machine) enqueue(e *entry) {
 	}
 	if e.after == nil {
 		l.arrives(e)
+	}
+	if e.notice && !e.told {
+		l.notices++
 	}
 	m.counts.Entries++
 	if e.token == 0 {
@@ -121,6 +128,9 @@ func (m *Machine) removeOne(e *entry) {
 	if e.token == 0 {
 		l.waiting--
 		m.counts.Waiters--
+	}
+	if e.notice && !e.told {
+		l.notices--
 	}
 	m.counts.Entries--
 	if l.first == nil && !bug("name-left-behind") {
@@ -229,10 +239,18 @@ func (m *Machine) grant(e *entry) {
 	e.watch = 0
 	if e.rest == nil || e.rest.entries == nil {
 		m.grantOne(e, token)
+		if e.notice && e.lock.edge != nil {
+			m.tell(e)
+		}
 		return
 	}
+	wanted := false
 	for _, each := range e.rest.entries {
 		m.grantOne(each, token)
+		wanted = wanted || each.lock.edge != nil
+	}
+	if e.notice && wanted {
+		m.tell(e)
 	}
 }
 
@@ -244,7 +262,7 @@ func (m *Machine) grantOne(e *entry, token Token) {
 }
 
 func (e *entry) change() Change {
-	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch}
+	return Change{Session: e.session.id, Number: e.number, Token: e.token, Watch: e.watch, Wanted: e.told}
 }
 
 func byPlace(a, b *entry) int { return cmp.Compare(a.rev, b.rev) }

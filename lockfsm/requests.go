@@ -37,6 +37,9 @@ func (m *Machine) acquire(c *view, res *Result) {
 	if e.watch = e.watches(); e.watch == 0 && m.graceOver {
 		m.grant(e)
 	}
+	if e.token == 0 {
+		m.wanted(e)
+	}
 	m.report(e, res)
 }
 
@@ -153,10 +156,16 @@ func (m *Machine) evict(c *view, res *Result) {
 	if e == nil {
 		return
 	}
-	m.evicted = Eviction{Session: e.session.id, Number: e.number, By: copied(c.record), Reason: copied(c.value)}
+	m.evicted = Eviction{
+		Session: e.session.id, Number: e.number, Token: c.token, Key: string(c.key), Record: e.session.record, By: copied(c.record), Reason: copied(c.value),
+	}
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()
+	s := e.session
 	m.remove(e)
+	if s.gone && s.first == nil {
+		m.unlinkSession(s)
+	}
 	m.fire()
 }
 

@@ -80,9 +80,10 @@ func (m *Machine) restoreSessions(r *reader) {
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))
 		s.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
-		s.leaving = r.flags(leavingFlag, "leaving") != 0
+		flags := r.flags(leavingFlag|goneFlag, "flags")
+		s.leaving, s.gone = flags&leavingFlag != 0, flags&goneFlag != 0
 		s.record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
-		if id == before || m.nonces[s.nonce] != nil {
+		if id == before || !s.gone && m.nonces[s.nonce] != nil {
 			r.fail("session")
 		}
 		if r.fault != "" {

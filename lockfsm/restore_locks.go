@@ -19,7 +19,7 @@ type locksReader struct {
 type several struct {
 	rest  *rest
 	want  int
-	spoke *entry // which of its entries brought owner or value
+	spoke *entry // which of its entries brought owner, value or delay
 }
 
 func (r *locksReader) locks() {
@@ -83,13 +83,17 @@ func (r *locksReader) terms(e *entry) {
 			r.fail("permits")
 		}
 	}
+	e.notice, e.told = flags&entryNoticeFlag != 0, flags&entryToldFlag != 0
+	if e.told && (!e.notice || e.token == 0) {
+		r.fail("notice")
+	}
 	known := e.session.requests[e.number]
 	if known == nil {
 		e.session.requests[e.number] = e
 	} else if flags&entrySeveralFlag == 0 {
 		r.fail("entry")
 	}
-	if flags&^entrySharesFlag == 0 || r.fault != "" {
+	if flags&(entrySeveralFlag|entryOwnerFlag|entryValueFlag|entryDelayFlag) == 0 || r.fault != "" {
 		return
 	}
 	e.rest = &rest{}
@@ -102,12 +106,15 @@ func (r *locksReader) terms(e *entry) {
 	if flags&entryValueFlag != 0 {
 		e.rest.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))
 	}
+	if flags&entryDelayFlag != 0 {
+		e.rest.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
+	}
 }
 
 // part adds an entry to its request. known is the one that was read first, if it is not this one.
 func (r *locksReader) part(e, known *entry, flags byte) {
 	want := int(r.positive(MaxKeys, "several"))
-	speaks := flags&(entryOwnerFlag|entryValueFlag) != 0
+	speaks := flags&(entryOwnerFlag|entryValueFlag|entryDelayFlag) != 0
 	if known == nil {
 		r.index[e.rest] = len(r.several)
 		r.several = append(r.several, several{rest: e.rest, want: want})
@@ -133,7 +140,8 @@ func (r *locksReader) join() {
 		slices.SortFunc(all, func(a, b *entry) int { return strings.Compare(a.lock.key, b.lock.key) })
 		first := all[0]
 		alike := !slices.ContainsFunc(all, func(e *entry) bool {
-			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of
+			return e.rev != first.rev || e.token != first.token || e.sinceUnixMS != first.sinceUnixMS || e.permits != first.permits || e.of != first.of ||
+				e.notice != first.notice || e.told != first.told
 		})
 		if len(all) != s.want || len(all) < 2 || !alike || s.spoke != nil && s.spoke != first {
 			r.fail("request of several locks")

@@ -52,6 +52,8 @@ type Change struct {
 	Number  Number
 	Token   Token
 	Watch   Revision
+	// Wanted: it holds its lock, has asked for a word when somebody waits for it, and somebody does or did since.
+	Wanted bool
 }
 
 // Holder says who stands in the way of a request.
@@ -93,7 +95,8 @@ type Result struct {
 	Token Token
 	// Watch is set with Waiting, see [Change].
 	Watch Revision
-	// TTL is the session's, for Open: what was asked for, at most the group's.
+	// TTL is the session's, for Open: what was asked for, at most the group's. For Expire it is for how long locks of the session stay taken, 0 for none:
+	// then Expire is due once more.
 	TTL time.Duration
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.
@@ -115,8 +118,10 @@ type Result struct {
 type Eviction struct {
 	Session SessionID
 	Number  Number
-	// By and Reason are the command's Record and Value. Read only.
-	By, Reason []byte
+	Token   Token
+	Key     string // the command's
+	// Record is the instance record of the session. By and Reason are the command's Record and Value. Read only.
+	Record, By, Reason []byte
 }
 
 // Clone returns a copy that lasts: it shares nothing with the machine.
@@ -130,7 +135,7 @@ func (r *Result) Clone() Result {
 	}
 	if r.Evicted != nil {
 		e := *r.Evicted
-		e.By, e.Reason = copied(e.By), copied(e.Reason)
+		e.Record, e.By, e.Reason = copied(e.Record), copied(e.By), copied(e.Reason)
 		c.Evicted = &e
 	}
 	c.Circle = slices.Clone(r.Circle)

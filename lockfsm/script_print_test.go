@@ -42,6 +42,8 @@ func (s *script) result(r Result) string {
 		}
 	case r.Kind == Open && r.Code == Done:
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
+	case r.Kind == Expire && r.TTL > 0:
+		fmt.Fprintf(&b, ", locks stay taken for %v", r.TTL)
 	}
 	if e := r.Evicted; e != nil {
 		fmt.Fprintf(&b, ", %s/%d is over by %q: %q", s.label(e.Session), e.Number, e.By, e.Reason)
@@ -58,7 +60,7 @@ func (s *script) result(r Result) string {
 
 func (s *script) change(c Change) string {
 	if c.Token != 0 {
-		return fmt.Sprintf("granted, token %d", s.rev(uint64(c.Token)))
+		return fmt.Sprintf("granted, token %d%s", s.rev(uint64(c.Token)), map[bool]string{true: ", somebody waits"}[c.Wanted])
 	}
 	return "waiting" + s.behind(c.Watch)
 }
@@ -78,11 +80,20 @@ func terms(e *entry) (text string) {
 	case e.permits != 0:
 		text = " shared"
 	}
+	switch {
+	case e.told:
+		text += " told"
+	case e.notice:
+		text += " to be told"
+	}
 	if e.rest == nil {
 		return text
 	}
 	if n := len(e.rest.entries); n > 0 {
 		text += fmt.Sprintf(" in %d queues", n)
+	}
+	if e.rest.delayMS != 0 {
+		text += fmt.Sprintf(" delay %v", time.Duration(e.rest.delayMS)*time.Millisecond)
 	}
 	if e.rest.owner != 0 {
 		text += fmt.Sprintf(" under %d", e.rest.owner)
@@ -111,6 +122,9 @@ func (s *script) state() string {
 		fmt.Fprintf(&b, "| session %s: epoch %d, next %d", s.label(x.id), x.epoch, x.next)
 		if x.ttl > m.charter.SessionTTL {
 			fmt.Fprintf(&b, ", TTL %v", x.ttl)
+		}
+		if x.gone {
+			b.WriteString(", gone")
 		}
 		if x.leaving {
 			b.WriteString(", leaving")

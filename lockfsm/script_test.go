@@ -204,4 +204,6 @@ func (s *script) shape(c *Command, a *arguments) {
 	c.Owner = Number(a.number("under", 0))
 	c.Most = uint32(a.number("most", 0))
 	c.Value = []byte(a.value("value", ""))
+	c.Notice = a.flag("notice")
+	c.Delay = a.duration("delay", 0)
 }

@@ -14,6 +14,7 @@ type session struct {
 	next        Number // every number below it is live or finished; starts at 1
 	ttl         time.Duration
 	leaving     bool
+	gone        bool   // it has expired; what it holds with a delay stays for a while
 	record      []byte // never changed, so results may share it
 	first, last *entry
 	requests    map[Number]*entry
@@ -30,6 +31,8 @@ type SessionInfo struct {
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
+	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay taken for TTL, the longest of their delays. Nonce is zero then.
+	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
 }
@@ -43,15 +46,18 @@ func (m *Machine) Sessions() []SessionInfo {
 	return all
 }
 
-// Session returns the session of that ID, if there is one.
+// Session returns the session of that ID, if there is one that lives.
 func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
-	if s := m.sessions[id]; s != nil {
+	if s := m.sessions[id]; s != nil && !s.gone {
 		return s.info(), true
 	}
 	return SessionInfo{}, false
 }
 
 func (s *session) info() SessionInfo {
+	if s.gone {
+		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.delay(), Leaving: s.leaving, Record: s.record, Gone: true}
+	}
 	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record}
 }
 
@@ -76,7 +82,7 @@ func (m *Machine) open(c *view, res *Result) {
 func (m *Machine) of(c *view) (*session, Code) {
 	s := m.sessions[c.Session]
 	switch {
-	case s == nil:
+	case s == nil || s.gone:
 		return nil, NoSession
 	case c.Epoch != s.epoch && !bug("epoch-ignored"):
 		return nil, Stale
@@ -90,7 +96,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
-	case s == nil || c.nonce != s.nonce && !bug("stranger-attaches"):
+	case s == nil || s.gone || c.nonce != s.nonce && !bug("stranger-attaches"):
 		return NoSession // to a stranger there is no such session
 	case c.Epoch <= s.epoch:
 		return Stale
@@ -137,17 +143,50 @@ func (m *Machine) close(c *view) Code {
 
 // expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state, so the state cannot tell whether
 // the decision still stands. The term can: within one term one leader decides, and it acknowledges nothing once it has proposed.
-func (m *Machine) expire(term uint64, c *view) Code {
+//
+// Locks with a delay stay taken: the session stays with them, gone to everybody else, until it expires once more.
+func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
 	case s == nil:
-		return NoSession
+		res.Code = NoSession
+		return
 	case c.term != term && !bug("expire-ignores-term"):
-		return Stale
+		res.Code = Stale
+		return
 	}
-	m.end(s)
-	return Done
+	res.Code = Done
+	if s.gone || s.delay() == 0 || bug("delay-ignored") {
+		m.end(s)
+		return
+	}
+	m.sessionChanges(s)
+	m.bump()
+	for e := s.first; e != nil; {
+		next := e.next
+		if !e.delayed() {
+			m.remove(e)
+		}
+		e = next
+	}
+	s.gone = true
+	delete(m.nonces, s.nonce)
+	res.TTL = s.delay()
+	m.fire()
 }
+
+// delay returns the longest of those of the session's holds.
+func (s *session) delay() time.Duration {
+	longest := uint32(0)
+	for e := s.first; e != nil; e = e.next {
+		if e.delayed() {
+			longest = max(longest, e.rest.delayMS)
+		}
+	}
+	return time.Duration(longest) * time.Millisecond
+}
+
+func (e *entry) delayed() bool { return e.token != 0 && e.rest != nil && e.rest.delayMS != 0 }
 
 // end removes a session and all its entries, in one step: nobody is granted a lock in between that the session still waits for.
 func (m *Machine) end(s *session) {
@@ -161,7 +200,9 @@ func (m *Machine) end(s *session) {
 
 func (m *Machine) linkSession(s *session) {
 	m.sessions[s.id] = s
-	m.nonces[s.nonce] = s
+	if !s.gone {
+		m.nonces[s.nonce] = s
+	}
 	s.requests = map[Number]*entry{}
 	s.seen = m.captures
 	s.prev = m.lastSession
@@ -188,7 +229,9 @@ func (m *Machine) unlinkSession(s *session) {
 		s.after.prev = s.prev
 	}
 	delete(m.sessions, s.id)
-	delete(m.nonces, s.nonce)
+	if !s.gone {
+		delete(m.nonces, s.nonce)
+	}
 	m.counts.Sessions--
 }
 

@@ -12,11 +12,11 @@ import (
 //	"mlfs" | version
 //	group | founded | rules | session TTL | grace | the four limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
-//	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving) | length, record
+//	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
 //	locks: count | each, in order of appearance: length, key | entries | each, in order of the queue:
 //	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
-//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value;
-//	    of a request that stands in several, only the entry with the lowest key has owner and value
+//	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value | 16, 32 see Change.Wanted | 64 delay in ms;
+//	    of a request that stands in several, only the entry with the lowest key has owner, value and delay
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
@@ -28,12 +28,16 @@ const (
 	bornFlag      = 1
 	graceOverFlag = 2
 	leavingFlag   = 1
+	goneFlag      = 2
 
 	entrySharesFlag  = 1
 	entrySeveralFlag = 2
 	entryOwnerFlag   = 4
 	entryValueFlag   = 8
-	entryFlags       = entrySharesFlag | entrySeveralFlag | entryOwnerFlag | entryValueFlag
+	entryNoticeFlag  = 16
+	entryToldFlag    = 32
+	entryDelayFlag   = 64
+	entryFlags       = 127
 )
 
 // Snapshot appends the whole state to b. Equal logs give equal bytes, on every replica and whether or not a replica was itself
@@ -115,6 +119,9 @@ func (s *session) appendTo(b []byte) []byte {
 	if s.leaving {
 		flags = leavingFlag
 	}
+	if s.gone {
+		flags |= goneFlag
+	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, uint64(len(s.record)))
 	return append(b, s.record...)
@@ -148,6 +155,12 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if e.permits != 0 {
 		flags |= entrySharesFlag
 	}
+	if e.notice {
+		flags |= entryNoticeFlag
+	}
+	if e.told {
+		flags |= entryToldFlag
+	}
 	if e.rest == nil {
 		b = append(b, flags)
 		return e.appendShares(b)
@@ -162,6 +175,9 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if len(e.rest.value) > 0 && first {
 		flags |= entryValueFlag
 	}
+	if e.rest.delayMS != 0 && first {
+		flags |= entryDelayFlag
+	}
 	b = e.appendShares(append(b, flags))
 	if flags&entrySeveralFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(len(e.rest.entries)))
@@ -172,6 +188,9 @@ func (e *entry) appendTerms(b []byte) []byte {
 	if flags&entryValueFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(len(e.rest.value)))
 		b = append(b, e.rest.value...)
+	}
+	if flags&entryDelayFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(e.rest.delayMS))
 	}
 	return b
 }

@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"bytes"
 	"slices"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,12 +23,12 @@ type twin struct {
 }
 
 type twinSession struct {
-	id      SessionID
-	nonce   Nonce
-	epoch   Epoch
-	next    Number
-	info    SessionInfo
-	removed bool
+	id    SessionID
+	nonce Nonce
+	epoch Epoch
+	next  Number
+	info  SessionInfo
+	gone  bool
 }
 
 // unlimited is how many permits there are for who shares with all.
@@ -40,6 +41,9 @@ type twinEntry struct {
 	of      uint64
 	owner   Number
 	value   []byte
+	notice  bool
+	told    bool
+	delay   time.Duration
 	session SessionID
 	number  Number
 	place   Revision
@@ -73,7 +77,7 @@ func (t *twin) find(id SessionID, n Number) *twinEntry {
 
 // state works out what an entry's session would be told about it.
 func (t *twin) state(e twinEntry) Change {
-	c := Change{Session: e.session, Number: e.number, Token: e.token}
+	c := Change{Session: e.session, Number: e.number, Token: e.token, Wanted: e.told}
 	if c.Token == 0 {
 		if key, stuck := t.stuck(e); stuck {
 			before := t.before(key, e.place)
@@ -132,6 +136,20 @@ func (t *twin) settle() {
 			e.token, e.since = Token(t.tick()), t.wall
 		}
 	}
+	for i := range t.entries {
+		if e := &t.entries[i]; e.notice && e.token != 0 && t.wanted(*e) {
+			e.told = true
+		}
+	}
+}
+
+// wanted reports whether somebody must wait in a queue in which e stands.
+func (t *twin) wanted(e twinEntry) bool {
+	return slices.ContainsFunc(t.entries, func(o twinEntry) bool {
+		return slices.ContainsFunc(o.keys, func(key string) bool {
+			return slices.Contains(e.keys, key) && !fit(append(t.before(key, o.place), o))
+		})
+	})
 }
 
 func (t *twin) drop(gone func(twinEntry) bool) { t.entries = slices.DeleteFunc(t.entries, gone) }
@@ -223,8 +241,11 @@ func (t *twin) evict(c Command, r *Result) {
 	for _, e := range t.entries {
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
 			t.tick()
-			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Record, c.Value}
+			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, c.Record, c.Value}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
+			t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
+				return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
+			})
 			t.settle()
 			return
 		}
@@ -233,7 +254,7 @@ func (t *twin) evict(c Command, r *Result) {
 
 func (t *twin) open(c Command, r *Result) {
 	for _, s := range t.sessions {
-		if s.nonce == c.Nonce {
+		if s.nonce == c.Nonce && !s.gone {
 			r.Session, r.TTL = s.id, s.info.TTL
 			return
 		}
@@ -254,7 +275,7 @@ func (t *twin) open(c Command, r *Result) {
 
 func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	s := t.session(c.Session)
-	if s == nil || c.Kind == Attach && c.Nonce != s.nonce {
+	if s == nil || s.gone && c.Kind != Expire || c.Kind == Attach && c.Nonce != s.nonce {
 		r.Code = NoSession
 		return
 	}
@@ -287,6 +308,9 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 			s.info.Leaving = true
 		}
 	case Close, Expire:
+		if c.Kind == Expire && t.linger(s, r) {
+			return
+		}
 		t.tick()
 		t.drop(func(e twinEntry) bool { return e.session == c.Session })
 		t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool { return s.id == c.Session })
@@ -296,6 +320,24 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	case Acquire:
 		t.acquire(s, c, r)
 	}
+}
+
+// linger lets a session that expires keep what it holds with a delay, once.
+func (t *twin) linger(s *twinSession, r *Result) bool {
+	stays := func(e twinEntry) bool { return e.session == s.id && e.token != 0 && e.delay > 0 }
+	if s.gone || !slices.ContainsFunc(t.entries, stays) {
+		return false
+	}
+	t.tick()
+	s.gone = true
+	t.drop(func(e twinEntry) bool { return e.session == s.id && !stays(e) })
+	for _, e := range t.entries {
+		if e.session == s.id {
+			r.TTL = max(r.TTL, e.delay)
+		}
+	}
+	t.settle()
+	return true
 }
 
 func (t *twin) release(s *twinSession, c Command, r *Result) {
@@ -322,6 +364,7 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 		place := Revision(t.tick())
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1, of: 1, owner: c.Owner, value: c.Value,
+			notice: c.Notice, delay: c.Delay,
 		}
 		switch {
 		case c.Permits > 0 && c.Of == 0:
@@ -441,7 +484,7 @@ func (t *twin) circular(e twinEntry) bool {
 	for grown := add(e); grown; {
 		grown = false
 		for _, o := range t.entries {
-			if waits[root(o)] && o.token == 0 && add(o) {
+			if (waits[root(o)] || waits[owner{o.session, o.number}]) && o.token == 0 && add(o) {
 				grown = true
 			}
 		}

@@ -72,7 +72,7 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs")},
 		{
 			Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Keys: []string{"b", "cc"}, Permits: 2, Of: 300, Owner: 7, Most: 5,
-			Value: []byte("why"),
+			Value: []byte("why"), Notice: true, Delay: 300 * time.Millisecond,
 		},
 		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Permits: 1},
 	}
@@ -95,7 +95,7 @@ func TestLayout(t *testing.T) {
 		"09" + "010c8280800101" + "ac02",
 		"0d" + "010d000000" + "80d88ee16f" + "027b7d",
 		"12" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773",
-		"1b" + "010a8280800101" + "ac02" + "3e" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879",
+		"1d" + "010a8280800101" + "ac02" + "fe" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
 		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",
 	}
 	for i, c := range everyKind() {
@@ -184,6 +184,8 @@ func TestUndecodable(t *testing.T) {
 		"too many keys":         {Kind: Acquire, Number: 1, Key: "", Keys: manyKeys(MaxKeys)},
 		"owner too large":       {Kind: Acquire, Number: 1, Key: "a", Owner: MaxNumber + 1},
 		"value too long":        {Kind: Acquire, Number: 1, Key: "a", Value: make([]byte, MaxValueBytes+1)},
+		"delay too long":        {Kind: Acquire, Number: 1, Key: "a", Delay: MaxDelay + time.Millisecond},
+		"delay too short":       {Kind: Acquire, Number: 1, Key: "a", Delay: time.Microsecond},
 		"evict without a token": {Kind: Evict, Key: "a"},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
 		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},

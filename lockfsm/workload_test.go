@@ -151,6 +151,8 @@ func (w *workload) shape(c *Command, s twinSession) {
 	if r.IntN(2) == 0 {
 		c.Owner = w.number(s)
 	}
+	c.Notice = r.IntN(3) == 0
+	c.Delay = time.Duration(max(0, r.IntN(6)-3)) * time.Second
 	if r.IntN(6) == 0 {
 		c.Most = 1 + r.Uint32N(3)
 	}

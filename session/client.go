@@ -355,6 +355,8 @@ func (c *Client) finish(out ClientOutput) {
 			h.settle(o.Err)
 		case OutcomeWaits:
 			h.behind.Store(o.Behind)
+		case OutcomeWanted:
+			h.want()
 		}
 	}
 }

@@ -31,6 +31,8 @@ type Terms struct {
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
+	Notice      bool // OutcomeWanted tells when somebody waits
+	Delay       time.Duration
 	Under       *Request // under whose lock the request is made, of the same core; nil: none
 	// Longest is after how long the hold ends by itself, counted from the moment at which this core hears of the grant; 0: never.
 	Longest time.Duration
@@ -95,7 +97,7 @@ func (r *Request) plain() bool {
 func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
-		c.Keys, c.Permits, c.Of, c.Most, c.Value = t.Keys, t.Permits, t.Of, t.Most, t.Value
+		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value, t.Notice, t.Delay
 		if t.Under != nil && t.Under.stage == stageHeld {
 			t.owner = t.Under.owner()
 		}

@@ -20,7 +20,7 @@ type Hold struct {
 	client *Client
 	token  lockfsm.Token
 	limit  clock.Time // when it ends by itself, set before ready; zero: never
-	req    Request // the client's goroutine only, but for its key and its terms, of which only the owner changes
+	req    Request    // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
 	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
 	err   error         // the answer, set before ready; nil: granted
@@ -32,6 +32,8 @@ type Hold struct {
 	ended    error       // why it is no longer held
 	until    clock.Time  // when asking would first have said so; set with ended
 	done     chan struct{}
+	wanted   chan struct{} // nil until somebody asks, or somebody waits; closed then
+	isWanted bool
 	released bool          // Release was called
 	settled  bool          // it is over
 	result   error         // of Release, set with settled
@@ -128,6 +130,29 @@ func (h *Hold) Done() <-chan struct{} {
 		}
 	}
 	return h.done
+}
+
+// Wanted returns a channel that is closed when the leader has told that somebody waits for the lock. That is told only of a request whose Terms
+// ask for it.
+func (h *Hold) Wanted() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wanted == nil {
+		h.wanted = make(chan struct{})
+		if h.isWanted {
+			close(h.wanted)
+		}
+	}
+	return h.wanted
+}
+
+func (h *Hold) want() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.isWanted && h.wanted != nil {
+		close(h.wanted)
+	}
+	h.isWanted = true
 }
 
 // Release gives the lock back. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,

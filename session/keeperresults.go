@@ -45,6 +45,9 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 		if r.Code == lockfsm.Done {
 			k.gone(r.Session)
 		}
+		if r.Code == lockfsm.Done && r.TTL > 0 {
+			k.keep(r.Session, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+		}
 	}
 	for i := range r.Fired {
 		k.fired(&r.Fired[i])
@@ -176,6 +179,9 @@ func (k *KeeperCore) tell(a *attachment, c *lockfsm.Change) {
 	k.reply(a.peer, &reply{
 		kind: replyState, session: a.session, epoch: a.epoch, number: c.Number, code: code, token: c.Token, watch: c.Watch,
 	})
+	if c.Wanted {
+		k.reply(a.peer, &reply{kind: replyWanted, session: a.session, epoch: a.epoch, number: c.Number})
+	}
 }
 
 // gone forgets a session that the state does not have any more.

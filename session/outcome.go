@@ -13,13 +13,14 @@ import (
 // OutcomeKind says what an outcome tells.
 type OutcomeKind uint8
 
-// The kinds of outcomes. All but OutcomeGranted and OutcomeWaits end the request.
+// The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
 const (
 	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
 	OutcomeFailed                          // the call holds nothing and never will; Err says why
 	OutcomeLost                            // a granted lock is lost; Err says why
 	OutcomeReleased                        // the release is confirmed, or with Err it never can be
 	OutcomeWaits                           // the call waits; Behind says who held the lock when its request was applied
+	OutcomeWanted                          // somebody waits for the lock that the call holds; it may be told again
 )
 
 // Outcome is news for a caller.

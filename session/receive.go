@@ -54,6 +54,10 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.circular(r)
 	case replyEvicted:
 		c.evicted(r)
+	case replyWanted:
+		if e := c.byNumber[r.number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
+		}
 	case replyFreed:
 		c.freed(now, r)
 	case replyRenewed:

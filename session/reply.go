@@ -39,6 +39,8 @@ const (
 	replyDeadlock replyKind = 11
 	// replyEvicted says that a request was ended by others: session, epoch, number, record (who), value (why).
 	replyEvicted replyKind = 12
+	// replyWanted says that somebody waits for what a request holds, which wants to be told: session, epoch, number.
+	replyWanted replyKind = 13
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -100,6 +102,8 @@ func (r *reply) append(b []byte) []byte {
 		b = append(b, r.record...)
 		b = appendUvarints(b, uint64(r.holder), uint64(r.token), uint64(max(r.since, 0)), uint64(max(r.waiters, 0)))
 		b = appendSized(appendSized(b, r.value), r.key)
+	case replyWanted:
+		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
 	case replyEvicted:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
 		b = appendSized(appendSized(b, r.record), r.value)
@@ -182,6 +186,9 @@ func (r *reply) decode(f *fields) {
 		r.holder, r.token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
 		r.since, r.waiters = f.count(), f.count()
 		r.value, r.key = f.sized(lockfsm.MaxValueBytes), f.sized(maxLocalKey)
+	case replyWanted:
+		r.name(f)
+		r.number = lockfsm.Number(f.uvarint())
 	case replyEvicted:
 		r.name(f)
 		r.number, r.record, r.value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)

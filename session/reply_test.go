@@ -26,6 +26,7 @@ func everyReply() []reply {
 			{Session: 8, Record: []byte("r"), Key: "a"}, {Session: 9, Record: []byte("s"), Key: "b"},
 		}},
 		{kind: replyEvicted, session: 5, epoch: 6, number: 7, record: []byte("who"), value: []byte("why")},
+		{kind: replyWanted, session: 5, epoch: 6, number: 7},
 	}
 }
 
@@ -129,7 +130,7 @@ func FuzzReplies(f *testing.F) {
 			if err != nil {
 				break
 			}
-			if r.kind >= replyOpened && r.kind <= replyEvicted {
+			if r.kind >= replyOpened && r.kind <= replyWanted {
 				again, left, err := nextReply(r.append(nil))
 				if err != nil || len(left) != 0 || !reflect.DeepEqual(normal(again), normal(r)) {
 					t.Fatalf("%+v became %+v, %v", r, again, err)

@@ -24,6 +24,8 @@ func rules() []Bug {
 		{Name: "permits-not-counted", Room: "lockfsm", Seeds: 20, Hazard: "A1", Some: true, Breaks: "more permits of a semaphore are given than there are"},
 		{Name: "one-of-several-is-enough", Room: "lockfsm", Seeds: 20, Hazard: "A1", Some: true, Breaks: "a request for several locks is granted when the first of them is free"},
 		{Name: "deadlock-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "A1", Breaks: "who waits for each other in a circle waits for ever"},
+		{Name: "notice-not-given", Room: "lockfsm", Hazard: "A1", Breaks: "a holder who wants to know is not told that somebody waits"},
+		{Name: "delay-ignored", Room: "lockfsm", Hazard: "A1", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},
 		{Name: "attach-keeps-unnamed", Room: "lockfsm", Hazard: "16, A9", Some: true, Breaks: "requests whose cancel was lost stay in the queue when their session attaches anew"},
 		{Name: "epoch-ignored", Room: "lockfsm", Hazard: "L3, A9", Some: true, Breaks: "commands of an older attachment are carried out behind a newer one"},
 		{Name: "stranger-attaches", Room: "lockfsm", Hazard: "59", Some: true, Breaks: "any member can attach another's session, and so take its locks"},

@@ -200,7 +200,7 @@ func (r *replica) event(e *raftlog.Event) {
 	case raftlog.Applied:
 		r.apply(e)
 	case raftlog.LeadBegins:
-		r.sessions, r.changed, r.stale = r.machine.Sessions(), false, true
+		r.sessions, r.changed, r.stale = living(r.machine.Sessions()), false, true
 		lead := session.Leadership{
 			Term: e.Term, Sessions: r.sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
 			Grace: r.machine.Charter().Grace,

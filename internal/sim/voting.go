@@ -235,7 +235,12 @@ func (r *replica) registers(result *lockfsm.Result) {
 func (r *replica) publish() {
 	if r.changed && r.wanted {
 		r.changed, r.wanted = false, false
-		r.sessions = r.machine.Sessions()
+		r.sessions = living(r.machine.Sessions())
 		r.p.look()
 	}
+}
+
+// living leaves out the sessions that have expired and are kept only for the delay of their locks.
+func living(all []lockfsm.SessionInfo) []lockfsm.SessionInfo {
+	return slices.DeleteFunc(all, func(s lockfsm.SessionInfo) bool { return s.Gone })
 }

@@ -1,0 +1,97 @@
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/election"
+)
+
+// Every instance of a service calls Run; one of them leads. It leads until its context ends, or its work is done.
+func ExampleElection_Run() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{Name: "billing-0"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	e := election.New(node, "billing", election.Options{})
+	err = e.Run(ctx, "10.0.0.7:8080", func(ctx context.Context, l *election.Leadership) error {
+		leader, err := e.Leader(ctx) // any instance may ask
+		if err != nil {
+			return err
+		}
+		fmt.Println(leader.Name, "leads, at", leader.Value)
+		fmt.Println("fenced:", leader.Token == l.Token())
+		return nil // the work is done
+	})
+	fmt.Println(err)
+	// Output:
+	// billing-0 leads, at 10.0.0.7:8080
+	// fenced: true
+	// <nil>
+}
+
+// Who keeps the leadership himself campaigns and resigns. The next in the queue leads at once.
+func ExampleElection_Campaign() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	e := election.New(node, "billing", election.Options{})
+	first, err := e.Campaign(ctx, "first")
+	if err != nil {
+		log.Fatal(err)
+	}
+	work := first.Context(ctx) // ends with the leadership
+	if err := first.Resign(ctx); err != nil {
+		log.Fatal(err)
+	}
+	<-work.Done()
+	fmt.Println(context.Cause(work))
+
+	second, err := e.Campaign(ctx, "second")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Resign(ctx)
+	fmt.Println("tokens rise:", second.Token() > first.Token())
+	// Output:
+	// mortise: the lock was released
+	// tokens rise: true
+}
+
+// An observer learns who leads, also on an instance that takes no part.
+func ExampleElection_Observe() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+
+	e := election.New(node, "billing", election.Options{})
+	leadership, err := e.Campaign(ctx, "10.0.0.7:8080")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer leadership.Resign(ctx)
+
+	for leader, err := range e.Observe(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if leader.Token == 0 {
+			continue // nobody leads
+		}
+		fmt.Println("requests go to", leader.Value)
+		break
+	}
+	// Output: requests go to 10.0.0.7:8080
+}

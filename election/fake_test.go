@@ -1,0 +1,150 @@
+package election
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// group is a lock in memory that several instances share, with one holder, a queue and tokens that rise. A test can take the lock away.
+type group struct {
+	mu      sync.Mutex // guards all below, and the fields of terms but for the channels
+	queue   []*term    // the first one leads
+	token   mortise.Token
+	refuses error // of every acquire, once; then nil again
+	asked   int   // how often Peek was called
+	unheard bool  // confirmations do not come
+}
+
+// term is a grant, or somebody who waits for one.
+type term struct {
+	group   *group
+	value   string
+	token   mortise.Token
+	granted chan struct{}
+	done    chan struct{}
+	err     error
+}
+
+// election is that of one instance of the group.
+func (g *group) election(o Options) *Election {
+	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek}
+}
+
+func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	t := &term{group: g, value: r.Value, granted: make(chan struct{}), done: make(chan struct{})}
+	g.mu.Lock()
+	err := g.refuses
+	g.refuses = nil
+	if err == nil {
+		g.queue = append(g.queue, t)
+		g.serve()
+	}
+	g.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-t.granted:
+		return t, nil
+	case <-ctx.Done():
+		t.end(mortise.ErrUnlocked)
+		return nil, ctx.Err()
+	}
+}
+
+// serve grants the lock to the first of the queue. Call it with mu held.
+func (g *group) serve() {
+	if len(g.queue) > 0 && g.queue[0].token == 0 {
+		g.token++
+		g.queue[0].token = g.token
+		close(g.queue[0].granted)
+	}
+}
+
+func (g *group) peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	if ctx.Err() != nil {
+		return mortise.KeyInfo{}, ctx.Err()
+	}
+	if g.refuses != nil {
+		return mortise.KeyInfo{}, g.refuses
+	}
+	info := mortise.KeyInfo{Key: key}
+	for _, t := range g.queue {
+		info.Queue = append(info.Queue, mortise.Standing{Holder: "node", Value: t.value, Token: t.token})
+	}
+	return info, nil
+}
+
+// lose takes the lock from whoever leads.
+func (g *group) lose() {
+	g.mu.Lock()
+	first := g.queue[0]
+	g.mu.Unlock()
+	first.end(mortise.ErrLost)
+}
+
+// refuse makes the next call fail.
+func (g *group) refuse(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refuses = err
+}
+
+// end takes a term out of the queue, and returns why it had ended before.
+func (t *term) end(why error) error {
+	g := t.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	t.err = why
+	close(t.done)
+	g.queue = slices.DeleteFunc(g.queue, func(other *term) bool { return other == t })
+	g.serve()
+	return nil
+}
+
+func (t *term) Token() mortise.Token  { return t.token }
+func (t *term) Done() <-chan struct{} { return t.done }
+
+func (t *term) Err() error {
+	t.group.mu.Lock()
+	defer t.group.mu.Unlock()
+	return t.err
+}
+
+func (t *term) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(parent)
+	go func() {
+		select {
+		case <-t.done:
+			cancel(t.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+func (t *term) Unlock(ctx context.Context) error {
+	if err := t.end(mortise.ErrUnlocked); err != nil && err != mortise.ErrUnlocked {
+		return err
+	}
+	t.group.mu.Lock()
+	unheard := t.group.unheard
+	t.group.mu.Unlock()
+	if unheard {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
+}

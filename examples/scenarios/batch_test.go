@@ -1,0 +1,79 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// ledger stands for the database of a batch: which invoice is the next, and the highest token that has written.
+type ledger struct {
+	mu    sync.Mutex
+	next  int
+	token mortise.Token
+}
+
+func (l *ledger) from() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
+}
+
+// book books an invoice and the progress, in one transaction, unless another one works on the batch by now.
+func (l *ledger) book(invoice int, token mortise.Token) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if token < l.token || invoice != l.next {
+		return errors.New("somebody else goes on with this batch")
+	}
+	l.next, l.token = invoice+1, token
+	return nil
+}
+
+// Batch work under one lock, and a deployment in the middle. The lock is renewed by itself, however long the work takes. The context ends if the
+// lock is lost, or the instance is asked to leave; who is next begins where the progress stands.
+func Example_batch() {
+	ctx := context.Background()
+	nodes, stop := startFleet(ctx, "billing-0", "billing-1", "billing-2")
+	defer stop()
+
+	books := ledger{next: 1}
+	run := func(node *mortise.Node, each func(ctx context.Context, invoice int)) error {
+		return node.Do(ctx, "batches/invoices", func(ctx context.Context, token mortise.Token) error {
+			fmt.Println("begins at invoice", books.from())
+			for invoice := books.from(); invoice <= 100; invoice++ {
+				each(ctx, invoice) // the work on one invoice, which should end soon when ctx does
+				if ctx.Err() != nil {
+					return context.Cause(ctx) // before the effect: this invoice is for the next one
+				}
+				if err := books.book(invoice, token); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+
+	left := make(chan error, 1)
+	err := run(nodes[0], func(ctx context.Context, invoice int) {
+		if invoice == 41 { // the instance is asked to end, and its main calls Leave
+			go func() { left <- nodes[0].Leave(context.Background()) }()
+			<-ctx.Done()
+		}
+	})
+	fmt.Println("first instance:", err, errors.Is(err, mortise.ErrLeaving))
+	fmt.Println("it has left:", <-left)
+	err = run(nodes[1], func(context.Context, int) {})
+	fmt.Println("second instance:", err)
+	fmt.Println("all booked:", books.from() == 101)
+	// Output:
+	// begins at invoice 1
+	// first instance: mortise: the node is leaving true
+	// it has left: <nil>
+	// begins at invoice 41
+	// second instance: <nil>
+	// all booked: true
+}

@@ -1,0 +1,68 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// events stands for the event log of one account. Its two rules are one condition of an INSERT in a real one.
+type events struct {
+	mu     sync.Mutex
+	log    []string
+	newest mortise.Token // that has written
+}
+
+// append adds an event if nobody has added one since the log had the given version, and nobody has since locked the account and written.
+func (e *events) append(version int, token mortise.Token, event string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if version != len(e.log) {
+		return fmt.Errorf("version %d is over, it is %d", version, len(e.log))
+	}
+	if token < e.newest {
+		return errors.New("a later holder of the lock has written")
+	}
+	e.log, e.newest = append(e.log, event), token
+	return nil
+}
+
+func (e *events) version() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.log)
+}
+
+// Event sourcing with a version. The version alone does not notice a holder that has lost its lock, reads the newest version, and writes what it
+// had decided before; the token does. The token alone does not notice an event that its own holder sends twice; the version does.
+func Example_eventSourcing() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	check(err)
+	defer node.Leave(ctx)
+	var account events
+
+	old, err := node.Lock(ctx, "accounts/7")
+	check(err)
+	check(old.Unlock(ctx)) // stands for the loss of the lock; its holder believes in it still
+
+	err = node.Do(ctx, "accounts/7", func(ctx context.Context, token mortise.Token) error {
+		version := account.version()
+		if err := account.append(version, token, "paid in 100"); err != nil {
+			return err
+		}
+		fmt.Println("sent twice:", account.append(version, token, "paid in 100")) // no answer came, the client tries again
+		return account.append(version+1, token, "paid out 30")
+	})
+	fmt.Println("new holder:", err)
+	fmt.Println("old holder:", account.append(account.version(), old.Token(), "paid out 100"))
+	fmt.Println(account.log)
+	// Output:
+	// sent twice: version 0 is over, it is 1
+	// new holder: <nil>
+	// old holder: a later holder of the lock has written
+	// [paid in 100 paid out 30]
+}

@@ -1,0 +1,50 @@
+package scenarios_test
+
+import (
+	"context"
+	"log"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// startFleet starts instances of a service in one process, over loopback, and returns them when they are ready, and what stops them. In
+// life each is a process of its own and Join names the others.
+func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, stop func()) {
+	var mu sync.Mutex
+	var addresses []string
+	for _, name := range names {
+		node, err := mortise.Start(ctx, mortise.Config{
+			Name: name, Bind: "127.0.0.1:0", Replicas: len(names), Secret: "a secret of sixteen bytes or more",
+			JoinFunc: func(context.Context) ([]string, error) { // in place of Join, since the ports are not known before
+				mu.Lock()
+				defer mu.Unlock()
+				return slices.Clone(addresses), nil
+			},
+			Grace:  -1, // no group was here before
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		check(err)
+		mu.Lock()
+		addresses = append(addresses, node.Status().Address)
+		mu.Unlock()
+		nodes = append(nodes, node)
+	}
+	for _, node := range nodes {
+		check(node.Ready(ctx))
+	}
+	return nodes, func() {
+		for _, node := range nodes {
+			check(node.Close())
+		}
+	}
+}
+
+// check ends the program where a scenario does not expect an error.
+func check(err error) {
+	if err != nil {
+		log.Panic(err)
+	}
+}

@@ -1,0 +1,64 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// schema stands for the database: the version of its schema, and the token of whoever has set it.
+type schema struct {
+	mu      sync.Mutex
+	version int
+	token   mortise.Token
+}
+
+func (s *schema) at() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// migrate changes the tables and sets the marker, in one transaction:
+//
+//	UPDATE schema_version SET version = $1, token = $2 WHERE version = $1 - 1 AND token <= $2
+func (s *schema) migrate(to int, token mortise.Token) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != to-1 || token < s.token {
+		return errors.New("somebody else has migrated meanwhile")
+	}
+	s.version, s.token = to, token
+	return nil
+}
+
+// A migration that is run once: three instances of a new version start at the same time, and each makes sure that the schema is at version 7.
+// The lock lets the others wait until it is; the marker tells them that it is; the token stops an instance that was paused within.
+func Example_migration() {
+	ctx := context.Background()
+	nodes, stop := startFleet(ctx, "orders-0", "orders-1", "orders-2")
+	defer stop()
+
+	db := schema{version: 6}
+	ensure := func(node *mortise.Node) error {
+		return node.Do(ctx, "migrations", func(ctx context.Context, token mortise.Token) error {
+			if db.at() >= 7 {
+				return nil
+			}
+			fmt.Println("migrating to 7") // takes minutes: the lock is renewed by itself
+			return db.migrate(7, token)
+		})
+	}
+	var starting sync.WaitGroup
+	for _, node := range nodes {
+		starting.Go(func() { check(ensure(node)) })
+	}
+	starting.Wait()
+	fmt.Println("three instances serve, on schema", db.at())
+	// Output:
+	// migrating to 7
+	// three instances serve, on schema 7
+}

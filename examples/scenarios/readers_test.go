@@ -1,0 +1,40 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// Readers and writers: any number may read the price list at the same time, and whoever writes it is alone. A writer that waits is not passed by
+// readers that come after it.
+func Example_readersAndWriters() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	check(err)
+	defer node.Leave(ctx)
+
+	one, err := node.RLock(ctx, "pricelist")
+	check(err)
+	two, err := node.RLock(ctx, "pricelist")
+	check(err)
+	fmt.Println("two read:", one.Err() == nil && two.Err() == nil)
+	_, err = node.TryLock(ctx, "pricelist")
+	fmt.Println("a writer must wait:", errors.Is(err, mortise.ErrHeld))
+	check(one.Unlock(ctx))
+	check(two.Unlock(ctx))
+
+	writer, err := node.Lock(ctx, "pricelist")
+	check(err)
+	_, err = node.Acquire(ctx, mortise.Request{Key: "pricelist", Shared: true, Try: true})
+	fmt.Println("a reader must wait:", errors.Is(err, mortise.ErrHeld))
+	fmt.Println("the writer's token is higher than the readers':", writer.Token() > max(one.Token(), two.Token()))
+	check(writer.Unlock(ctx))
+	// Output:
+	// two read: true
+	// a writer must wait: true
+	// a reader must wait: true
+	// the writer's token is higher than the readers': true
+}

@@ -1,0 +1,52 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// A semaphore: a partner allows three calls at a time from all our instances together. A bulk call counts for two.
+func Example_semaphore() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{})
+	check(err)
+	defer node.Leave(ctx)
+
+	var now, most, calls atomic.Int32
+	call := func(permits int) error {
+		lock, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: permits, Of: 3})
+		if err != nil {
+			return err
+		}
+		n := now.Add(int32(permits))
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		calls.Add(1) // the call itself
+		now.Add(-int32(permits))
+		return lock.Unlock(ctx)
+	}
+	var workers sync.WaitGroup
+	for i := range 20 {
+		workers.Go(func() { check(call(1 + i%2)) })
+	}
+	workers.Wait()
+	fmt.Println(calls.Load(), "calls, more than three at once:", most.Load() > 3)
+
+	bulk, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3})
+	check(err)
+	defer bulk.Unlock(ctx)
+	_, err = node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 2, Of: 3, Try: true})
+	fmt.Println("a second bulk call must wait:", errors.Is(err, mortise.ErrHeld))
+	single, err := node.Acquire(ctx, mortise.Request{Key: "partners/acme", Permits: 1, Of: 3, Try: true})
+	check(err)
+	fmt.Println("a single one need not:", single.Unlock(ctx) == nil)
+	// Output:
+	// 20 calls, more than three at once: false
+	// a second bulk call must wait: true
+	// a single one need not: true
+}

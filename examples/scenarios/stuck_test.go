@@ -1,0 +1,55 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// A stuck job: it hangs in a call that never returns, but its process lives, and so its lock is renewed for ever. A person looks who it is, ends
+// the hold, and the next one goes on. What the stuck one writes afterwards is refused. (If one knows how long the job may take, Request.MaxHold ends the
+// hold by itself.)
+func Example_stuckJob() {
+	ctx := context.Background()
+	nodes, stop := startFleet(ctx, "jobs-0", "jobs-1", "jobs-2")
+	defer stop()
+	var archive fence.Mark // of what the job writes to
+
+	stuck, err := nodes[0].Acquire(ctx, mortise.Request{Key: "jobs/import", Value: "supplier 9, file 3"})
+	check(err)
+	job := stuck.Context(ctx)
+
+	// The person, at any other instance.
+	info, err := nodes[1].Peek(ctx, "jobs/import")
+	check(err)
+	holder := info.Queue[0] // since holder.Since
+	fmt.Println(info.Key, "is held on", holder.Holder, "with", holder.Value)
+	ended, err := nodes[1].ForceUnlock(ctx, "jobs/import", holder.Token, "hangs, TICKET-5")
+	check(err)
+	fmt.Println("ended:", ended)
+
+	// The next one.
+	err = nodes[2].Do(ctx, "jobs/import", func(ctx context.Context, token mortise.Token) error {
+		return archive.Advance(ctx, "archive", token)
+	})
+	fmt.Println("next run:", err)
+
+	// The stuck one learns of it by its context, and cannot do harm before.
+	<-job.Done()
+	var forced *mortise.ForcedError
+	if errors.As(context.Cause(job), &forced) {
+		fmt.Printf("stuck run: ended by %s: %s\n", forced.By, forced.Reason)
+	}
+	fmt.Println("its write is refused:", errors.Is(archive.Advance(ctx, "archive", stuck.Token()), fence.ErrStale))
+	fmt.Println("its lock is lost:", errors.Is(stuck.Unlock(ctx), mortise.ErrLost))
+	// Output:
+	// jobs/import is held on jobs-0 with supplier 9, file 3
+	// ended: true
+	// next run: <nil>
+	// stuck run: ended by jobs-1: hangs, TICKET-5
+	// its write is refused: true
+	// its lock is lost: true
+}
