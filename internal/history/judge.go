@@ -16,8 +16,8 @@ type Options struct {
 	// Uncertainty is how far two clocks of the history may be apart.
 	Uncertainty time.Duration
 
-	// Settle is how long after the end of a call, or of a lock, the state may still keep what it had: longer than any lease, and than
-	// any time without a leader. What is younger at the end of the recording is not held against it. Default: 1 minute.
+	// Settle is how long after the end of a call, or of a lock, the state may still keep what it had: longer than any lease, with the delay
+	// of its locks, and than any time without a leader. What is younger at the end of the recording is not held against it. Default: 1 minute.
 	Settle time.Duration
 
 	// Settled says that the recording goes on until everything was over: what is not there at its end never came.

@@ -101,11 +101,11 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)
 	case lockfsm.Close:
-		t.over(r, ByClose)
+		t.over(r, ByClose, r.States)
 	case lockfsm.Expire:
-		t.over(r, ByExpire)
+		t.over(r, ByExpire, delayed(r, m))
 	case lockfsm.Attach:
-		t.over(r, ByAttach)
+		t.over(r, ByAttach, r.States)
 	case lockfsm.Evict:
 		if r.Evicted != nil {
 			t.drop(request{r.Evicted.Session, r.Evicted.Number}, ByForce)
@@ -167,14 +167,27 @@ func (t *Trail) drop(q request, how How) {
 	}
 }
 
-// over follows what can end many requests of a session: those that the result does not list as live.
-func (t *Trail) over(r lockfsm.Result, how How) {
+// delayed lists what a session that has expired still holds, which its result does not: locks with a delay go when it expires once more.
+func delayed(r lockfsm.Result, m *lockfsm.Machine) (left []lockfsm.Change) {
+	if r.TTL == 0 {
+		return nil
+	}
+	for _, e := range m.Entries() {
+		if e.Session == r.Session {
+			left = append(left, lockfsm.Change{Session: e.Session, Number: e.Number, Token: e.Token})
+		}
+	}
+	return left
+}
+
+// over follows what can end many requests of a session: those that are not among the live ones.
+func (t *Trail) over(r lockfsm.Result, how How, live []lockfsm.Change) {
 	if r.Code != lockfsm.Done {
 		return
 	}
 	var ended []request
 	for q := range t.live {
-		listed := slices.ContainsFunc(r.States, func(c lockfsm.Change) bool { return c.Number == q.number })
+		listed := slices.ContainsFunc(live, func(c lockfsm.Change) bool { return c.Number == q.number })
 		if q.session == r.Session && !listed {
 			ended = append(ended, q)
 		}
