@@ -260,8 +260,8 @@ func TestElectionIsNotEnteredAgain(t *testing.T) {
 	})
 }
 
-// A leader that is cut off and does not look at its context goes on writing. The others lead meanwhile, what it writes is refused by its token, and it is a
-// candidate again when it has returned.
+// A leader that is cut off and does not look at its context goes on writing. The others lead meanwhile, what it writes is refused by its token,
+// and it is a candidate again when it has returned.
 func TestElectionFencesADeafLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes, isolate, rejoin := mortise.CutFleet(t, 3)

@@ -22,7 +22,7 @@ type Options struct {
 	Interval time.Duration
 
 	// Backoff is how long Run pauses after its function has failed, or the node was overloaded, before it takes part again. Others can lead
-	// meanwhile. It doubles with every failure in a row, up to MaxBackoff; a function that took MaxBackoff or longer begins a new row.
+	// meanwhile. It doubles with every failure in a row, up to MaxBackoff; a leadership of MaxBackoff or longer begins a new row.
 	// 0 or less: 1 s.
 	Backoff time.Duration
 

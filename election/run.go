@@ -22,7 +22,8 @@ const resignTime = 5 * time.Second
 //
 // The context of fn is that of its leadership, and ends with it, with ctx, or when the node leaves. Then fn ends what it has started and
 // returns, with nil or any error. If only the leadership was lost, Run campaigns again as soon as fn has returned, and not before. An
-// error of fn while its context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again after a pause.
+// error of fn while its context has not ended does not end Run: it resigns, tells [Options.Report], and takes part again after a pause,
+// which ends early only with ctx.
 //
 // To step down and stay a candidate, fn ends its work, calls [Leadership.Resign] and returns. If fn panics or ends its goroutine, Run resigns
 // first, for at most 5 s. That is also the longest it waits for the confirmation of any resignation.
@@ -43,7 +44,7 @@ func (e *Election) Run(ctx context.Context, value string, fn func(ctx context.Co
 // turn is what came of one campaign of Run.
 type turn struct {
 	token  mortise.Token // 0: it did not lead
-	lasted time.Duration // how long fn took
+	lasted time.Duration // from the grant to the resignation
 	err    error
 	end    bool // of Run, with err
 	failed bool // so pause first
@@ -58,8 +59,9 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 	case err != nil:
 		return turn{end: !passing(err), failed: true, err: err}
 	}
-	t := turn{token: l.Token()}
-	over, err := lead(ctx, l, fn, &t.lasted)
+	began := time.Now()
+	over, err := lead(ctx, l, fn)
+	t := turn{token: l.Token(), lasted: time.Since(began)}
 	switch {
 	case over == nil:
 		t.end, t.failed, t.err = err == nil, true, err
@@ -72,8 +74,8 @@ func (e *Election) turn(ctx context.Context, value string, fn func(context.Conte
 }
 
 // lead runs fn under a leadership and resigns, also if fn panics. It returns what fn returned, and why the leadership was over by then, or its
-// context had ended; nil: it was not. It sets lasted to how long fn took.
-func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error, lasted *time.Duration) (over, err error) {
+// context had ended; nil: it was not.
+func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadership) error) (over, err error) {
 	defer func() {
 		confirmed, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
 		defer cancel()
@@ -83,9 +85,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 	if held.Err() != nil { // lost on the way here
 		return context.Cause(held), nil
 	}
-	began := time.Now()
 	err = fn(held, l)
-	*lasted = time.Since(began)
 	if over = context.Cause(held); over == nil {
 		over = l.Err() // the machine slept, and nobody has been told yet
 	}
@@ -94,7 +94,8 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 
 // passing reports whether an error of Campaign says to try again later.
 func passing(err error) bool {
-	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrLost)
+	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
+		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrLost)
 }
 
 // because joins the reason for which a context has ended and what fn said then, if that is more than that it has ended.
@@ -111,7 +112,7 @@ type backoff struct {
 	last        time.Duration // 0: the row has not begun
 }
 
-// next returns the pause after a failure of an fn that took so long.
+// next returns the pause after the failure of a leadership that lasted so long.
 func (b *backoff) next(lasted time.Duration) time.Duration {
 	if lasted >= b.most {
 		b.last = 0 // whatever it is, it is not what failed before
