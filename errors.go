@@ -109,8 +109,11 @@ func (e *ForcedError) Is(target error) bool { return target == ErrLost }
 
 // lossOf turns the end of a hold, as the session room says it, into an error of this package.
 func lossOf(err error) error {
+	if err == nil {
+		return nil // before anything is allocated: it is what every Unlock asks
+	}
 	var forced *session.ForcedError
-	if err != nil && errors.As(err, &forced) {
+	if errors.As(err, &forced) {
 		return &ForcedError{By: forced.By, Reason: forced.Reason}
 	}
 	return err
