@@ -13,11 +13,11 @@ import (
 
 // registry is who has a session, as the leader's look at the voters needs it: written by the log's owner goroutine, read by the
 // cluster's. The log's owner hands over what has changed, and no list of all: with a hundred thousand sessions that would hold up everybody
-// who waits for a lock. News are handed over only when the last ones were read, so that a thousand instances that open their sessions at once
-// cost a few looks and not a thousand.
+// who waits for a lock. A look is called for only when the last news were read, so that a thousand instances that open their sessions at once
+// cost a few looks and not a thousand. The news themselves are always handed over: the log of an idle group may be silent for seconds.
 type registry struct {
 	changed []lockfsm.SessionID // owned by the log's owner goroutine: those of whom there is something to hand over
-	wanted  atomic.Bool         // the last news were read
+	wanted  atomic.Bool         // whoever hands over news calls for a look: the last ones are read, or about to be
 
 	mu   sync.Mutex // guards what follows; held for an assignment
 	anew bool       // the news are all there is: a lead has begun
@@ -55,9 +55,9 @@ func (g *registry) note(result lockfsm.Result) {
 	}
 }
 
-// publish hands over what has changed, if anything has and somebody waits for it, and reports whether it did.
+// publish hands over what has changed, if anything has, and reports whether it calls for a look.
 func (g *registry) publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bool)) bool {
-	if len(g.changed) == 0 || !g.wanted.Swap(false) {
+	if len(g.changed) == 0 {
 		return false
 	}
 	slices.Sort(g.changed)
@@ -69,9 +69,9 @@ func (g *registry) publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bo
 	}
 	g.changed = g.changed[:0]
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.news = append(g.news, news...)
-	return true
+	g.mu.Unlock()
+	return g.wanted.Swap(false)
 }
 
 // read returns who has a session, all their records, and the longest TTL. Only the cluster's owner goroutine calls it.
@@ -95,11 +95,11 @@ func (g *registry) read(linked func(instance uint64) bool) (list []voters.Regist
 
 // catchUp takes the news in. Those of one session are in order, and a later one replaces an earlier one.
 func (g *registry) catchUp() {
+	g.wanted.Store(true) // before they are taken: whoever hands over more from now on calls for the next look
 	g.mu.Lock()
 	news, anew := g.news, g.anew
 	g.news, g.anew = nil, false
 	g.mu.Unlock()
-	g.wanted.Store(true)
 	if anew {
 		g.known = nil
 	}
