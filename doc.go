@@ -23,7 +23,7 @@
 // nothing is entered again: two goroutines of one process that lock the same key exclude each other as two machines do.
 //
 // [Node.Peek], [Node.List] and [Node.Check] tell who holds what and who waits; [Node.ForceUnlock] ends what does not end by itself. What can stand on
-// these names has packages of its own: fence, locker, stripe, flight, tick.
+// these names has packages of its own: fence, election, tick, flight, stripe, locker.
 //
 // # Guarantees
 //

@@ -8,6 +8,11 @@
 // Each end is a pure core, [ClientCore] and [KeeperCore], in a thin shell. The cores decide everything; the shells, in client.go,
 // keeper.go and hold.go and no other file, own the clock, the goroutine and the callers.
 //
+// A request is that of a mutex unless it has [Terms]: further keys, permits, an owner, and what else lockfsm.Command says of an Acquire. Of these
+// the client knows only the owner, which it names by the number of another request, and Longest, which it counts itself. A keeper passes them on
+// unread, and passes three more things back: the circle that a request would close, the word that somebody waits for what a request holds, and
+// the end of one by force.
+//
 // # The phases of a client
 //
 //	           nobody to ask, or told to wait
