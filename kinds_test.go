@@ -443,3 +443,45 @@ func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
 		}
 	})
 }
+
+// TestHandlesUnlockedAtOnce: whoever returns from Unlock finds his handle unlocked, however many unlock it and its siblings at the same time, and the
+// lock goes with the last of them.
+func TestHandlesUnlockedAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		for round := range 300 {
+			handles := []*Lock{f.lock(0, "k")}
+			ctx := handles[0].Context(t.Context())
+			for range round % 3 {
+				again, err := f.nodes[0].Lock(ctx, "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				handles = append(handles, again)
+			}
+			done := make(chan struct{})
+			for _, l := range handles {
+				for range 3 {
+					go func() {
+						if err := l.Unlock(t.Context()); err != nil {
+							t.Error(err)
+						}
+						if err := l.Err(); !errors.Is(err, ErrUnlocked) {
+							t.Errorf("round %d: after Unlock the handle says %v", round, err)
+						}
+						done <- struct{}{}
+					}()
+				}
+			}
+			for range 3 * len(handles) {
+				<-done
+			}
+			free, err := f.nodes[0].TryLock(t.Context(), "k")
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			unlock(t, free)
+		}
+		f.nothingLeft()
+	})
+}

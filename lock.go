@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mortise-lock/mortise/session"
@@ -37,9 +38,10 @@ type Lock struct {
 	hold session.Hold
 	tape *tape // nil: nothing is recorded
 
-	again  *Lock        // the first handle, if this is another one; then hold and tape are that one's
-	others atomic.Int32 // of the first handle: how many besides one are not unlocked; -1: none is left
-	out    atomic.Bool  // this handle is unlocked
+	again    *Lock         // the first handle, if this is another one; then hold and tape are that one's
+	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
+	counting sync.Mutex    // of the first handle: guards others; never held across a wait
+	others   int           // of the first handle: how many besides one are not unlocked; -1: none is left
 }
 
 // Key returns the key that is locked; of several the first in ascending order.
@@ -52,11 +54,10 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 // call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
 // it is not nil it never becomes nil again.
 func (l *Lock) Err() error {
-	f := l.first()
-	if l.out.Load() && f.others.Load() >= 0 {
-		return ErrUnlocked // other handles are left
+	if l.exited.Load() == handleIsLeft {
+		return ErrUnlocked
 	}
-	return lossOf(f.hold.Err())
+	return lossOf(l.first().hold.Err())
 }
 
 // Done returns a channel that is closed when the lock is no longer held, for whatever reason. It may close a little after Err has
@@ -110,8 +111,8 @@ func (l *Lock) over() error {
 // way and takes effect as soon as a leader is reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error {
 	f := l.first()
-	if l.exit() {
-		return f.stillHeld()
+	if left, first := l.exit(); left {
+		return f.leave(first)
 	}
 	if f.tape != nil {
 		return f.unlockRecorded(ctx)
@@ -119,9 +120,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return lossOf(f.hold.Release(ctx))
 }
 
-// stillHeld is what an Unlock returns that leaves the lock to other handles.
-func (l *Lock) stillHeld() error {
-	if err := l.hold.Err(); err != ErrUnlocked {
+// leave is what the Unlock of a handle returns that leaves the lock to others: ErrLost if it was lost by then. Called again it has nothing to add.
+func (l *Lock) leave(first bool) error {
+	if err := l.hold.Err(); first && err != ErrUnlocked {
 		return lossOf(err)
 	}
 	return nil
@@ -136,8 +137,8 @@ func (l *Lock) stillHeld() error {
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
 func (l *Lock) UnlockSoon() error {
 	f := l.first()
-	if l.exit() {
-		return f.stillHeld()
+	if left, first := l.exit(); left {
+		return f.leave(first)
 	}
 	if f.tape != nil {
 		return f.unlockSoonRecorded()

@@ -83,19 +83,35 @@ func (l *Lock) covers(r *Request) bool {
 
 // enter counts one handle more, unless the last one is unlocked.
 func (l *Lock) enter() bool {
-	for n := l.others.Load(); n >= 0; n = l.others.Load() {
-		if l.others.CompareAndSwap(n, n+1) {
-			return true
-		}
+	l.counting.Lock()
+	defer l.counting.Unlock()
+	if l.others < 0 {
+		return false
 	}
-	return false
+	l.others++
+	return true
 }
 
-// exit counts one handle less, the first time it is called for l, and reports whether others are left.
-func (l *Lock) exit() (left bool) {
+// How a handle has been unlocked.
+const (
+	handleIsLeft uint32 = iota + 1 // others have the lock
+	handleWasLast
+)
+
+// exit counts one handle less, the first time it is called for l. It reports whether others have the lock then, and whether this was the first
+// time. Whoever calls it meanwhile for the same handle waits: he must not find it unlocked, and the lock not yet.
+func (l *Lock) exit() (left, first bool) {
 	f := l.first()
-	if !l.out.Swap(true) {
-		return f.others.Add(-1) >= 0
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	if how := l.exited.Load(); how != 0 {
+		return how == handleIsLeft, false
 	}
-	return f.others.Load() >= 0
+	f.others--
+	if f.others >= 0 {
+		l.exited.Store(handleIsLeft)
+		return true, true
+	}
+	l.exited.Store(handleWasLast)
+	return false, true
 }
