@@ -485,3 +485,29 @@ func TestHandlesUnlockedAtOnce(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+// TestWorkersUnderOneLockWaitForEachOther: goroutines that work under one lock and want the same key are no circle: the first ends without the second.
+func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		batch := f.lock(f.follower(), "batch")
+		node := batch.node
+		ctx := batch.Context(t.Context())
+		done := make(chan struct{})
+		for range 20 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				if err := node.Do(ctx, "row", func(ctx context.Context, _ Token) error {
+					return node.Do(ctx, "cell", func(context.Context, Token) error { time.Sleep(time.Millisecond); return nil }) // fake time
+				}); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		for range 20 {
+			<-done
+		}
+		unlock(t, batch)
+		f.nothingLeft()
+	})
+}

@@ -2,7 +2,6 @@ package mortise
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -107,19 +106,29 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 // while it goes on may be ended too.
 func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended int, err error) {
 	for info, err := range n.List(ctx, prefix) {
-		for i := 0; err == nil && i < len(info.Queue) && info.Queue[i].Token != 0; i++ {
-			var one bool
-			if one, err = n.ForceUnlock(ctx, info.Key, info.Queue[i].Token, reason); one {
-				ended++
-			}
-			if i == listQueue-1 && info.Held > listQueue { // they share it, and there are more than a page tells
-				if info, err = n.Peek(ctx, info.Key); err == nil {
-					i = -1
-				}
-			}
-		}
 		if err != nil {
 			return ended, err
+		}
+		for told := 0; ; told = 0 {
+			for _, s := range info.Queue {
+				if s.Token == 0 {
+					continue
+				}
+				told++
+				one, err := n.ForceUnlock(ctx, info.Key, s.Token, reason)
+				if err != nil {
+					return ended, err
+				}
+				if one {
+					ended++
+				}
+			}
+			if told >= info.Held {
+				break
+			}
+			if info, err = n.Peek(ctx, info.Key); err != nil { // they share it, and there are more than were told
+				return ended, err
+			}
 		}
 	}
 	return ended, nil
@@ -127,9 +136,13 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 
 // look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
 func (n *Node) look(ctx context.Context, q question) (sight, error) {
+	doing := "look at the locks"
 	for {
-		if err := n.admitLook(ctx); err != nil {
+		if err := n.Err(); err != nil {
 			return sight{}, err
+		}
+		if ctx.Err() != nil {
+			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, lookTime)
 		s, err := n.lookOnce(asking, q)
@@ -137,24 +150,9 @@ func (n *Node) look(ctx context.Context, q question) (sight, error) {
 		if err == nil {
 			return s, nil
 		}
+		if ctx.Err() == nil {
+			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
+		}
 		pause(ctx, lookPause)
 	}
-}
-
-// admitLook refuses a question that cannot be answered any more.
-func (n *Node) admitLook(ctx context.Context) error {
-	if err := n.Err(); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return n.explain("look at the locks", &session.WaitError{Err: contextCause(ctx)})
-	}
-	return nil
-}
-
-func contextCause(ctx context.Context) error {
-	if err, cause := ctx.Err(), context.Cause(ctx); !errors.Is(cause, err) {
-		return fmt.Errorf("%w: %w", err, cause)
-	}
-	return ctx.Err()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // brief waits for what should be soon.
@@ -190,6 +192,25 @@ func TestForceUnlockAll(t *testing.T) {
 		}
 		unlock(t, other)
 		f.nothingLeft()
+	})
+}
+
+// TestAnOldEvictAnswersNobodyElse: a leader that asks under the number of another one's Evict, which is applied only now, is not answered by it.
+func TestAnOldEvictAnswersNobodyElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		seen := map[uint64]bool{}
+		for _, n := range f.nodes {
+			for range 100 {
+				r := n.replica.Load()
+				id, _, err := r.lookers.add(question{Op: opPeek})
+				if err != nil || seen[id] || id >= lookRound || lockfsm.Number(id) > lockfsm.MaxNumber {
+					t.Fatalf("%d: %v", id, err)
+				}
+				seen[id] = true
+				r.lookers.take(id)
+			}
+		}
 	})
 }
 

@@ -109,8 +109,8 @@ func (n *Node) answerLook(ctx context.Context, body []byte) ([]byte, error) {
 
 // lookers are the questions that a leader works on.
 type lookers struct {
-	mu      sync.Mutex // never held across a wait
-	last    uint64
+	mu      sync.Mutex         // never held across a wait
+	last    uint64             // begins with the raft ID, so that no other leader gives the same numbers; below lookRound
 	waiting map[uint64]*looker // by the number of its round, or of its command
 }
 
@@ -210,17 +210,23 @@ func (r *replica) see(id uint64) {
 	close(one.done)
 }
 
-// evicted says what an Evict has done, in the log and to whoever has asked for it. The numbers are this leader's own; one that it proposed in an earlier term, and
-// forgot, finds nobody, or somebody with another token.
+// evicted says what an Evict has done, in the log and to whoever has asked for it. One that was proposed in an earlier term finds nobody.
 func (r *replica) evicted(result *lockfsm.Result) {
 	if e := result.Evicted; e != nil {
 		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", holderName(e.Record, e.Session), "by", string(e.By),
 			"reason", string(e.Reason))
 	}
-	if one := r.lookers.take(uint64(result.Number)); one != nil {
-		one.answer.Held = result.Code == lockfsm.Done
-		close(one.done)
+	one := r.lookers.take(uint64(result.Number))
+	if one == nil {
+		return
 	}
+	switch result.Code {
+	case lockfsm.Done, lockfsm.Finished:
+		one.answer.Held = result.Code == lockfsm.Done
+	default:
+		one.err = fmt.Errorf("mortise: the group does not carry it out: %v", result.Code)
+	}
+	close(one.done)
 }
 
 // left asks the keeper how much time the sessions have.

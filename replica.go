@@ -110,6 +110,7 @@ func joinReplica(n *Node, group, id uint64) (*replica, error) {
 func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*replica, error) {
 	r := &replica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.lookers.last = id >> 2
 	if n.history != nil {
 		r.trail = history.NewTrail(group, n.history.Record)
 	}

@@ -23,7 +23,7 @@ type Request struct {
 	// Key is what to lock: 1 to 512 bytes of UTF-8 without control characters.
 	Key string
 
-	// Keys are several locks at once, instead of Key: at most 256, in any order, of which each counts once. All are granted in one moment, or none,
+	// Keys are several locks at once, instead of Key: at most 256, in any order. One that is named twice is locked once. All are granted in one moment, or none,
 	// with one token, which is above all earlier ones of each of them. Whoever asks so waits in all the queues from the beginning; he can
 	// keep others waiting for one of his keys while he waits for another, and no two such requests can wait for each other.
 	Keys []string

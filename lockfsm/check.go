@@ -193,10 +193,7 @@ func (c *checker) request(e *entry) {
 
 // unwanted reports whether nobody waits for any lock of the request.
 func (e *entry) unwanted() bool {
-	if e.places() == 1 {
-		return e.lock.edge == nil
-	}
-	return !slices.ContainsFunc(e.rest.entries, func(each *entry) bool { return each.lock.edge != nil })
+	return !slices.ContainsFunc(e.all(new([1]*entry)), func(each *entry) bool { return each.lock.edge != nil })
 }
 
 // inside works out anew who stands inside.

@@ -1,17 +1,16 @@
 package lockfsm
 
-import "slices"
-
 // circleSteps bounds the search for a circle, in entries looked at. Beyond it a circle is not found, and its members wait until one gives up.
 const circleSteps = 10_000
 
 // maxLinks bounds what is told of a circle.
 const maxLinks = 64
 
-// A request waits for all that stand before it in a queue, and so does its owner: the request under whose lock it was made, and with it all
-// others that were made under that lock. An owner that waits for itself, by whatever number of steps, waits for ever. The graph of who waits
-// for whom gets new edges only from a request that is new, at the ends of its queues; so a circle is found when it is closed, by going backward
-// from the request that would close it, which is the youngest of all in the circle. It is refused, and the others go on.
+// A request waits for all that stand before it in a queue. A lock that is held does not end as long as a request waits that was made under it,
+// however far below. So a request that would wait, by whatever number of steps, for a lock under which it is made itself would wait for ever. The
+// graph of who waits for whom gets new edges only from a request that is new, at the ends of its queues; so a circle is found when it is closed, by
+// going backward from the request that would close it, which is the youngest of all in the circle. It is refused, and the others go on.
+// Requests made under one lock side by side, by several goroutines, are nothing to each other: each can end before the other.
 //
 // What is alone waits for all before it, and what shares waits for those before it that are alone, and with them for all before those. Whether
 // it waits for one that shares cannot be said: another one's permits may do. So a circle of permits alone is not found.
@@ -19,22 +18,10 @@ const maxLinks = 64
 // search is the way backward from one new request.
 type search struct {
 	m     *Machine
-	owner owner
+	above map[*entry]bool // the requests under which it is made
 	seen  map[*entry]bool
 	path  []Link
 	steps int
-}
-
-type owner struct {
-	session *session
-	number  Number
-}
-
-func (e *entry) owner() owner {
-	if e.rest != nil && e.rest.owner != 0 {
-		return owner{e.session, e.rest.owner}
-	}
-	return owner{e.session, e.number}
 }
 
 // circular reports whether the new request of c would close a circle, and leaves it in m.circle.
@@ -42,13 +29,24 @@ func (m *Machine) circular(s *session, c *view) bool {
 	if bug("deadlock-not-seen") {
 		return false
 	}
-	f := search{m: m, owner: owner{s, c.owner}, seen: map[*entry]bool{}}
+	f := search{m: m, above: map[*entry]bool{}, seen: map[*entry]bool{}}
+	for e := s.requests[c.owner]; e != nil; e = e.owner() {
+		f.above[e] = true
+	}
 	found := f.behind(s, c.key, c)
 	for more := c.more; more.left > 0 && !found; {
 		found = f.behind(s, more.next(), c)
 	}
 	m.circle = f.path[:min(len(f.path), maxLinks)]
 	return found
+}
+
+// owner returns the request under which e's was made, or nil if there was none or it is over.
+func (e *entry) owner() *entry {
+	if e.rest == nil {
+		return nil
+	}
+	return e.session.requests[e.rest.owner]
 }
 
 // behind looks at one queue at the end of which the new request would stand.
@@ -67,7 +65,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 			continue
 		}
 		f.seen[e] = true
-		if e.owner() == f.owner || f.leads(e.lead(), l) {
+		if lead := e.lead(); f.above[lead] || f.of(lead, l) {
 			return true
 		}
 	}
@@ -75,29 +73,19 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	return false
 }
 
-// leads looks at what the owner of e waits for elsewhere than before e in l.
-func (f *search) leads(e *entry, l *lock) bool {
-	if f.of(e, l) {
-		return true
-	}
-	o := e.owner()
-	if root := o.session.requests[o.number]; root != nil && root != e && f.of(root, nil) {
-		return true
-	}
-	return slices.ContainsFunc(o.session.owned[o.number], func(other *entry) bool { return other != e && f.of(other, nil) })
-}
-
-// of looks at what one request waits for, but not in except.
+// of looks at what keeps a request: what it waits for itself, but not in except, and what those wait for that were made under it.
 func (f *search) of(e *entry, except *lock) bool {
-	if e.token != 0 {
-		return false
+	if e.token == 0 {
+		for _, each := range e.all(new([1]*entry)) {
+			if !each.inside && each.lock != except && f.waits(each.session, each.lock, each.ahead, each.permits == 0) {
+				return true
+			}
+		}
 	}
-	if e.rest == nil || e.rest.entries == nil {
-		return f.ofOne(e, except)
+	for _, below := range e.session.owned[e.number] {
+		if f.steps++; f.steps < circleSteps && f.of(below, nil) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(e.rest.entries, func(each *entry) bool { return f.ofOne(each, except) })
-}
-
-func (f *search) ofOne(e *entry, except *lock) bool {
-	return !e.inside && e.lock != except && f.waits(e.session, e.lock, e.ahead, e.permits == 0)
+	return false
 }

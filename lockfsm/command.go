@@ -65,7 +65,8 @@ type Command struct {
 	// Permits is how much of a lock the request takes, and Of how much there is, by its own word. Both 0: the whole lock, as a mutex does.
 	// Of 0 with Permits 1: beside any number of others, as a reader does. Else a semaphore: Permits <= Of, Of > 1.
 	Permits, Of uint32
-	// Owner is the number of the request under whose lock this one is made, or 0: so the group can tell when they wait for each other in a circle.
+	// Owner is the number of the request under whose lock this one is made, which is lower, or 0: so the group can tell when they wait for each other in a
+	// circle.
 	Owner Number
 	// Most refuses the request if so many wait already; 0: only the group's limit does.
 	Most uint32

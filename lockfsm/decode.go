@@ -181,6 +181,9 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&ownerFlag != 0 {
 		v.owner = Number(r.positive(uint64(MaxNumber), "owner"))
+		if v.owner >= v.Number { // so that the way up has an end
+			r.fail("owner")
+		}
 	}
 	if flags&mostFlag != 0 {
 		v.most = uint32(r.positive(math.MaxUint32, "most"))

@@ -119,7 +119,7 @@
 // # Limits
 //
 // Those of [Limits], and records of at most [MaxRecordBytes]. Commands that free something are exempt from all of them. Removing an entry
-// takes constant time wherever it stands in its queue; ending a session takes time in proportion to its entries, and the sorting of
+// takes constant time wherever it stands in its queue, unless it is the last holder of a semaphore to name the lowest number of permits, when the others are asked; ending a session takes time in proportion to its entries, and the sorting of
 // those that this wakes. Revisions last for two billion changes a second until the year 2109.
 //
 // While a [Capture] is under way, the first command that changes a lock encodes it, which takes time in proportion to its queue, and so does

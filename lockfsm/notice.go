@@ -7,12 +7,8 @@ func (m *Machine) wanted(e *entry) {
 	if bug("notice-not-given") {
 		return
 	}
-	if e.rest == nil || e.rest.entries == nil {
-		m.wantedAt(e)
-	} else {
-		for _, each := range e.rest.entries {
-			m.wantedAt(each)
-		}
+	for _, each := range e.all(new([1]*entry)) {
+		m.wantedAt(each)
 	}
 	slices.SortFunc(m.touched, byPlace)
 	for _, holder := range m.touched {
@@ -37,17 +33,9 @@ func (m *Machine) wantedAt(e *entry) {
 
 // tell marks a request that holds its locks as told that somebody waits for one of them. That stays, though he may give up.
 func (m *Machine) tell(e *entry) {
-	if e.rest == nil || e.rest.entries == nil {
-		m.tellOne(e)
-		return
+	for _, each := range e.all(new([1]*entry)) {
+		m.lockChanges(each.lock)
+		each.told = true
+		each.lock.notices--
 	}
-	for _, each := range e.rest.entries {
-		m.tellOne(each)
-	}
-}
-
-func (m *Machine) tellOne(e *entry) {
-	m.lockChanges(e.lock)
-	e.told = true
-	e.lock.notices--
 }

@@ -92,18 +92,14 @@ func (m *Machine) enqueue(e *entry) {
 	}
 }
 
-// remove takes a request out of everything, in constant time for each of its keys wherever in the queue it stands. Whom that concerns is
-// settled by fire, when all removals of the command are done.
+// remove takes a request out of everything, in constant time for each of its keys wherever in the queue it stands (see discharge for the
+// exception). Whom that concerns is settled by fire, when all removals of the command are done.
 func (m *Machine) remove(e *entry) {
 	s := e.session
 	s.unlink(e)
 	s.disown(e)
 	delete(s.requests, e.number)
-	if e.rest == nil || e.rest.entries == nil {
-		m.removeOne(e)
-		return
-	}
-	for _, each := range e.rest.entries {
+	for _, each := range e.all(new([1]*entry)) {
 		m.removeOne(each)
 	}
 }
@@ -142,13 +138,17 @@ func (m *Machine) removeOne(e *entry) {
 // touch notes that the state of e's request may be about to change.
 func (m *Machine) touch(e *entry) { m.touched = append(m.touched, e.lead()) }
 
-// lead returns the entry that stands for e's request.
-func (e *entry) lead() *entry {
-	if e.rest == nil || e.rest.entries == nil {
-		return e
+// all returns the entries of e's request. Where it has one, room holds the answer, so that nothing is allocated.
+func (e *entry) all(room *[1]*entry) []*entry {
+	if e.rest != nil && e.rest.entries != nil {
+		return e.rest.entries
 	}
-	return e.rest.entries[0]
+	room[0] = e
+	return room[:]
 }
+
+// lead returns the entry that stands for e's request.
+func (e *entry) lead() *entry { return e.all(new([1]*entry))[0] }
 
 // fire ends a command that removed entries or ended the grace: it goes through the survivors among the touched requests in the order
 // of their places, grants those that nothing keeps waiting any more, and lists all whose state has changed. The order is part of the rules,
@@ -184,12 +184,6 @@ func (m *Machine) fire() {
 // watches returns the place of the entry whose end e's request waits for: in the first of its queues in which it must wait, the one directly
 // before it. 0: nothing but the grace keeps it waiting.
 func (e *entry) watches() Revision {
-	if e.rest == nil || e.rest.entries == nil {
-		if e.inside {
-			return 0
-		}
-		return e.ahead.rev
-	}
 	if stuck := e.stuck(); stuck != nil {
 		return stuck.ahead.rev
 	}
@@ -198,13 +192,7 @@ func (e *entry) watches() Revision {
 
 // stuck returns the first of a request's entries that others keep waiting, or nil.
 func (e *entry) stuck() *entry {
-	if e.rest == nil || e.rest.entries == nil {
-		if e.inside {
-			return nil
-		}
-		return e
-	}
-	for _, each := range e.rest.entries {
+	for _, each := range e.all(new([1]*entry)) {
 		if !each.inside {
 			return each
 		}
@@ -216,12 +204,7 @@ func (e *entry) stuck() *entry {
 }
 
 // places returns in how many queues a request stands.
-func (e *entry) places() uint32 {
-	if e.rest == nil || e.rest.entries == nil {
-		return 1
-	}
-	return uint32(len(e.rest.entries))
-}
+func (e *entry) places() uint32 { return uint32(len(e.all(new([1]*entry)))) }
 
 func (e *entry) value() []byte {
 	if e.rest == nil {
@@ -237,15 +220,8 @@ func (m *Machine) grant(e *entry) {
 		token = Token(m.wallUnixMS) << revisionBits
 	}
 	e.watch = 0
-	if e.rest == nil || e.rest.entries == nil {
-		m.grantOne(e, token)
-		if e.notice && e.lock.edge != nil {
-			m.tell(e)
-		}
-		return
-	}
 	wanted := false
-	for _, each := range e.rest.entries {
+	for _, each := range e.all(new([1]*entry)) {
 		m.grantOne(each, token)
 		wanted = wanted || each.lock.edge != nil
 	}

@@ -101,7 +101,9 @@ func (r *locksReader) terms(e *entry) {
 		r.part(e, known, flags)
 	}
 	if flags&entryOwnerFlag != 0 {
-		e.rest.owner = Number(r.positive(uint64(MaxNumber), "owner"))
+		if e.rest.owner = Number(r.positive(uint64(MaxNumber), "owner")); e.rest.owner >= e.number {
+			r.fail("owner")
+		}
 	}
 	if flags&entryValueFlag != 0 {
 		e.rest.value = copied(r.take(r.positive(MaxValueBytes, "value"), "value"))

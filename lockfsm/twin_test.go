@@ -453,20 +453,11 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 	return Done
 }
 
-// circular reports whether e, at the end of its queues, would wait for its own owner: it follows who waits for whom until nothing new is found.
+// circular reports whether e, at the end of its queues, would wait for a request under which it is made: it follows who waits for whom until
+// nothing new is found.
 func (t *twin) circular(e twinEntry) bool {
-	type owner struct {
-		session SessionID
-		number  Number
-	}
-	root := func(e twinEntry) owner {
-		if e.owner != 0 {
-			return owner{e.session, e.owner}
-		}
-		return owner{e.session, e.number}
-	}
-	waits := map[owner]bool{}
-	add := func(e twinEntry) (grown bool) {
+	waits := map[Revision]bool{} // by place, what e waits for
+	add := func(e twinEntry) {
 		for _, key := range e.keys {
 			row := t.before(key, e.place)
 			if fit(append(slices.Clone(row), e)) {
@@ -474,20 +465,32 @@ func (t *twin) circular(e twinEntry) bool {
 			}
 			for _, o := range row {
 				if e.of == 1 || o.of == 1 { // of permits, others may come back
-					grown = grown || !waits[root(o)]
-					waits[root(o)] = true
+					waits[o.place] = true
 				}
 			}
 		}
-		return grown
 	}
-	for grown := add(e); grown; {
-		grown = false
+	add(e)
+	for known := 0; known < len(waits); {
+		known = len(waits)
 		for _, o := range t.entries {
-			if (waits[root(o)] || waits[owner{o.session, o.number}]) && o.token == 0 && add(o) {
-				grown = true
+			if !waits[o.place] {
+				continue
+			}
+			if o.token == 0 {
+				add(o)
+			}
+			for _, below := range t.entries {
+				if below.session == o.session && below.owner == o.number {
+					waits[below.place] = true
+				}
 			}
 		}
 	}
-	return waits[root(e)]
+	for above := t.find(e.session, e.owner); above != nil; above = t.find(above.session, above.owner) {
+		if waits[above.place] {
+			return true
+		}
+	}
+	return false
 }

@@ -183,6 +183,7 @@ func TestUndecodable(t *testing.T) {
 		"keys not sorted":       {Kind: Acquire, Number: 1, Key: "b", Keys: []string{"a"}},
 		"too many keys":         {Kind: Acquire, Number: 1, Key: "", Keys: manyKeys(MaxKeys)},
 		"owner too large":       {Kind: Acquire, Number: 1, Key: "a", Owner: MaxNumber + 1},
+		"owner of itself":       {Kind: Acquire, Number: 2, Key: "a", Owner: 2},
 		"value too long":        {Kind: Acquire, Number: 1, Key: "a", Value: make([]byte, MaxValueBytes+1)},
 		"delay too long":        {Kind: Acquire, Number: 1, Key: "a", Delay: MaxDelay + time.Millisecond},
 		"delay too short":       {Kind: Acquire, Number: 1, Key: "a", Delay: time.Microsecond},

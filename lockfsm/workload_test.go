@@ -108,6 +108,9 @@ func (w *workload) ofSession() Command {
 		if r.IntN(10) == 0 {
 			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
 		}
+		if c.Owner >= c.Number {
+			c.Owner = 0
+		}
 	case n < 85:
 		c.Kind = Release + Kind(r.IntN(2))
 		c.Number = w.number(s)

@@ -81,11 +81,11 @@ func kinds(t testing.TB) *world {
 	ask(a, Command{Number: 1, Key: "r", Permits: 1, Value: []byte("v")}, Granted)
 	ask(b, Command{Number: 1, Key: "r", Permits: 1}, Granted)
 	ask(a, Command{Number: 2, Key: "r"}, Waiting)
-	ask(b, Command{Number: 2, Key: "r", Permits: 1, Owner: 9}, Waiting)
+	ask(b, Command{Number: 3, Key: "r", Permits: 1, Owner: 2}, Waiting)
 	ask(a, Command{Number: 3, Key: "s", Permits: 2, Of: 3}, Granted)
-	ask(b, Command{Number: 3, Key: "s", Permits: 2, Of: 3}, Waiting)
+	ask(b, Command{Number: 4, Key: "s", Permits: 2, Of: 3}, Waiting)
 	ask(a, Command{Number: 4, Key: "m", Keys: []string{"n", "o"}}, Granted)
-	ask(b, Command{Number: 4, Key: "n", Keys: []string{"r", "s"}, Permits: 1, Value: []byte("several")}, Waiting)
+	ask(b, Command{Number: 5, Key: "n", Keys: []string{"r", "s"}, Permits: 1, Value: []byte("several")}, Waiting)
 	w.check()
 	return w
 }

@@ -171,7 +171,7 @@ func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, erro
 // Hold is used up, and no lock is held by it.
 func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
-		return &WaitError{Key: r.Key, Err: contextError(ctx)}
+		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
 	}
 	h.client, h.ready = c, c.slot()
 	h.req = r
@@ -183,7 +183,7 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	case <-h.ready:
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputCancel, hold: h})
-		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: contextError(ctx)}
+		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.ready)
 	h.ready = nil

@@ -37,7 +37,7 @@ type Terms struct {
 	// Longest is after how long the hold ends by itself, counted from the moment at which this core hears of the grant; 0: never.
 	Longest time.Duration
 
-	owner lockfsm.Number // as the group was told
+	owner lockfsm.Number // Under's, as the group was told
 	place int            // in limited
 }
 
@@ -99,19 +99,11 @@ func (r *Request) command() lockfsm.Command {
 	if t := r.Terms; t != nil {
 		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value, t.Notice, t.Delay
 		if t.Under != nil && t.Under.stage == stageHeld {
-			t.owner = t.Under.owner()
+			t.owner = t.Under.entry.number
 		}
 		c.Owner = t.owner
 	}
 	return c
-}
-
-// owner returns the number by which all that is made under this request, which is held, is known.
-func (r *Request) owner() lockfsm.Number {
-	if r.Terms != nil && r.Terms.owner != 0 {
-		return r.Terms.owner
-	}
-	return r.entry.number
 }
 
 // stage says what a request's caller waits for.

@@ -173,7 +173,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case <-answer:
 		return h.told(answer)
 	case <-ctx.Done():
-		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.req.Key, contextError(ctx))
+		return fmt.Errorf("mortise: lock %q is released, not yet confirmed: %w", h.req.Key, ContextError(ctx))
 	}
 }
 
@@ -236,8 +236,8 @@ func (h *Hold) told(answer chan struct{}) error {
 	return h.result
 }
 
-// contextError returns the reason why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.
-func contextError(ctx context.Context) error {
+// ContextError returns the reason why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.
+func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
 		return err

@@ -41,7 +41,7 @@ func (c *Client) wait(ctx context.Context, kind inputKind, done func(ClientStatu
 		return err
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputForget, waiter: w})
-		return contextError(ctx)
+		return ContextError(ctx)
 	}
 }
 
