@@ -22,7 +22,7 @@
 // A request for several keys has an entry in each of their queues, all of one revision, from the beginning, and holds them when it may hold each, with
 // one token. Since all queues have the same order, no two such requests wait for each other.
 //
-// A request can name the one under whose lock it was made, its owner. A circle of owners that wait for each other is found when the last request
+// A request can name the one under whose lock it was made, its owner. A circle of requests that wait for each other is found when the last one
 // closes it, and that one is refused (circle.go).
 //
 // An entry is the request of one session, named by (session, number). It is made by Acquire and goes by Release, Cancel, an Attach

@@ -23,7 +23,7 @@ type Bug struct {
 	Name string
 	// Room is the directory of the rule, "." for the root.
 	Room string
-	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table, A, B, L, S of its counter-examples.
+	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table, A, B, L, S of its counter-examples; "none" if it is not there.
 	Hazard string
 	// Breaks says in plain words what goes wrong.
 	Breaks string
