@@ -39,6 +39,7 @@ type handler struct {
 	node    Node
 	options Options
 	looks   looks
+	met     met
 	page    *template.Template
 	policy  string // Content-Security-Policy
 	origin  *http.CrossOriginProtection

@@ -2,7 +2,7 @@ package console
 
 import (
 	"fmt"
-	"strings"
+	"unicode/utf8"
 )
 
 // This file gives every row of a tree its place in a picture that is as wide as a phone.
@@ -103,16 +103,7 @@ func (d *drawing) box(r row, y, right int) {
 func (d *drawing) dot(r row, y, right int) {
 	o := dot{X: 13 + (r.depth-1)*indent + 14, Y: y, TextY: y + 4, Rest: r.more > 0, Circled: r.circled}
 	o.TextX = o.X + 10
-	switch {
-	case r.more > 0:
-		o.Whole = fmt.Sprintf("and %d more", r.more)
-	case r.again != "":
-		o.Whole = fmt.Sprintf("%s, which holds %s, see above", shown(r.waiter), shown(r.again))
-	case r.value != "":
-		o.Whole = fmt.Sprintf("%s “%s”", shown(r.waiter), shown(r.value))
-	default:
-		o.Whole = shown(r.waiter)
-	}
+	o.Whole = r.label()
 	if r.back >= 0 {
 		d.Sentences = append(d.Sentences, shown(r.waiter)+", which waits here, holds a key above: a circle.")
 	}
@@ -120,39 +111,57 @@ func (d *drawing) dot(r row, y, right int) {
 	d.Dots = append(d.Dots, o)
 }
 
+// label is what stands beside the dot of a row.
+func (r *row) label() string {
+	text := shown(r.waiter)
+	switch {
+	case r.more > 0:
+		return fmt.Sprintf("and %d more", r.more)
+	case r.again != "":
+		text += ", which holds " + shown(r.again) + ", see above"
+	case r.value != "":
+		text += " “" + shown(r.value) + "”"
+	}
+	if r.calls > 1 {
+		text += fmt.Sprintf(" × %d", r.calls)
+	}
+	return text
+}
+
 // lines joins the rows: up from those who wait to the key, down from one who waits to what he holds, and back to a key above.
 func (d *drawing) lines(t tree, tops, mids []int, right int) {
 	lanes := 0
 	for parent, p := range t.rows {
-		var path strings.Builder
+		l := line{Kind: "waits"}
 		x, from, last := 13+p.depth*indent, tops[parent]+keyHeight, 0
-		kind := "waits"
 		if p.key == nil {
-			x, from, kind = 13+(p.depth-1)*indent+14, mids[parent]+4, "holds"
+			x, from, l.Kind = 13+(p.depth-1)*indent+14, mids[parent]+4, "holds"
 		}
 		for child, c := range t.rows {
 			if c.parent != parent {
 				continue
 			}
 			last = mids[child]
-			end := x + 10
-			if c.key != nil {
-				end = 1 + c.depth*indent
+			if c.key == nil {
+				l.Path += fmt.Sprintf("M%d %dH%d", x, last, x+10)
+				continue
 			}
-			fmt.Fprintf(&path, "M%d %dH%d", x, last, end)
+			end := 1 + c.depth*indent
+			l.Path += fmt.Sprintf("M%d %dH%d", x, last, end)
+			l.Head += fmt.Sprintf("M%d %dh6v6h-6z", end-6, last-3) // a square, at the key that is held
 		}
 		if last != 0 {
-			head := fmt.Sprintf("M%d %dl4 7h-8z", x, from+1) // an arrow up, to the key
-			if p.key == nil {
-				head = fmt.Sprintf("M%d %dh6v6h-6z", x-3, last-3) // a square, at the key that is held
+			if l.Path += fmt.Sprintf("M%d %dV%d", x, last, from+1); p.key != nil {
+				l.Head = fmt.Sprintf("M%d %dl4 7h-8z", x, from+1) // an arrow up, to the key
 			}
-			d.Lines = append(d.Lines, line{Path: fmt.Sprintf("M%d %dV%d", x, last, from+1) + path.String(), Kind: kind, Head: head})
+			d.Lines = append(d.Lines, l)
 		}
 		if p.back >= 0 {
 			at := min(right+10+5*lanes, drawWidth-2)
 			lanes++
+			begin := min(13+(p.depth-1)*indent+30+int(textWidth*float64(utf8.RuneCountInString(p.label()))), right-4)
 			d.Lines = append(d.Lines, line{
-				Path: fmt.Sprintf("M%d %dH%dQ%d %d %d %dV%dQ%d %d %d %dH%d", right-4, mids[parent], at-6, at, mids[parent], at, mids[parent]-6,
+				Path: fmt.Sprintf("M%d %dH%dQ%d %d %d %dV%dQ%d %d %d %dH%d", begin, mids[parent], at-6, at, mids[parent], at, mids[parent]-6,
 					mids[p.back]+6, at, mids[p.back], at-6, mids[p.back], right+2),
 				Kind: "back", Head: fmt.Sprintf("M%d %dl7 4v-8z", right+1, mids[p.back]),
 			})

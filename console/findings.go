@@ -1,9 +1,7 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mortise-lock/mortise"
@@ -13,9 +11,9 @@ import (
 type level int
 
 const (
-	fine  level = iota
-	watch       // something is not as it should be, and locks are granted
-	broken
+	fine   level = iota
+	watch        // something is not as it should be, and locks are granted
+	broken       // nothing is granted here
 )
 
 // String is also what /status.json says.
@@ -26,11 +24,18 @@ func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // finding is what is wrong, and what to do.
 type finding struct {
-	ID    string `json:"id"` // what kind it is, and of what; it stays the same while a number in the text changes
-	Level level  `json:"level"`
-	What  string `json:"what"`
-	Next  string `json:"next"`
-	Key   string `json:"key,omitempty"` // that it is about
+	ID    string  `json:"id"` // what kind it is, and of what; it stays the same while a number in the text changes
+	Level level   `json:"level"`
+	What  string  `json:"what"`
+	Why   string  `json:"why,omitempty"`
+	Next  string  `json:"next"`
+	About []about `json:"about,omitempty"`
+}
+
+// about is a key that a finding is about.
+type about struct {
+	Key  string `json:"key"`
+	Text string `json:"text"` // what is said of it
 }
 
 // findings lists what is wrong, the worst first; if nothing is, that.
@@ -47,55 +52,62 @@ func (s *scene) findings(v *view) []finding {
 	if s.all.health != nil {
 		next = sentence(s.all.health.Advice)
 	}
-	return []finding{{ID: "fine", Level: fine, What: "All is well: locks are granted.", Next: next}}
+	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
 }
 
-// groupFindings says what keeps this instance from being granted locks.
+// groupFindings says what keeps this instance from being granted locks, or may soon: the first that holds, since the others follow from it.
 func (s *scene) groupFindings() []finding {
 	st := s.status
-	var f finding
 	switch {
 	case st.Err != nil:
-		f = finding{"ended", broken, "This node has ended: " + st.Err.Error() + ".", "Restart the process. A node that has ended does not come back, and holds nothing.", ""}
+		return []finding{{
+			ID: "ended", Level: broken, What: "This node has ended.", Why: sentence(st.Err.Error()),
+			Next: "Restart the process. A node that has ended does not come back, and holds nothing.",
+		}}
 	case st.Group == "":
-		f = finding{"no-group", broken, "There is no group yet, so nothing is granted: " + st.Waiting + ".", "Wait if the others are still starting; else do what the line above says.", ""}
+		return []finding{{
+			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.", Why: sentence(st.Waiting),
+			Next: "Wait if the others are still starting; else see to what is missing.",
+		}}
 	case st.Leader == "":
-		f = finding{"no-leader", broken, "No leader: nothing is granted, and what is held is lost when its session runs out. " + sentence(st.Waiting), bringBack(st), ""}
+		return []finding{{
+			ID: "no-leader", Level: broken, What: "No leader: nothing is granted, and what is held is lost when its session runs out.", Why: sentence(st.Waiting),
+			Next: bringBack(st),
+		}}
 	case st.Session != "attached":
-		f = finding{"no-session", broken, "This instance has no session with the leader, so it is granted nothing: " + st.Waiting + ".",
-			"Wait a few seconds. If it stays like this, look whether " + st.Leader + " can be reached from here.", ""}
+		return []finding{{
+			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
+			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
+		}}
 	case st.Waiting != "":
-		f = finding{"waits", watch, sentence(st.Waiting), "Wait: it ends by itself.", ""}
+		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Lease != "safe":
-		f = finding{"lease", watch, fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
-			"Look at the network between here and " + st.Leader + ", and whether this process is starved.", ""}
+		return []finding{{
+			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
+			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
+		}}
 	case s.all.err != nil:
-		f = finding{"no-answer", watch, "The leader has not said who holds what: " + s.all.err.Error() + ".", "Ask again in a moment.", ""}
-	default:
-		return nil
+		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.", Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
 	}
-	return []finding{f}
+	return nil
 }
 
 // bringBack is the next step without a leader.
 func bringBack(s mortise.Status) string {
 	var names []string
 	for _, v := range unseen(s) {
-		if v.Votes {
-			names = append(names, nameOf(v))
+		switch {
+		case !v.Votes:
+		case v.Name == "":
+			names = append(names, v.Address)
+		default:
+			names = append(names, v.Name+" at "+v.Address)
 		}
 	}
 	if len(names) == 0 {
-		return "Look whether the voters run and reach each other: an election takes about a second."
+		return "See whether the voters run and reach each other. An election takes about a second."
 	}
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
-}
-
-func nameOf(m mortise.Member) string {
-	if m.Name == "" {
-		return m.Address
-	}
-	return m.Name
 }
 
 // voterFindings says what is wrong with the voters, as the leader sees them.
@@ -104,48 +116,20 @@ func (s *scene) voterFindings() (all []finding) {
 	if h == nil || s.status.Leader == "" {
 		return nil
 	}
+	advice := sentence(h.Advice)
 	for _, m := range h.Missing {
-		all = append(all, finding{"voter-missing/" + m.Instance, watch, fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), sentence(h.Advice), ""})
+		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
 	}
 	if h.Due && len(h.Missing) == 0 {
-		all = append(all, finding{"voters-change", watch, "A change of the voters is due or in flight: " + h.Change + ".", sentence(h.Advice), ""})
+		all = append(all, finding{ID: "voters-change", Level: watch, What: "A change of the voters is due or in flight.", Why: sentence(h.Change), Next: advice})
 	}
 	if len(h.CannotLose) > 0 && len(s.status.Members) > 1 {
-		all = append(all, finding{"cannot-lose", watch, "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", sentence(h.Advice), ""})
+		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
 	}
 	for _, d := range h.Differs {
-		all = append(all, finding{"settings-differ/" + d, watch, "A setting is not equal on all instances: " + d + ".", "Give all instances the same configuration.", ""})
-	}
-	return all
-}
-
-// stuckMost is how many keys that are held for long are told one by one.
-const stuckMost = 3
-
-// lockFindings says which locks somebody should look at.
-func (s *scene) lockFindings(v *view) (all []finding) {
-	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool { return !s.isLong(k) })
-	slices.SortStableFunc(stuck, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
-	for _, k := range stuck[:min(len(stuck), stuckMost)] {
-		q := k.Queue[0]
-		what := fmt.Sprintf("%s is held by %s for %s, and %s.", shown(k.Key), shown(q.Holder), span(s.heldFor(k)), number(k.Waiting, "waits", "wait"))
-		next := fmt.Sprintf("Look at what %s does with it. If it will not end, stop it, and then end the hold by force.", shown(q.Holder))
-		if q.Expired {
-			next = fmt.Sprintf("Wait: its session has expired, and its delay ends in %s.", span(q.Left))
-		}
-		all = append(all, finding{"held-long/" + k.Key, watch, what, next, k.Key})
-	}
-	if rest := len(stuck) - stuckMost; rest > 0 {
-		what := fmt.Sprintf("%s more held for longer than %s while others wait.", number(rest, "key is", "keys are"), span(s.long))
-		all = append(all, finding{"held-long", watch, what, "They are marked below.", ""})
-	}
-	for _, c := range v.Circles {
-		var steps []string
-		for _, l := range c {
-			steps = append(steps, fmt.Sprintf("%s holds %s and waits for %s", shown(l.Holder), shown(l.Holds), shown(l.WaitsFor)))
-		}
-		all = append(all, finding{"circle/" + c[0].Holds, watch, "This may be a deadlock: " + strings.Join(steps, "; ") + ".",
-			"If each of them does both with one piece of work, none will end: end one hold by force. Requests under Lock.Context are told of a circle before it closes.", c[0].Holds})
+		all = append(all, finding{
+			ID: "settings-differ/" + d, Level: watch, What: "A setting is not the same everywhere.", Why: sentence(d), Next: "If it stays like this, give all instances the same configuration.",
+		})
 	}
 	return all
 }

@@ -138,7 +138,10 @@ func get(t *testing.T, h http.Handler, path string) (*http.Response, string, tim
 // picture is what /status.json says, as a program would read it.
 type picture struct {
 	Level    string
-	Findings []struct{ ID, Level, What, Next, Key string }
+	Findings []struct {
+		ID, Level, What, Why, Next string
+		About                      []struct{ Key, Text string }
+	}
 	Instance struct{ Name, Session, Lease string }
 	Group    struct{ Leader string }
 	Zones    []struct {
@@ -180,6 +183,10 @@ func status(t *testing.T, h http.Handler, query string) (p picture) {
 func (p picture) found(id string) (what, next string, ok bool) {
 	for _, f := range p.Findings {
 		if strings.HasPrefix(f.ID, id) {
+			f.What += " " + f.Why
+			for _, a := range f.About {
+				f.What += " " + a.Key + " " + a.Text
+			}
 			return f.What, f.Next, true
 		}
 	}

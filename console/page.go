@@ -36,17 +36,19 @@ func parsePage() (*template.Template, string) {
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.CSS { return template.CSS(style) },
 		"script": func() template.JS { return template.JS(script) },
-		"shown":  shown, "span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
+		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) }, "span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
-		"old":   func(now, then time.Time) bool { return now.Sub(then) > 3*fresh },
 		"rest":  func(all locks) int { return all.Looked - len(all.Keys) },
 		"inc":   func(i int) int { return i + 1 },
 	}).Parse(read("page.html")))
 	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) + "; img-src data:; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
+
+// briefly is how many runes of a key or a value stand in a table; the page of the key has them whole.
+const briefly = 100
 
 // shownPage is what the template gets.
 type shownPage struct {
@@ -113,7 +115,7 @@ func (h *handler) view(ctx context.Context, prefix, key string) *view {
 	if plausible(key) {
 		s.one = h.look(ctx, question{key: key})
 	}
-	s.status, s.now = h.node.Status(), time.Now()
+	s.status, s.now = h.met.names(h.node.Status()), time.Now()
 	return s.view()
 }
 

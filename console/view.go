@@ -11,7 +11,7 @@ import (
 // How much of what was seen is shown.
 const (
 	shownMost = 200 // keys of the list of all
-	topMost   = 8   // longest held, most waited for
+	topMost   = 6   // longest held, most waited for
 	queueMost = 100 // of the queue of one key
 )
 
@@ -242,7 +242,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 			Permits: st.Permits, Of: st.Of, Keys: st.Keys,
 		}
 		if st.Token != 0 {
-			shown.For = inSeconds(s.now.Sub(st.Since))
+			shown.For = inSeconds(s.age(st))
 		}
 		one.Queue = append(one.Queue, shown)
 	}
@@ -250,11 +250,20 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	return one
 }
 
-// heldFor is the age of the oldest hold of a key, by the clock of this instance; 0: nobody holds it.
+// age is how old a hold is, by the clock of this instance; if the leader has not said since that it is there, how old it was then.
+func (s *scene) age(st mortise.Standing) time.Duration {
+	now := s.now
+	if s.all.err != nil && !s.all.seen.IsZero() {
+		now = s.all.seen
+	}
+	return now.Sub(st.Since)
+}
+
+// heldFor is the age of the oldest hold of a key; 0: nobody holds it.
 func (s *scene) heldFor(k mortise.KeyInfo) (longest time.Duration) {
 	for _, st := range k.Queue {
 		if st.Token != 0 {
-			longest = max(longest, s.now.Sub(st.Since))
+			longest = max(longest, s.age(st))
 		}
 	}
 	return longest

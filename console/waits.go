@@ -37,6 +37,7 @@ type row struct {
 	key     *key   // of a key
 	waiter  string // of one who waits: its name
 	value   string
+	calls   int // so many of its requests stand here, one behind the other
 	back    int // of one who waits and holds a key that stands above: the row of that key; else -1
 	again   string
 	more    int // of the rest: how many
@@ -47,26 +48,26 @@ type row struct {
 // forester builds the trees.
 type forester struct {
 	scene *scene
-	infos map[string]mortise.KeyInfo
+	infos map[string]queued
 	order []string            // keys that somebody waits for, as they came to be
 	holds map[string][]string // by session: keys that it has held for long and that somebody waits for
-	waits map[string]bool     // sessions that wait for a key that they do not hold
+	waits map[string]bool     // sessions that wait for a key that they do not hold themselves
 	drawn map[string]bool
 }
 
 // waits returns the trees, those with the most waiting first, and how many keys are left out.
 func (s *scene) waits() (forest []tree, left int) {
-	f := &forester{scene: s, infos: map[string]mortise.KeyInfo{}, holds: map[string][]string{}, waits: map[string]bool{}, drawn: map[string]bool{}}
+	f := &forester{scene: s, infos: map[string]queued{}, holds: map[string][]string{}, waits: map[string]bool{}, drawn: map[string]bool{}}
 	for _, k := range s.all.keys {
 		if k.Waiting == 0 {
 			continue
 		}
-		f.infos[k.Key] = k
+		f.infos[k.Key] = queued{k}
 		f.order = append(f.order, k.Key)
 		for _, st := range k.Queue {
 			if st.Token == 0 {
-				f.waits[st.Session] = true
-			} else if s.isLong(k) && s.now.Sub(st.Since) >= s.long && !slices.Contains(f.holds[st.Session], k.Key) {
+				f.waits[st.Session] = f.waits[st.Session] || !holdsIt(k, st.Session)
+			} else if s.isLong(k) && s.age(st) >= s.long && !slices.Contains(f.holds[st.Session], k.Key) {
 				f.holds[st.Session] = append(f.holds[st.Session], k.Key)
 			}
 		}
@@ -89,7 +90,7 @@ func (s *scene) waits() (forest []tree, left int) {
 }
 
 // depends reports whether somebody who holds the key for long waits for another.
-func (f *forester) depends(k mortise.KeyInfo) bool {
+func (f *forester) depends(k queued) bool {
 	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool {
 		return st.Token != 0 && f.waits[st.Session] && slices.Contains(f.holds[st.Session], k.Key)
 	})
@@ -98,32 +99,70 @@ func (f *forester) depends(k mortise.KeyInfo) bool {
 // grow adds a key and what hangs on it. above are the rows of the keys from the top to here.
 func (f *forester) grow(t *tree, name string, depth, parent int, above []int) {
 	k := f.infos[name]
-	shown := f.scene.key(k, queueShown)
+	shown := f.scene.key(k.KeyInfo, queueShown)
 	f.drawn[name] = true
 	at := len(t.rows)
 	t.rows = append(t.rows, row{depth: depth, key: &shown, back: -1, parent: parent})
 	above = append(slices.Clone(above), at)
 	plain, told := 0, 0
-	for _, st := range k.Queue {
-		if st.Token != 0 {
-			continue
+	met := map[string]bool{} // sessions whose own keys have been told
+	for _, same := range k.waiters() {
+		held := f.others(k, same.Session)
+		if met[same.Session] {
+			held = nil
 		}
-		held := slices.DeleteFunc(slices.Clone(f.holds[st.Session]), func(other string) bool { return other == name })
+		met[same.Session] = true
 		if plain++; len(held) == 0 && plain > waitersMost || len(t.rows) >= rowsMost {
 			continue
 		}
-		told++
-		f.waiter(t, st, held, depth, at, above)
+		told += same.calls
+		f.waiter(t, same, held, depth, at, above)
 	}
 	if rest := k.Waiting - told; rest > 0 {
 		t.rows = append(t.rows, row{depth: depth + 1, more: rest, back: -1, parent: at})
 	}
 }
 
+// others are the keys that a session has held for long and that somebody waits for, if it may be that it waits for k under them. It is not if it
+// holds k as well: then it is another of its callers that waits.
+func (f *forester) others(k queued, session string) []string {
+	if holdsIt(k.KeyInfo, session) {
+		return nil
+	}
+	return f.holds[session]
+}
+
+func holdsIt(k mortise.KeyInfo, session string) bool {
+	return slices.ContainsFunc(k.Queue, func(st mortise.Standing) bool { return st.Token != 0 && st.Session == session })
+}
+
+// queued is a key that somebody waits for.
+type queued struct{ mortise.KeyInfo }
+
+// calls are one or several requests, one behind the other, that look alike.
+type calls struct {
+	mortise.Standing
+	calls int
+}
+
+// waiters are those who wait for a key, in their order.
+func (k queued) waiters() (all []calls) {
+	for _, st := range k.Queue {
+		if last := len(all) - 1; st.Token != 0 {
+			continue
+		} else if last >= 0 && all[last].Session == st.Session && all[last].Value == st.Value {
+			all[last].calls++
+			continue
+		}
+		all = append(all, calls{st, 1})
+	}
+	return all
+}
+
 // waiter adds one who waits for the key of row at, and the keys that he holds.
-func (f *forester) waiter(t *tree, st mortise.Standing, held []string, depth, at int, above []int) {
+func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above []int) {
 	place := len(t.rows)
-	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, back: -1, parent: at})
+	t.rows = append(t.rows, row{depth: depth + 1, waiter: st.Holder, value: st.Value, calls: st.calls, back: -1, parent: at})
 	for _, other := range held {
 		from := slices.IndexFunc(above, func(i int) bool { return t.rows[i].key.Name == other })
 		switch {
