@@ -18,7 +18,8 @@
 //
 //   - It reads. The only thing that it can change is a hold that a person ends by force, and only if [Options.MayForce] is set and allows the
 //     request. Such a request comes by POST, and is refused if it comes from a page of another origin.
-//   - Every answer comes within about three seconds, also without a quorum, and usually within milliseconds; a probe's within half a second.
+//   - Every answer comes within a few seconds whatever the group does, within half a second where this instance knows that nobody leads, and otherwise within
+//     milliseconds; a probe's within half a second.
 //     Without a leader the page shows what was seen last, and how old that is.
 //   - However many look, and however many keys there are, one instance has at most one question at a time with the leader, asks the same again after a second at the
 //     earliest, and looks at most at 1,000 keys for it. What is left out is counted, or said to be left out.
@@ -37,12 +38,12 @@
 //
 // # Limits
 //
-// Whoever reaches the handler sees all keys, values, names and addresses: put your own authentication before it, and serve the probes beside it, where
-// an orchestrator must reach them, by a mount of the same handler that lets only them through. A picture is up to a second old. What is longest held and most
+// Whoever reaches the handler sees all keys, values, names and addresses: put your own authentication before it, and mount it at the
+// paths of the two probes besides, where an orchestrator reaches them; the example does that. A picture is up to a second old. What is longest held and most
 // waited for is told of the 1,000 keys that have been there longest.
 //
 // Two requests of one instance may be two pieces of work that have nothing to do with each other. So the picture joins a hold and a wait of one
-// instance only if the hold is older than [Options.Long], and a circle that it shows is a suspicion. Those that [mortise.DeadlockError]
+// instance only if the hold is older than [Options.Long], and a circle that it shows is a suspicion; one of more than six keys it does not show. Those that [mortise.DeadlockError]
 // tells of are none, since they do not come to be.
 //
 // # Refused alternatives

@@ -118,7 +118,7 @@ func (r *row) label() string {
 	case r.more > 0:
 		return fmt.Sprintf("and %d more", r.more)
 	case r.again != "":
-		text += ", which holds " + shown(r.again) + ", see above"
+		text += ", which holds " + shown(r.again)
 	case r.value != "":
 		text += " “" + shown(r.value) + "”"
 	}

@@ -209,6 +209,9 @@ func wantText(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
+			if _, main, page := strings.Cut(text, "<main"); page {
+				text = main[:strings.Index(main, "<footer")]
+			}
 			t.Errorf("%q is not in:\n%s", part, text)
 		}
 	}

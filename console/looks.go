@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,7 @@ const (
 	fresh       = time.Second // for so long an answer is given to whoever asks the same
 	lookWithin  = time.Second // for one look
 	blindWithin = 250 * time.Millisecond
-	turnWithin  = 2 * time.Second // to wait for the looks of others
+	turnWithin  = 2 * time.Second // for a request to wait for the looks of others
 	looksKept   = 16              // answers to searches and for keys
 
 	lookedAt   = 1000 // keys, for what is longest held and most waited for
@@ -38,7 +37,7 @@ type look struct {
 	keys   []mortise.KeyInfo
 	more   bool            // there are other keys behind them
 	health *mortise.Health // of the picture of all keys; nil: nobody has said
-	err    error           // why keys are not of the time at which the leader was asked
+	err    error           // why this is not what there was when the leader was asked
 }
 
 // looks are the answers of the last second. One look is under way at a time, by whoever finds its answer old; the others wait for it.
@@ -89,22 +88,18 @@ func (l *looks) forget() {
 	}
 }
 
-// look returns an answer to q, by asking the leader if the last one is old. It always returns something, which the caller must not change.
+// look returns an answer to q, by asking the leader if the last one is old. ctx bounds the wait for the looks of others. It always returns something,
+// which the caller must not change.
 func (h *handler) look(ctx context.Context, q question) *look {
 	last, good := h.looks.at(q, time.Now())
 	if good {
 		return last
 	}
-	waiting, cancel := context.WithTimeout(ctx, turnWithin)
-	defer cancel()
 	select {
 	case h.looks.turn <- struct{}{}:
 		defer func() { <-h.looks.turn }()
-	case <-waiting.Done():
-		if last == nil {
-			return &look{tried: time.Now(), err: errBusy}
-		}
-		return last
+	case <-ctx.Done():
+		return last.old(errBusy)
 	}
 	now := time.Now()
 	if last, good = h.looks.at(q, now); good {
@@ -117,8 +112,9 @@ func (h *handler) look(ctx context.Context, q question) *look {
 	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // others wait for it too
 	defer done()
 	answer := h.ask(asking, q, now)
-	if answer.err != nil && last != nil {
-		answer.keys, answer.more, answer.seen = last.keys, last.more, last.seen
+	if answer.err != nil {
+		answer = last.old(answer.err)
+		answer.tried = now
 	}
 	h.looks.keep(q, answer)
 	return answer
@@ -198,9 +194,19 @@ func (h *handler) health(ctx context.Context) *mortise.Health {
 	return &health
 }
 
-// search answers q from what was seen of all keys, for when the leader does not.
-func (l *look) search(prefix string) *look {
+// old is what was seen before, when the leader cannot be asked now. l may be nil: nothing was.
+func (l *look) old(why error) *look {
+	if l == nil {
+		return &look{err: why}
+	}
+	was := *l
+	was.err, was.health = why, nil
+	return &was
+}
+
+// those answers another question from what was seen of all keys, when the leader cannot be asked.
+func (l *look) those(match func(key string) bool) *look {
 	found := *l
-	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !strings.HasPrefix(k.Key, prefix) })
+	found.keys = slices.DeleteFunc(slices.Clone(l.keys), func(k mortise.KeyInfo) bool { return !match(k.Key) })
 	return &found
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -102,18 +103,22 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// view looks, and says what is seen.
+// view looks, and says what is seen. If the leader has not told of all keys it is not asked for more.
 func (h *handler) view(ctx context.Context, prefix, key string) *view {
-	s := scene{long: h.options.Long, prefix: prefix, all: h.look(ctx, question{})}
+	waiting, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	s := scene{long: h.options.Long, prefix: prefix, all: h.look(waiting, question{})}
 	if plausible(prefix) {
-		if s.found = h.look(ctx, question{prefix: prefix}); s.found.err != nil && s.found.seen.IsZero() {
-			was := s.found.err
-			s.found = s.all.search(prefix)
-			s.found.err = was
+		begins := func(k string) bool { return strings.HasPrefix(k, prefix) }
+		if s.found = s.all.those(begins); s.all.err == nil {
+			s.found = h.look(waiting, question{prefix: prefix})
 		}
 	}
 	if plausible(key) {
-		s.one = h.look(ctx, question{key: key})
+		is := func(k string) bool { return k == key }
+		if s.one = s.all.those(is); s.all.err == nil {
+			s.one = h.look(waiting, question{key: key})
+		}
 	}
 	s.status, s.now = h.met.names(h.node.Status()), time.Now()
 	return s.view()

@@ -15,13 +15,13 @@ const (
 	treesMost   = 12
 	rowsMost    = 24 // of one tree
 	waitersMost = 4  // below one key, besides those who hold other keys
+	depthMost   = 10 // what hangs deeper stands by itself
 )
 
 // tree is what hangs on one key, from the top, line by line.
 type tree struct {
 	rows    []row
 	circles [][]link
-	cut     bool // there is more than rowsMost
 }
 
 // link is one of those who may wait for each other.
@@ -37,11 +37,11 @@ type row struct {
 	key     *key   // of a key
 	waiter  string // of one who waits: its name
 	value   string
-	calls   int // so many of its requests stand here, one behind the other
-	back    int // of one who waits and holds a key that stands above: the row of that key; else -1
-	again   string
-	more    int // of the rest: how many
-	parent  int // row that this one hangs on; -1: none
+	calls   int    // so many of its requests stand here, one behind the other
+	back    int    // of one who waits and holds a key that stands above: the row of that key; else -1
+	again   string // of one who waits and holds a key that stands elsewhere: that key
+	more    int    // of the rest: how many
+	parent  int    // row that this one hangs on; -1: none
 	circled bool
 }
 
@@ -169,10 +169,8 @@ func (f *forester) waiter(t *tree, st calls, held []string, depth, at int, above
 		case from >= 0:
 			t.rows[place].back = above[from]
 			t.circle(above[from:], place)
-		case f.drawn[other]:
+		case f.drawn[other], depth == depthMost, len(t.rows) >= rowsMost:
 			t.rows[place].again = other
-		case len(t.rows) >= rowsMost:
-			t.cut = true
 		default:
 			f.grow(t, other, depth+2, place, above)
 		}
