@@ -46,6 +46,7 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 // TestBrowserShowsAndFollows: in a real browser, below a path, the page shows who holds what, without a complaint of the policy, and a lock that is taken
 // while one looks appears without a reload.
 func TestBrowserShowsAndFollows(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	busy(t, nodes)
@@ -69,6 +70,7 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 
 // TestBrowserOnAPhone: at a width of 360 nothing stands out at the side, neither on the page nor on that of one key, whatever the keys are.
 func TestBrowserOnAPhone(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	node := solo(t)
 	long := strings.Repeat("a/very-long-key-without-end/", 18)
@@ -93,6 +95,7 @@ func TestBrowserOnAPhone(t *testing.T) {
 
 // TestBrowserSearches: what is typed filters without a reload and stands in the address; the field keeps the focus while the page follows.
 func TestBrowserSearches(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	node := solo(t)
 	for _, key := range []string{"orders/1", "orders/2", "users/1"} {
@@ -114,6 +117,7 @@ func TestBrowserSearches(t *testing.T) {
 
 // TestBrowserWithoutScript: with scripts switched off the page shows everything, is searched by its form, and offers to look again.
 func TestBrowserWithoutScript(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	node := solo(t)
 	lock(t, node, mortise.Request{Key: "orders/1"})
@@ -135,6 +139,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 
 // TestBrowserEndsAHoldByForce: whoever may ends a hold with the form on the page of the key; what is being typed outlives the refreshes.
 func TestBrowserEndsAHoldByForce(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "orders/42", Value: "charging card"})
@@ -161,6 +166,7 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 
 // TestBrowserShowsALostQuorum: what was seen stays, marked as old, and the page says what is wrong, without a reload.
 func TestBrowserShowsALostQuorum(t *testing.T) {
+	t.Parallel()
 	c := startChromium(t)
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	busy(t, nodes)

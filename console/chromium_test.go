@@ -163,29 +163,32 @@ func (c *chromium) open(url string) {
 // eval runs an expression in the page. into takes its value; nil: nobody wants it.
 func (c *chromium) eval(expression string, into any) {
 	c.t.Helper()
-	var result struct {
-		Result           struct{ Value json.RawMessage }
-		ExceptionDetails json.RawMessage
-	}
-	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &result)
-	if result.ExceptionDetails != nil {
-		c.t.Fatalf("%s: %s", expression, result.ExceptionDetails)
-	}
-	if into == nil {
-		return
-	}
-	if err := json.Unmarshal(result.Result.Value, into); err != nil {
+	if err := c.evaluate(expression, into); err != nil {
 		c.t.Fatalf("%s: %v", expression, err)
 	}
 }
 
-// until waits until an expression is true in the page.
+func (c *chromium) evaluate(expression string, into any) error {
+	var result struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	err := c.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &result)
+	switch {
+	case err != nil:
+		return err
+	case result.ExceptionDetails != nil:
+		return errors.New(string(result.ExceptionDetails))
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(result.Result.Value, into)
+}
+
+// until waits until an expression is true in the page. One that fails is not: the page may just give way to another.
 func (c *chromium) until(what, expression string) {
 	c.t.Helper()
-	eventually(c.t, what, func() (is bool) {
-		c.eval("!!("+expression+")", &is)
-		return is
-	})
+	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
 }
 
 // screen makes the page so wide and high, light or dark.

@@ -14,6 +14,7 @@ const quick = 15 * time.Second
 
 // TestAStuckHolderIsTold: the page names the key, who holds it, for how long, how many wait, and the next step.
 func TestAStuckHolderIsTold(t *testing.T) {
+	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
@@ -36,6 +37,7 @@ func TestAStuckHolderIsTold(t *testing.T) {
 
 // TestADeadVoterIsTold: locks go on, and the page says who is missing, or whose loss would now be too many, and what may be done.
 func TestADeadVoterIsTold(t *testing.T) {
+	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
 		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() }, // it may come back
 		"cannot-lose":    func(*mortise.Config) {},                        // it cannot, and its vote goes
@@ -73,6 +75,7 @@ func TestADeadVoterIsTold(t *testing.T) {
 // TestALostQuorumIsTold: without a majority the page answers as quickly as ever, shows what was seen last, and names who must come back; the
 // process is alive, and not ready.
 func TestALostQuorumIsTold(t *testing.T) {
+	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
 	h := New(nodes[0], Options{})
 	lock(t, nodes[0], mortise.Request{Key: "orders/42"})
@@ -112,6 +115,7 @@ func TestALostQuorumIsTold(t *testing.T) {
 // TestACircleIsSuspected: two instances that each hold what the other waits for are told as a circle, with who holds what, if they have held it for
 // long.
 func TestACircleIsSuspected(t *testing.T) {
+	t.Parallel()
 	nodes := startFleet(t, "orders-0", "orders-1")
 	lock(t, nodes[0], mortise.Request{Key: "a"})
 	lock(t, nodes[1], mortise.Request{Key: "b"})

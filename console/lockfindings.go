@@ -24,7 +24,7 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 			f.About = append(f.About, about{k.Key, s.stuck(k)})
 		}
 		if rest := len(stuck) - stuckMost; rest > 0 {
-			f.Next += fmt.Sprintf(" %s more, marked below.", number(rest, "is", "are"))
+			f.Next += fmt.Sprintf(" %s marked below.", number(rest, "more is", "more are"))
 		}
 		all = append(all, f)
 	}

@@ -43,6 +43,7 @@ func parsePage() (*template.Template, string) {
 		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
 		"rest":  func(all locks) int { return all.Looked - len(all.Keys) },
 		"inc":   func(i int) int { return i + 1 },
+		"dec":   func(i int) int { return i - 1 },
 	}).Parse(read("page.html")))
 	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) + "; img-src data:; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

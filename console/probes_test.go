@@ -14,6 +14,7 @@ import (
 
 // TestProbesFollowTheNode: alive and ready while it serves; when it leaves it is not ready any more, and alive until it has ended.
 func TestProbesFollowTheNode(t *testing.T) {
+	t.Parallel()
 	node := solo(t)
 	h := New(node, Options{})
 	want := func(path string, code int, text string) {
@@ -48,6 +49,7 @@ func TestProbesFollowTheNode(t *testing.T) {
 
 // TestANodeThatIsAloneTooEarlyIsAliveAndNotReady: without the others there is no group, and a restart would not help.
 func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
+	t.Parallel()
 	node, err := mortise.Start(t.Context(), mortise.Config{
 		Name: "first", Bind: "127.0.0.1:0", Join: []string{"127.0.0.1:1"}, Replicas: 3, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -74,6 +76,7 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 
 // TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused, and so is every other path.
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))
 	defer server.Close()
 	client := &http.Client{Timeout: time.Minute}
