@@ -33,6 +33,10 @@ func busy(t *testing.T, nodes []*mortise.Node) {
 	for i, key := range []string{"orders/42", "orders/1007", "invoices/2026-11", "exports/nightly", "tenants/acme/import", "tenants/globex/import", "users/7/profile", "cache/start"} {
 		lock(t, nodes[i%len(nodes)], mortise.Request{Key: key, Value: value[i%len(value)]})
 	}
+	forced := lock(t, nodes[1], mortise.Request{Key: "exports/weekly"})
+	if _, err := nodes[0].ForceUnlock(t.Context(), "exports/weekly", forced.Token(), "hung since noon, stopped by hand"); err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		lock(t, nodes[2], mortise.Request{Key: "reports/readers", Shared: true})
 	}
@@ -156,6 +160,9 @@ func TestBrowserEndsAHoldByForce(t *testing.T) {
 	c.eval(`document.querySelector("form.force button").click()`, nil)
 	c.until("it is said", `document.getElementById("outcome") && document.getElementById("outcome").textContent.includes("has ended")`)
 	c.shot("forced")
+	c.eval(`window.then = document.getElementById("at").textContent`, nil)
+	c.until("the page was refreshed", `document.getElementById("at").textContent !== window.then`)
+	c.until("it is still said", `document.getElementById("outcome")`)
 	var forced *mortise.ForcedError
 	eventually(t, "the holder is told", func() bool { return errors.As(held.Err(), &forced) })
 	if forced.Reason != "hangs since noon, restarted" {

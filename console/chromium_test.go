@@ -52,7 +52,10 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "mortise-console")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+home)
@@ -68,6 +71,7 @@ func startChromium(t *testing.T) *chromium {
 		_ = cmd.Process.Kill()
 		_, _, _ = cmd.Wait(), to.Close(), from.Close()
 		reading.Wait()
+		eventually(t, "nothing of the browser writes into its directory", func() bool { return os.RemoveAll(home) == nil })
 	})
 	var target struct{ TargetID string }
 	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)

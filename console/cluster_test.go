@@ -141,3 +141,36 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 	}
 	return body
 }
+
+// TestAbnormalEndsAreTold: what ended by force, with who did it and why, and what was lost, the newest first; also the data of a key.
+func TestAbnormalEndsAreTold(t *testing.T) {
+	t.Parallel()
+	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
+	h := New(nodes[0], Options{})
+	if page := mustPage(t, h, "/"); strings.Contains(page, "Abnormal ends") {
+		t.Error("there are abnormal ends before there was any hold")
+	}
+	forced := lock(t, nodes[1], mortise.Request{Key: "orders/42"})
+	if _, err := nodes[2].ForceUnlock(t.Context(), "orders/42", forced.Token(), "stuck <b>since noon</b>"); err != nil {
+		t.Fatal(err)
+	}
+	lock(t, nodes[1], mortise.Request{Key: "orders/7"})
+	if err := nodes[1].Close(); err != nil { // it leaves the hold to expire
+		t.Fatal(err)
+	}
+	if _, err := nodes[2].Put(t.Context(), "orders/42", []byte("version <7>"), 0); err != nil {
+		t.Fatal(err)
+	}
+	var p picture
+	eventually(t, "both ends are told", func() bool {
+		p = status(t, h, "")
+		return len(p.Ends) == 2
+	})
+	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" || lost.Cause != "expired" {
+		t.Errorf("%+v", lost)
+	}
+	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != "forced" || by.Reason != "stuck <b>since noon</b>" {
+		t.Errorf("%+v", by)
+	}
+	wantText(t, mustPage(t, h, "/?key=orders/42"), "Abnormal ends", "lost by orders-1", "ended by force on orders-2: “stuck &lt;b&gt;since noon", "version &lt;7&gt;")
+}

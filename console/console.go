@@ -20,6 +20,7 @@ type Node interface {
 	Health(ctx context.Context) (mortise.Health, error)
 	List(ctx context.Context, prefix string) iter.Seq2[mortise.KeyInfo, error]
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
+	Audit(ctx context.Context) ([]mortise.Event, error)
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 

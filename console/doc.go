@@ -6,7 +6,7 @@
 // Below whatever path it is mounted at:
 //
 //	/             the page: what is wrong and the next step, members and voters by zone, this instance's session, who holds what and who waits,
-//	              a search by prefix (?prefix=), one key with its whole queue (?key=), who waits for whom as a picture
+//	              the last abnormal ends of holds, a search by prefix (?prefix=), one key with its whole queue (?key=), who waits for whom as a picture
 //	/status.json  the same for programs, with the same ?prefix= and ?key=; tokens are strings, durations are seconds
 //	/livez        200 unless [mortise.Node.Err] says that the node has ended: what a restart would help, and so never a question of the quorum
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503, and the body says in a sentence what it waits for
@@ -22,7 +22,7 @@
 //     milliseconds; a probe's within half a second.
 //     Without a leader the page shows what was seen last, and how old that is.
 //   - However many look, and however many keys there are, one instance has at most one question at a time with the leader, asks the same again after a second at the
-//     earliest, and looks at most at 1,000 keys for it. What is left out is counted, or said to be left out.
+//     earliest, and puts about twenty questions for it, for 1,000 keys at most. What is left out is counted, or said to be left out.
 //   - Keys, values and names are shown as text, whatever is in them; what is not printable, such as a mark that turns the direction of writing, is
 //     shown as its number.
 //
@@ -39,7 +39,8 @@
 // # Limits
 //
 // Whoever reaches the handler sees all keys, values, names and addresses: put your own authentication before it, and mount it at the
-// paths of the two probes besides, where an orchestrator reaches them; the example does that. A picture is up to a second old. What is longest held and most
+// paths of the two probes besides, where an orchestrator reaches them; the example does that. A search for a
+// few keys among very many goes through all of them, a thousand at a time, for a second at most, and then says that there are others. A picture is up to a second old. What is longest held and most
 // waited for is told of the 1,000 keys that have been there longest.
 //
 // Two requests of one instance may be two pieces of work that have nothing to do with each other. So the picture joins a hold and a wait of one

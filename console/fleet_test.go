@@ -161,6 +161,9 @@ type picture struct {
 		More  bool
 		Error string
 	}
+	Ends []struct {
+		Key, Holder, What, Cause, By, Reason string
+	} `json:"abnormal_ends"`
 	Circles [][]struct {
 		Holder, Holds string
 		WaitsFor      string `json:"waits_for"`

@@ -50,7 +50,7 @@ func (s *scene) stuck(k mortise.KeyInfo) string {
 		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))
 	}
 	if q.Expired {
-		text += fmt.Sprintf("; its session has expired, and its delay ends in %s", span(q.Left))
+		text += fmt.Sprintf("; the holder is gone, and its delay ends in %s", span(q.Left))
 	}
 	return text
 }

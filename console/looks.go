@@ -36,7 +36,8 @@ type look struct {
 	seen   time.Time // when keys were seen; before tried if the leader did not answer then; zero: never
 	keys   []mortise.KeyInfo
 	more   bool            // there are other keys behind them
-	health *mortise.Health // of the picture of all keys; nil: nobody has said
+	health *mortise.Health // with the picture of all keys; nil: nobody has said
+	ends   []mortise.Event // likewise: the abnormal ends of holds
 	err    error           // why this is not what there was when the leader was asked
 }
 
@@ -136,6 +137,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 			h.deepen(ctx, a.keys)
 		}
 		a.health = h.health(ctx)
+		a.ends, _ = h.node.Audit(ctx) // if that fails now, so does what is asked next
 	}
 	if a.err == nil {
 		a.seen = time.Now()

@@ -37,6 +37,8 @@ func (f *fakeNode) Status() mortise.Status {
 
 func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mortise.Health{}, nil }
 
+func (f *fakeNode) Audit(context.Context) ([]mortise.Event, error) { return nil, nil }
+
 func (f *fakeNode) ForceUnlock(context.Context, string, mortise.Token, string) (bool, error) {
 	return true, nil
 }

@@ -38,6 +38,7 @@ func parsePage() (*template.Template, string) {
 		"style":  func() template.CSS { return template.CSS(style) },
 		"script": func() template.JS { return template.JS(script) },
 		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) }, "span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
+		"data":  func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
@@ -48,6 +49,9 @@ func parsePage() (*template.Template, string) {
 	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) + "; img-src data:; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
+
+// dataShown is how many runes of the data of a key are shown; the JSON has it whole.
+const dataShown = 1000
 
 // briefly is how many runes of a key or a value stand in a table; the page of the key has them whole.
 const briefly = 100

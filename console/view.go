@@ -29,6 +29,7 @@ type view struct {
 	Longest []key    `json:"longest_held"`
 	Waited  []key    `json:"most_waited_for"`
 	Circles [][]link `json:"circles"` // of holders who may wait for each other
+	Ends    []ending `json:"abnormal_ends"`
 	Search  *locks   `json:"search,omitempty"`
 	Key     *key     `json:"key,omitempty"` // with its whole queue
 	KeyErr  string   `json:"key_error,omitempty"`
@@ -93,8 +94,10 @@ type key struct {
 	Name    string     `json:"key"`
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
-	For     float64    `json:"held_seconds"` // of the oldest hold; 0: nobody holds it
-	Long    bool       `json:"long"`         // that is long, and somebody waits
+	For     float64    `json:"held_seconds"`   // of the oldest hold; 0: nobody holds it
+	Long    bool       `json:"long"`           // that is long, and somebody waits
+	Data    []byte     `json:"data,omitempty"` // only where the key was asked for
+	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
 }
@@ -129,6 +132,7 @@ func (s *scene) view() *view {
 	v := &view{At: s.now, Instance: instanceOf(s.status), Group: groupOf(s.status, s.all.health), Zones: zonesOf(s.status, s.all.health)}
 	v.Locks = s.locks(s.all, "", shownMost)
 	v.Longest, v.Waited = s.tops()
+	v.Ends = endsOf(s.all.ends)
 	v.forest, v.without = s.waits()
 	v.Circles = circlesOf(v.forest)
 	if s.found != nil {
@@ -141,6 +145,7 @@ func (s *scene) view() *view {
 		}
 		if len(s.one.keys) > 0 {
 			one := s.key(s.one.keys[0], queueMost)
+			one.Data = s.one.keys[0].Data
 			v.Key = &one
 		}
 	}
@@ -234,7 +239,7 @@ func (s *scene) locks(l *look, prefix string, most int) locks {
 
 // key is what there is to say of one key.
 func (s *scene) key(k mortise.KeyInfo, queue int) key {
-	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Queue: []standing{}}
+	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision, Queue: []standing{}}
 	one.Long = s.isLong(k)
 	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
 		shown := standing{
