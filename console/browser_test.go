@@ -62,6 +62,8 @@ func TestBrowserShowsAndFollows(t *testing.T) {
 	c.eval(`window.same = document.querySelector("table.keys"), window.mark = 1`, nil)
 	lock(t, nodes[1], mortise.Request{Key: "orders/new"})
 	c.until("the new lock is shown", `[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/new")`)
+	lock(t, nodes[2], mortise.Request{Key: "orders/newer"})
+	c.until("the next one too", `[...document.querySelectorAll("table.keys td.key")].some(td => td.textContent === "orders/newer")`)
 	c.until("the page was not loaded again", `window.mark === 1 && window.same === document.querySelector("table.keys")`)
 	c.until("the stuck holder is told", `document.querySelector("#findings .watch li").textContent.includes("orders/42 is held by orders-0")`)
 	c.shot("desktop")

@@ -1,5 +1,5 @@
 "use strict";
-// Fetches the page it is in every two seconds and takes over what differs, node by node, so that focus, selection and what is being typed stay.
+// Fetches the page it is in every two seconds and takes over what differs, node by node, so that focus, selection and what is being typed (a value, no attribute) stay.
 (() => {
   const pulse = document.getElementById("pulse"), search = document.getElementById("prefix");
   let running = null, again = 0, told = document.getElementById("findings").dataset.state;
@@ -10,7 +10,6 @@
   const morph = (a, b) => {
     if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName || keyOf(a) !== keyOf(b)) return a.replaceWith(b);
     if (a.nodeType !== 1) { if (a.data !== b.data) a.data = b.data; return; }
-    if (a.hasAttribute("data-keep")) return;
     for (const {name, value} of b.attributes) if (a.getAttribute(name) !== value) a.setAttribute(name, value);
     for (const {name} of [...a.attributes]) if (!b.hasAttribute(name)) a.removeAttribute(name);
     children(a, b);

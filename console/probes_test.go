@@ -66,6 +66,9 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 		if answer.StatusCode != http.StatusServiceUnavailable || took > 5*readyWithin {
 			t.Fatalf("/readyz says %s after %v: %s", answer.Status, took, body)
 		}
+		if strings.Contains(body, "deadline") {
+			t.Fatalf("it says how the question ended, not what is waited for: %s", body)
+		}
 		return strings.Contains(body, "Replicas: 3")
 	})
 	eventually(t, "the page says so too", func() bool {

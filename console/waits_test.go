@@ -10,14 +10,19 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// queue writes a key as "key: holder holder | waiter waiter": all holds are an hour old, and every name is the session of its instance.
+// queue writes a key as "key: holder holder | waiter waiter": all holds are an hour old, but those with a ' of a second, and every name is the
+// session of its instance.
 func queue(text string, now time.Time) mortise.KeyInfo {
 	name, rest, _ := strings.Cut(text, ": ")
 	k := mortise.KeyInfo{Key: name}
 	holders, waiters, _ := strings.Cut(rest, "|")
 	for i, h := range strings.Fields(holders) {
 		k.Held++
-		k.Queue = append(k.Queue, mortise.Standing{Holder: h, Session: h, Token: mortise.Token(i + 1), Since: now.Add(-time.Hour)})
+		since := now.Add(-time.Hour)
+		if young, is := strings.CutSuffix(h, "'"); is {
+			h, since = young, now.Add(-time.Second)
+		}
+		k.Queue = append(k.Queue, mortise.Standing{Holder: h, Session: h, Token: mortise.Token(i + 1), Since: since})
 	}
 	for _, w := range strings.Fields(waiters) {
 		k.Waiting++
@@ -77,6 +82,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 		{"a circle of three, and one who waits for it", "a: x| y; b: y| z; c: z| x w", "[c] !\n  x !\n    [a] !\n      y !\n        [b] !\n          z -> c !\n  w\n"},
 		{"what waits for its own key is another caller", "a: x| x y; b: x| y", "[a]\n  x\n  y\n[b]\n  y\n"},
 		{"nobody holds it", "a: | y", "[a]\n  y\n"},
+		{"a hold that is young, beside an old one", "a: v x'| y; c: w| x", "[a]\n  y\n[c]\n  x\n"},
 		{"shared", "a: x v| y; b: w| v", "[b]\n  v\n    [a]\n      y\n"},
 	} {
 		if got, _ := drawn(time.Minute, strings.Split(c.keys, "; ")...); got != c.want {
