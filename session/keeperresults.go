@@ -42,7 +42,8 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 	case lockfsm.Evict:
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
-		if r.Code == lockfsm.Done {
+		// None such: it was kept only for the delay of its locks, and the last of them was ended by force.
+		if r.Code == lockfsm.Done || r.Code == lockfsm.NoSession && !bug("ended-session-kept") {
 			k.gone(r.Session)
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {

@@ -25,6 +25,7 @@ type call struct {
 
 	ends   clock.Time // when its hold ends by itself, as its handle says; zero: never
 	forced bool       // the state has ended its hold by force, whatever it believes
+	told   bool       // that somebody waits
 
 	lapsed bool // its belief has ended by the clock
 	until  time.Duration

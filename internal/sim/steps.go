@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -46,23 +47,24 @@ func (w *world) order(c lockfsm.Command) {
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 
-// forceSome ends a hold by force: that of somebody who believes in it now, soon, or so late that it is probably over and the key is another's.
+// forceSome ends by force a hold that the leader shows, as to whoever looks at the locks: soon, or so late that it is probably over and the key
+// another's. It may be one of which its caller has not heard yet, or one that only its delay keeps.
 func (w *world) forceSome() {
-	key := lockName(w.rng.IntN(w.cfg.Keys + 1))
-	if w.chance(0.2) {
-		key = poolName(w.rng.IntN(pools))
-	}
-	there := w.watch.believers[key]
-	if len(there) == 0 {
+	l := w.leader()
+	if l == nil {
 		return
 	}
-	token, thinks := there[w.rng.IntN(len(there))].token, 5*time.Millisecond
+	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool { return e.Token == 0 })
+	if len(held) == 0 {
+		return
+	}
+	seen, thinks := held[w.rng.IntN(len(held))], 5*time.Millisecond
 	if w.chance(0.5) {
 		thinks = w.cfg.TTL
 	}
 	w.after(w.between(0, thinks), func() {
-		w.note("%q is to be ended by force, with token %d", key, token)
-		w.watch.forced.Asked(key, token)
-		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: key, Token: token, Record: []byte("people"), Value: []byte("it takes too long")})
+		w.note("%q is to be ended by force, with token %d", seen.Key, seen.Token)
+		w.watch.forced.Asked(seen.Key, seen.Token)
+		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"), Value: []byte("it takes too long")})
 	})
 }

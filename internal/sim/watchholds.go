@@ -121,7 +121,7 @@ func (o *watch) ended(g *group, e *history.Event) {
 // arrives sees somebody come to the queue of a key, behind those who hold it.
 func (o *watch) arrives(r *replica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
-		if c.wantsNotice() && c.group == r.group && !c.terms().Beside(terms) {
+		if c.wantsNotice() && !c.told && c.group == r.group && !c.terms().Beside(terms) {
 			o.notices.Wanted(c.who(), o.w.now)
 		}
 	}
@@ -130,6 +130,7 @@ func (o *watch) arrives(r *replica, key string, terms check.Terms) {
 // wanted sees a holder told that somebody waits.
 func (o *watch) wanted(c *call) {
 	o.stats.Wanted++
+	c.told = true
 	o.w.note("%v call %d is told that somebody waits", c.p, c.id)
 	o.notices.Over(c.who())
 }
