@@ -109,6 +109,9 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 		}
 		k.openedBy(r.Session, a.peer)
 		for i := range r.States {
+			if bug("notice-lost-with-the-leader") {
+				r.States[i].Wanted = false
+			}
 			if !bug("attach-states-unsent") {
 				k.tell(a, &r.States[i])
 			}

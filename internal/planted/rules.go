@@ -26,6 +26,7 @@ func rules() []Bug {
 		{Name: "deadlock-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "none", Breaks: "who waits for each other in a circle waits for ever"},
 		{Name: "notice-not-given", Room: "lockfsm", Hazard: "none", Breaks: "a holder who wants to know is not told that somebody waits"},
 		{Name: "delay-ignored", Room: "lockfsm", Hazard: "none", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},
+		{Name: "evict-hits-later-hold", Room: "lockfsm", Hazard: "18", Some: true, Breaks: "an order to end a hold that comes late ends that of whoever holds the key by then"},
 		{Name: "attach-keeps-unnamed", Room: "lockfsm", Hazard: "16, A9", Some: true, Breaks: "requests whose cancel was lost stay in the queue when their session attaches anew"},
 		{Name: "epoch-ignored", Room: "lockfsm", Hazard: "L3, A9", Some: true, Breaks: "commands of an older attachment are carried out behind a newer one"},
 		{Name: "stranger-attaches", Room: "lockfsm", Hazard: "59", Some: true, Breaks: "any member can attach another's session, and so take its locks"},

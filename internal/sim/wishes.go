@@ -10,7 +10,7 @@ import (
 // waits. A further wish is one more line in wish, and what its caller does then; watchholds.go has who judges them.
 
 // longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
-const longestDelay = 2
+const longestDelay = 4
 
 // wish draws what a call wants. In a world without wishes it draws nothing.
 func (w *world) wish(c *call) {
@@ -27,6 +27,9 @@ func (w *world) wish(c *call) {
 	}
 	if w.chance(0.5) {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
+		if w.chance(0.4) { // long enough for his process to die meanwhile
+			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
+		}
 	}
 	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) { // he holds until he is told, or has waited long enough for that
 		c.hold = w.between(0, 6*w.cfg.TTL)
