@@ -48,8 +48,8 @@ type Request struct {
 
 	// LockDelay keeps the lock taken for so long, at most a minute, when the session of its holder expires: time for what the holder had on its way to
 	// come to rest, where the resource cannot compare tokens. It is counted by the leader from the moment at which the session expires; a new
-	// leader counts anew, and a group that is founded anew has forgotten it. An Unlock, or a lock that its holder knows to have lost and gives back, leaves no
-	// delay.
+	// leader counts anew, and a group that is founded anew has forgotten it. An Unlock that arrives, or a lock that its holder knows to have lost and gives back,
+	// leaves no delay; an Unlock that did not arrive before the session expired is ErrLost, since the lock may stay taken.
 	LockDelay time.Duration
 
 	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
