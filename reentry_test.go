@@ -145,6 +145,7 @@ func (o *owner) force() {
 		o.t.Errorf("force: %v, %v", ended, err)
 	}
 	<-l.Done()
+	<-ctx.Done() // soon: a goroutine of the node ends it
 	if _, err := o.node.Lock(ctx, l.Key()); err == nil {
 		o.t.Errorf("%v enters %q again, which has ended by force", o.who, l.Key())
 	}
