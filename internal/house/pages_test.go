@@ -153,7 +153,7 @@ func pageFaults(page string, k known, oursAlone bool) []string {
 		}
 	}
 	for _, match := range pageFile.FindAllStringSubmatch(page, -1) {
-		if !k.paths[match[1]] && !strings.HasSuffix(match[1], "doc.go") {
+		if !k.paths[match[1]] {
 			fault("there is no file %s", match[1])
 		}
 	}
