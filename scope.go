@@ -39,9 +39,9 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of this node that is held. One that
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
 // was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request.
-func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *session.Request) {
+func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request) {
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
 		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
@@ -50,6 +50,9 @@ func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *sessi
 		l := s.lock.first()
 		if l.covers(r) && l.enter() {
 			return &Lock{node: n, again: l}, nil
+		}
+		if !l.hold.Of(client) {
+			continue
 		}
 		if began := at + s.began(); under == nil || began < nearest && !bug("circle-behind-an-entry") {
 			under, nearest = l.hold.Request(), began
@@ -81,7 +84,7 @@ func (l *Lock) first() *Lock {
 // covers reports whether whoever holds l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
-	if r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
 		return false
 	}
 	if len(r.Keys) == 0 {
