@@ -35,13 +35,16 @@ func (t *standIn) end() {
 	}
 }
 
-func (t *standIn) Helper()                           {}
-func (t *standIn) Name() string                      { return "example" }
-func (t *standIn) Context() context.Context          { return t.ctx }
-func (t *standIn) Output() io.Writer                 { return io.Discard }
-func (t *standIn) Cleanup(f func())                  { t.cleanups = append(t.cleanups, f) }
-func (t *standIn) Failed() bool                      { return t.failed }
-func (t *standIn) Errorf(format string, args ...any) { t.failed = true; fmt.Printf(format+"\n", args...) }
+func (t *standIn) Helper()                  {}
+func (t *standIn) Name() string             { return "example" }
+func (t *standIn) Context() context.Context { return t.ctx }
+func (t *standIn) Output() io.Writer        { return io.Discard }
+func (t *standIn) Cleanup(f func())         { t.cleanups = append(t.cleanups, f) }
+func (t *standIn) Failed() bool             { return t.failed }
+func (t *standIn) Errorf(format string, args ...any) {
+	t.failed = true
+	fmt.Printf(format+"\n", args...)
+}
 func (t *standIn) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 // A lock is lost, its holder is told, and the next one has it.

@@ -56,16 +56,16 @@ func (s *store) refusals() []string {
 // work is the code under test: it writes a page every 100 ms, until its context ends, which it does when the lock is lost.
 func work(ctx context.Context, locks locker.Locker, s *store, worker string) error {
 	return locks.Do(ctx, "reports/daily", func(ctx context.Context, token mortise.Token) error {
-		for {
+		for ctx.Err() == nil {
 			if err := s.write(ctx, worker, token); err != nil {
 				return err
 			}
 			select {
 			case <-ctx.Done():
-				return context.Cause(ctx)
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
+		return context.Cause(ctx)
 	})
 }
 
@@ -78,7 +78,7 @@ func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first in
 	defer stop()
 	results := [2]chan error{make(chan error, 1), make(chan error, 1)}
 	go func() { results[0] <- work(ctx, cluster.Node(first), s, "first") }()
-	cluster.AwaitHolder("reports/daily", first)
+	cluster.Until("the first worker writes", func() bool { return s.wrote("first") })
 	go func() { results[1] <- work(ctx, cluster.Node(second), s, "second") }()
 	cluster.Await("reports/daily", 1, 1)
 

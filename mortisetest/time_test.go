@@ -152,3 +152,21 @@ func TestTenMinutesInABubble(t *testing.T) {
 	})
 	t.Logf("ten minutes took %v", time.Since(began))
 }
+
+// TestAwaitMeansThatTheHolderKnows: what is lost right after AwaitHolder was held. If the grant were still on its way, the call would go on to wait.
+func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := mortisetest.New(t, 3)
+		holder := cluster.Follower()
+		for turn := range 500 {
+			mine := later(t, cluster.Node(holder), "k")
+			cluster.AwaitHolder("k", holder)
+			cluster.Lose(holder)
+			l := <-mine
+			if err := l.Err(); !errors.Is(err, mortise.ErrLost) {
+				t.Fatalf("turn %d: Lose came before the holder knew of its lock: %v", turn, err)
+			}
+			cluster.Await("k", 0, 0)
+		}
+	})
+}

@@ -2,11 +2,8 @@ package mortisetest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/mortise-lock/mortise"
 )
 
 // Ready waits until the given nodes are ready: mortise.Node.Ready. None given: all that run and are not paused.
@@ -78,54 +75,6 @@ func (c *Cluster) leader() int {
 		return -1
 	}
 	return leader
-}
-
-// Await waits until exactly so many requests hold key and so many wait for it, and returns its queue.
-//
-//	go second(cluster.Node(1))
-//	cluster.Await("orders/42", 1, 1) // the second stands in the queue now
-//	cluster.Await("orders/42", 0, 0) // nobody has it, nobody wants it
-func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
-	c.t.Helper()
-	return c.await(fmt.Sprintf("%q is held by %d and waited for by %d", key, held, waiting), key, func(k mortise.KeyInfo) bool {
-		return k.Held == held && k.Waiting == waiting
-	})
-}
-
-// AwaitHolder waits until node i holds key, alone or with others, and returns its queue.
-//
-//	cluster.AwaitHolder("orders/42", 1)
-func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
-	c.t.Helper()
-	p := c.place(i)
-	c.mu.Lock()
-	name := p.config.Name
-	c.mu.Unlock()
-	return c.await(fmt.Sprintf("node %d holds %q", i, key), key, func(k mortise.KeyInfo) bool {
-		return slices.ContainsFunc(k.Queue, func(s mortise.Standing) bool { return s.Holder == name && s.Token != 0 })
-	})
-}
-
-// await asks the leader, whoever that is, until the queue of key is as wanted.
-func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
-	c.t.Helper()
-	var queue mortise.KeyInfo
-	last := "no leader has answered"
-	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
-		leader := c.leader()
-		if leader < 0 {
-			return false
-		}
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
-		defer cancel()
-		found, err := c.Node(leader).Peek(ctx, key)
-		if err != nil {
-			return false
-		}
-		queue, last = found, fmt.Sprintf("held by %d, %d waiting", found.Held, found.Waiting)
-		return is(found)
-	})
-	return queue
 }
 
 // Until waits until is returns true, and fails the test with what was waited for if it does not in time. It asks again and again, at first every
