@@ -149,10 +149,17 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 	}{
 		"Await":       {func(c *Cluster) { c.Await("k", 1, 2) }, `"k" is held by 1 and waited for by 2 (last seen: held by 0, 0 waiting)`},
 		"AwaitHolder": {func(c *Cluster) { c.AwaitHolder("k", 1) }, `node 1 holds "k"`},
-		"Until":       {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 30s in vain: pigs fly"},
-		"Leader":      {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
-		"Ready":       {func(c *Cluster) { c.Isolate(1); time.Sleep(time.Minute); c.Ready() }, "node 1 is not ready"},
-		"Follower":    {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() }, "a node leads the group"},
+		"AwaitHolder, of one who waits": {func(c *Cluster) {
+			l, _ := c.Node(0).Lock(context.Background(), "k")
+			go func() { _, _ = c.Node(1).Lock(context.Background(), "k") }()
+			c.Await("k", 1, 1)
+			c.AwaitHolder("k", 1)
+			_ = l.Unlock(context.Background())
+		}, `node 1 holds "k" (last seen: held by 1, 1 waiting)`},
+		"Until":    {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 30s in vain: pigs fly"},
+		"Leader":   {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
+		"Ready":    {func(c *Cluster) { c.Isolate(1); time.Sleep(time.Minute); c.Ready() }, "node 1 is not ready"},
+		"Follower": {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() }, "a node leads the group"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got := record(t, func(t testing.TB) { test.wait(NewWith(t, 3, Options{Patience: 30 * time.Second})) })

@@ -35,6 +35,21 @@ func TestLose(t *testing.T) {
 	})
 }
 
+// TestLoseTellsAtOnce: nobody has to ask, and no time has to pass.
+func TestLoseTellsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := mortisetest.New(t, 3)
+		holder := cluster.Follower()
+		mine := lock(t, cluster.Node(holder), "k")
+		lost, began := mine.Done(), time.Now()
+		cluster.Lose(holder)
+		<-lost
+		if took := time.Since(began); took > ttl/100 {
+			t.Errorf("the holder was told after %v", took)
+		}
+	})
+}
+
 func TestPauseAndResume(t *testing.T) {
 	both(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
