@@ -67,7 +67,7 @@ func (l *Lock) first() *Lock {
 // covers reports whether whoever holds l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
-	if r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
 		return false
 	}
 	if len(r.Keys) == 0 {
