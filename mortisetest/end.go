@@ -59,7 +59,7 @@ func (c *Cluster) keysOf(i int) string {
 			break
 		}
 		for _, s := range k.Queue {
-			if s.Holder == c.name(i) {
+			if s.Holder == c.name(i) && !s.Expired {
 				keys = append(keys, fmt.Sprintf("%q", k.Key))
 				break
 			}

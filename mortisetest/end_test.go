@@ -156,13 +156,13 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 			c.AwaitHolder("k", 1)
 			_ = l.Unlock(context.Background())
 		}, `node 1 holds "k" (last seen: held by 1, 1 waiting)`},
-		"Until":    {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 30s in vain: pigs fly"},
+		"Until":    {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 10s in vain: pigs fly"},
 		"Leader":   {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
-		"Ready":    {func(c *Cluster) { c.Isolate(1); time.Sleep(time.Minute); c.Ready() }, "node 1 is not ready"},
+		"Ready":    {func(c *Cluster) { c.Isolate(1); time.Sleep(20 * time.Second); c.Ready() }, "node 1 is not ready"},
 		"Follower": {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() }, "a node leads the group"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			got := record(t, func(t testing.TB) { test.wait(NewWith(t, 3, Options{Patience: 30 * time.Second})) })
+			got := record(t, func(t testing.TB) { test.wait(NewWith(t, 3, Options{Patience: 10 * time.Second})) })
 			wantFailures(t, name, got, test.want)
 		})
 	}

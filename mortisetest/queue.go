@@ -9,8 +9,12 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
+// tellTime is how long a wait for a holder goes on for its node to have been told. It takes a moment; one that was started anew since, or that is
+// cut off, is never told.
+const tellTime = 2 * time.Second
+
 // Await waits until exactly so many requests hold key and so many wait for it, and returns its queue. The nodes of those who hold it have been told by
-// then, if they can be: what is lost from now on was held.
+// then, if they can be: what is lost from now on was held. A hold that only Request.LockDelay keeps counts as one.
 //
 //	go second(cluster.Node(1))
 //	cluster.Await("orders/42", 1, 1) // the second stands in the queue now
@@ -22,7 +26,8 @@ func (c *Cluster) Await(key string, held, waiting int) mortise.KeyInfo {
 	})
 }
 
-// AwaitHolder waits until node i holds key, alone or with others, and has been told, as Await does. It returns the queue.
+// AwaitHolder waits until node i holds key, alone or with others, and has been told, as Await does. It returns the queue. A hold that only
+// Request.LockDelay keeps has no holder.
 //
 //	cluster.AwaitHolder("orders/42", 1)
 func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
@@ -30,15 +35,24 @@ func (c *Cluster) AwaitHolder(key string, i int) mortise.KeyInfo {
 	c.place(i)
 	name := c.name(i)
 	return c.await(fmt.Sprintf("node %d holds %q", i, key), key, func(k mortise.KeyInfo) bool {
-		return slices.ContainsFunc(k.Queue, func(s mortise.Standing) bool { return s.Holder == name && s.Token != 0 })
+		return holds(k, name)
 	})
+}
+
+// holds reports whether a node holds the key of a queue.
+func holds(queue mortise.KeyInfo, name string) bool {
+	return slices.ContainsFunc(queue.Queue, func(s mortise.Standing) bool { return holding(s, name) })
+}
+
+func holding(s mortise.Standing, name string) bool {
+	return s.Holder == name && s.Token != 0 && !s.Expired
 }
 
 // await asks the leader, whoever that is, until the queue of key is as wanted.
 func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise.KeyInfo {
 	c.t.Helper()
 	var queue mortise.KeyInfo
-	last := "no leader has answered"
+	last, since := "no leader has answered", time.Time{} // since: the queue is as wanted
 	c.until(func() string { return fmt.Sprintf("%s (last seen: %s)", what, last) }, func() bool {
 		leader := c.leader()
 		if leader < 0 {
@@ -51,7 +65,14 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 			return false
 		}
 		queue, last = found, fmt.Sprintf("held by %d, %d waiting", found.Held, found.Waiting)
-		return is(found) && c.told(ctx, leader, found)
+		switch {
+		case !is(found):
+			since = time.Time{}
+			return false
+		case since.IsZero():
+			since = time.Now()
+		}
+		return time.Since(since) > tellTime || c.told(ctx, leader, found)
 	})
 	return queue
 }
@@ -61,8 +82,7 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
-		holds := slices.ContainsFunc(queue.Queue, func(s mortise.Standing) bool { return s.Holder == name && s.Token != 0 })
-		if s := c.Node(i).Status(); !holds || s.Session != "attached" || s.Lease == "lost" {
+		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != "attached" || s.Lease == "lost" {
 			continue
 		}
 		tokens, err := c.tokens(ctx, leader, name)
@@ -84,7 +104,7 @@ func (c *Cluster) tokens(ctx context.Context, leader int, name string) (int, err
 			return 0, err
 		}
 		for _, s := range key.Queue {
-			if s.Holder == name && s.Token != 0 {
+			if holding(s, name) {
 				found[s.Token] = true
 			}
 		}

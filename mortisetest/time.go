@@ -44,7 +44,7 @@ func (c *Cluster) setPaused(doing string, i int, paused bool) {
 
 // Lose lets the lease of node i run out: every lock that it holds is lost, Lock.Err says so at once and Lock.Done is closed, the next in the
 // queue is granted the lock, and the node goes on with an empty hand. It is the boot-time clock that leaps by one SessionTTL, as if the process had
-// been stopped for so long and nobody had waited. The group sees locks that are given back, so Request.LockDelay does not begin: for that, Kill or Isolate the holder.
+// been stopped for so long and nobody had waited. A lock with Request.LockDelay stays taken for that long.
 //
 //	cluster.Lose(0)
 func (c *Cluster) Lose(i int) {

@@ -50,6 +50,45 @@ func TestLoseTellsAtOnce(t *testing.T) {
 	})
 }
 
+// TestLoseWithADelay: the lock stays taken for its Request.LockDelay, as after the end of its holder, and can be taken up.
+func TestLoseWithADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := mortisetest.New(t, 3)
+		holder := cluster.Follower()
+		mine, err := cluster.Node(holder).Acquire(t.Context(), mortise.Request{Key: "k", LockDelay: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.Lose(holder)
+		wantLost(t, mine)
+		cluster.Until("the delay begins", func() bool { return cluster.Await("k", 1, 0).Queue[0].Expired })
+		resumed, err := cluster.Node((holder+1)%3).Acquire(t.Context(), mortise.Request{Key: "k", Resume: mine.Token()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.AwaitHolder("k", (holder+1)%3)
+		unlock(t, resumed)
+	})
+}
+
+// TestAwaitAHolderThatCannotBeTold: a node that was started anew is shown as the holder until the session of its life before runs out. Await does not
+// wait for that.
+func TestAwaitAHolderThatCannotBeTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = time.Minute }})
+		holder := cluster.Follower()
+		lock(t, cluster.Node(holder), "k")
+		cluster.Kill(holder)
+		cluster.Start(holder)
+		cluster.Ready()
+		began := time.Now()
+		cluster.Await("k", 1, 0)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 func TestPauseAndResume(t *testing.T) {
 	both(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
@@ -173,7 +212,7 @@ func TestAwaitMeansThatTheHolderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := mortisetest.New(t, 3)
 		holder := cluster.Follower()
-		for turn := range 500 {
+		for turn := range 200 {
 			mine := later(t, cluster.Node(holder), "k")
 			cluster.AwaitHolder("k", holder)
 			cluster.Lose(holder)
