@@ -131,6 +131,9 @@ func (c *Cluster) config(i int) mortise.Config {
 	if changed.Bind != own.Bind || changed.Advertise != "" || !slices.Equal(changed.Join, own.Join) || changed.JoinFunc != nil {
 		c.t.Fatalf("mortisetest: Options.Configure of node %d has set Bind, Advertise, Join or JoinFunc: leave them, the nodes find each other on a network in memory", i)
 	}
+	if changed.Logger == nil {
+		changed.Logger = slog.Default()
+	}
 	if changed.Secret != "" || changed.TLS != nil || changed.TLSFiles != (mortise.TLSFiles{}) {
 		changed.Insecure = false
 	}

@@ -39,7 +39,7 @@
 // # Inside and outside of a bubble
 //
 // Everything works in both; nothing has to be said. Inside, time is that of the bubble: three nodes are ready and closed again in about 30 ms,
-// an hour costs about three seconds, and the race detector makes both several times as long. Outside, three nodes are
+// an hour costs about three seconds, and both are much longer with the race detector. Outside, three nodes are
 // ready in about a second, and a test takes as long as what happens in it: after Kill, Pause and Isolate the next grant comes when the
 // SessionTTL of the holder, 2 s, has passed. Lose needs no waiting.
 //
@@ -48,7 +48,7 @@
 //   - The nodes are those of package mortise and run its code, with its gossip, its Raft and its gRPC. Only the network, the boot-time clock and the
 //     look-up of names are replaced, and not by anything that the root exports.
 //   - At its end the test fails if a node that runs holds a lock or a call waits for one ([Options].MayHold), if a node does not close, or if
-//     a goroutine that it has started goes on. Nothing that was started outlives the test.
+//     a goroutine that it has started goes on. Unlock by defer, or by a Cleanup that comes after New: then it runs before.
 //   - Clusters have nothing in common: tests may run side by side.
 //   - A method that waits ends after [Options].Patience and says what it waited for.
 //

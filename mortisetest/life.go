@@ -2,6 +2,7 @@ package mortisetest
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"runtime/pprof"
 	"sync/atomic"
@@ -27,6 +28,25 @@ func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
+// quiet is the log of a node, as long as the process lives: what a node says about its own end, no dead process would.
+type quiet struct {
+	slog.Handler
+	life *life
+}
+
+// Enabled implements slog.Handler.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return !q.life.over.Load() && q.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.life}
+}
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
+
 // Start starts node i again, which was killed, closed or has left, with the same name and address, and returns it. It does not wait until the node
 // is ready: see Ready. Without Config.Dir it is a new instance, as a process is that was restarted.
 //
@@ -46,6 +66,7 @@ func (c *Cluster) start(i int) *mortise.Node {
 	c.t.Helper()
 	p, config := c.places[i], c.config(i)
 	l := &life{dial: c.net.Dialer(p.host)}
+	config.Logger = slog.New(quiet{config.Logger.Handler(), l})
 	ctx := outside.In(c.t.Context(), outside.World{
 		Listen: c.net.Listen, Dial: l.Dial, Clock: p.machine,
 		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil },

