@@ -60,6 +60,9 @@ func (h *Hold) Terms() (permits, of uint32) {
 	return h.req.Terms.Permits, h.req.Terms.Of
 }
 
+// Of reports whether the hold was granted to a call of c.
+func (h *Hold) Of(c *Client) bool { return h.client == c }
+
 // Request returns what stands for the hold in [Terms].Under.
 func (h *Hold) Request() *Request { return &h.req }
 
