@@ -44,7 +44,8 @@ func (c *Cluster) setPaused(doing string, i int, paused bool) {
 
 // Lose lets the lease of node i run out: every lock that it holds is lost, Lock.Err says so at once and Lock.Done is closed, the next in the
 // queue is granted the lock, and the node goes on with an empty hand. It is the boot-time clock that leaps by one SessionTTL, as if the process had
-// been stopped for so long and nobody had waited. A lock with Request.LockDelay stays taken for that long.
+// been stopped for so long and nobody had waited. A lock with Request.LockDelay stays taken for that long. It is the same for the
+// mortise.Sessions of the node, but that their Done may be closed up to a third of their TTL later.
 //
 //	cluster.Lose(0)
 func (c *Cluster) Lose(i int) {
