@@ -73,11 +73,30 @@ func Example() {
 	// unlocked: <nil>
 }
 
+// The configuration is the user's own, but for what makes the network.
+func ExampleNewWith() {
+	t := newT() // in a test: its own t
+	defer t.end()
+	cluster := mortisetest.NewWith(t, 1, mortisetest.Options{
+		Configure: func(i int, c *mortise.Config) { c.Name, c.SessionTTL = fmt.Sprintf("orders-%d", i), 10*time.Second },
+	})
+
+	lock, err := cluster.Node(0).Lock(t.Context(), "orders/42")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	fmt.Println("held by", cluster.AwaitHolder("orders/42", 0).Queue[0].Holder)
+	fmt.Println("unlocked:", lock.Unlock(t.Context()))
+	// Output:
+	// held by orders-0
+	// unlocked: <nil>
+}
+
 // A holder is stopped, for longer than its lease. It does not know that another has the lock: only the token protects what it writes to.
 func ExampleCluster_Pause() {
 	t := newT() // in a test: its own t
 	defer t.end()
-	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(_ int, c *mortise.Config) { c.SessionTTL = time.Second }})
+	cluster := mortisetest.New(t, 3)
 	var mark fence.Mark // of the resource
 
 	mine, err := cluster.Node(0).Lock(t.Context(), "orders/42")
