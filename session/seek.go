@@ -218,7 +218,7 @@ func (c *ClientCore) forgetSession(releasing error) {
 	for e := c.sent.head; e != nil; {
 		next, told := e.next, releasing
 		if r := e.req; r != nil {
-			if told == nil && r.Terms != nil && r.Terms.Delay > 0 && !bug("delayed-lock-said-free") {
+			if told == nil && r.outlives() && !e.stays && !bug("delayed-lock-said-free") {
 				told = ErrLost
 			}
 			switch r.stage {
