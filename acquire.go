@@ -106,10 +106,11 @@ func (n *Node) explain(doing string, err error) error {
 }
 
 func heldError(e *session.HeldError) *HeldError {
-	return &HeldError{
+	h := &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Value: string(e.Value),
 	}
+	h.Value, h.Labels = showed(e.Value)
+	return h
 }
 
 func deadlockError(e *session.DeadlockError) *DeadlockError {

@@ -53,11 +53,12 @@ var (
 // reports it as ErrHeld.
 type HeldError struct {
 	Key     string
-	Holder  string    // Name of the instance that holds it; an instance that says no name is shown by its ID
-	Token   Token     // of the present hold
-	Since   time.Time // when it was granted, by the leader's wall clock, for people: compare nothing with it
-	Waiters int       // how many wait behind the holder
-	Value   string    // Request.Value of the holder
+	Holder  string            // Name of the instance that holds it; an instance that says no name is shown by its ID
+	Token   Token             // of the present hold
+	Since   time.Time         // when it was granted, by the leader's wall clock, for people: compare nothing with it
+	Waiters int               // how many wait behind the holder
+	Value   string            // Request.Value of the holder
+	Labels  map[string]string // Request.Labels of the holder
 }
 
 func (e *HeldError) Error() string {

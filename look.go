@@ -23,9 +23,10 @@ type KeyInfo struct {
 
 // Standing is one request in the queue of a key.
 type Standing struct {
-	Holder  string // Name of the instance that asked
-	Session string // ID of its session
-	Value   string // Request.Value
+	Holder  string            // Name of the instance that asked
+	Session string            // ID of its session
+	Value   string            // Request.Value
+	Labels  map[string]string // Request.Labels
 
 	Token Token         // of the hold; 0: it waits
 	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits

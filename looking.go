@@ -321,9 +321,10 @@ func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
 	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: string(e.Value), Token: Token(e.Token),
+			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
 			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
+		st.Value, st.Labels = showed(e.Value)
 		if e.Of != 0 {
 			st.Permits, st.Of = int(e.Permits), int(e.Of)
 		}
