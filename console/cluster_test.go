@@ -39,8 +39,8 @@ func TestAStuckHolderIsTold(t *testing.T) {
 func TestADeadVoterIsTold(t *testing.T) {
 	t.Parallel()
 	for finding, change := range map[string]func(*mortise.Config){
-		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() }, // it may come back
-		"cannot-lose":    func(*mortise.Config) {},                        // it cannot, and its vote goes
+		"voter-missing/": func(c *mortise.Config) { c.Dir = t.TempDir() },            // it may come back
+		"cannot-lose":    func(c *mortise.Config) { c.SessionTTL = 2 * time.Second }, // it cannot, and its vote goes
 	} {
 		nodes := startFleetOf(t, change, "orders-0", "orders-1", "orders-2")
 		dead := 0
@@ -145,7 +145,7 @@ func mustPage(t *testing.T, h http.Handler, path string) string {
 // TestAbnormalEndsAreTold: what ended by force, with who did it and why, and what was lost, the newest first; also the data of a key.
 func TestAbnormalEndsAreTold(t *testing.T) {
 	t.Parallel()
-	nodes := startFleet(t, "orders-0", "orders-1", "orders-2")
+	nodes := startFleetOf(t, func(c *mortise.Config) { c.SessionTTL = 5 * time.Second }, "orders-0", "orders-1", "orders-2")
 	h := New(nodes[0], Options{})
 	if page := mustPage(t, h, "/"); strings.Contains(page, "Abnormal ends") {
 		t.Error("there are abnormal ends before there was any hold")

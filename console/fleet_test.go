@@ -30,7 +30,7 @@ func startFleetOf(t *testing.T, change func(*mortise.Config), names ...string) [
 	var nodes []*mortise.Node
 	for i, name := range names {
 		config := mortise.Config{
-			Name: name, Bind: "127.0.0.1:0", Replicas: len(names), Zone: []string{"eu-1a", "eu-1b"}[i%2], SessionTTL: 2 * time.Second, Grace: -1,
+			Name: name, Bind: "127.0.0.1:0", Replicas: len(names), Zone: []string{"eu-1a", "eu-1b"}[i%2], Grace: -1,
 			JoinFunc: func(context.Context) ([]string, error) {
 				mu.Lock()
 				defer mu.Unlock()
