@@ -19,6 +19,14 @@ import (
 // always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
+	if n.teller != nil {
+		return n.acquireHooked(ctx, r)
+	}
+	return n.acquire(ctx, r, nil)
+}
+
+// acquire is Acquire; w hears of the loss of the lock, and may be nil.
+func (n *Node) acquire(ctx context.Context, r Request, w *hooked) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
@@ -32,9 +40,10 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 		return again, nil
 	}
 	if n.history != nil {
-		return n.acquireRecorded(ctx, r, under)
+		return n.acquireRecorded(ctx, r, under, w)
 	}
 	l := &Lock{node: n}
+	l.watch(w)
 	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
 		return nil, n.explain(r.String(), err)
 	}

@@ -31,7 +31,7 @@ func newHistory(c Config, e env) *history.Recorder {
 }
 
 // acquireRecorded is Acquire with a record of it.
-func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request) (*Lock, error) {
+func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request, w *hooked) (*Lock, error) {
 	asks := r.of(under)
 	asked := history.Event{Key: asks.Key, Try: asks.Try}
 	if t := asks.Terms; t != nil {
@@ -39,6 +39,7 @@ func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Re
 	}
 	op := n.history.Call(asked)
 	l := &Lock{node: n, tape: &tape{op: op}}
+	l.watch(w)
 	if err := n.client.AcquireInto(ctx, &l.hold, asks); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {

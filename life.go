@@ -66,6 +66,7 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.client.SetTargets(targets(voters))
+	n.leaderMoved()
 	if r := n.replica.Load(); r != nil {
 		r.tellKeeper()
 	}

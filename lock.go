@@ -38,10 +38,12 @@ type Lock struct {
 	hold session.Hold
 	tape *tape // nil: nothing is recorded
 
-	again    *Lock         // the first handle, if this is another one; then hold and tape are that one's
+	hooked *hooked // nil: no hook hears of it
+
+	again    *Lock         // the first handle, if this is another one; then hold, tape and hooked are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
-	others   int           // of the first handle: how many besides one are not unlocked; -1: none is left
+	others   int32         // of the first handle: how many besides one are not unlocked; -1: none is left
 }
 
 // Key returns the key that is locked; of several the first in ascending order.
@@ -110,8 +112,17 @@ func (l *Lock) over() error {
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
 func (l *Lock) Unlock(ctx context.Context) error {
+	left, first := l.exit()
+	if first && l.first().hooked != nil {
+		return l.unlockHooked(ctx, left, false)
+	}
+	return l.unlock(ctx, left, first)
+}
+
+// unlock is Unlock once it is known whether others have the lock, and whether it is the first Unlock of this handle.
+func (l *Lock) unlock(ctx context.Context, left, first bool) error {
 	f := l.first()
-	if left, first := l.exit(); left {
+	if left {
 		return f.leave(first)
 	}
 	if f.tape != nil {
@@ -136,8 +147,17 @@ func (l *Lock) leave(first bool) error {
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
 func (l *Lock) UnlockSoon() error {
+	left, first := l.exit()
+	if first && l.first().hooked != nil {
+		return l.unlockHooked(context.Background(), left, true)
+	}
+	return l.unlockSoon(left, first)
+}
+
+// unlockSoon is UnlockSoon, as unlock is Unlock.
+func (l *Lock) unlockSoon(left, first bool) error {
 	f := l.first()
-	if left, first := l.exit(); left {
+	if left {
 		return f.leave(first)
 	}
 	if f.tape != nil {

@@ -33,6 +33,10 @@ type Status struct {
 	Waiting  string        // what this node waits for and the way out, in a sentence; "" if nothing
 	Waiters  int           // calls on this instance that wait for a lock
 	Err      error         // as Node.Err
+
+	Age          time.Duration // since Start
+	Available    time.Duration // for how long of that this instance could be granted locks: attached to a leader, its lease not lost, and no grace
+	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
 // Member is one instance as others see it.
@@ -49,7 +53,10 @@ func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Instance: instanceText(n.instance.Load()), Address: n.address, Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
-	s.LeaseFor = max(client.Deadline.Sub(n.env.clock.Now()), 0)
+	now := n.env.clock.Now()
+	s.LeaseFor = max(client.Deadline.Sub(now), 0)
+	s.Age, s.Available = n.grantable.share(now)
+	s.HooksDropped = n.teller.lost()
 	leader := uint64(client.Leader.Peer)
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
@@ -168,6 +175,7 @@ func (n *Node) leaderKnown() {
 	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
+	n.noteLeader(r)
 	if c := n.cluster(); c != nil {
 		c.HasLeader(n.attached.Load() || r != nil && r.role.Load().Leader != 0)
 	}

@@ -135,7 +135,7 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 			c.drop(e, nil)
 		case !e.freeing && e.seen != c.epoch:
 			if e.req.stage == stageHeld {
-				c.lose(e.req)
+				c.lose(e.req, LossUnknown)
 			} else {
 				e.req.entry = &entry{req: e.req, order: e.order}
 				again = append(again, e.req.entry)
@@ -188,7 +188,7 @@ func (c *ClientCore) stateGranted(now clock.Time, e *entry, token lockfsm.Token)
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
 	case e.req.token != token: // cannot be; and the caller has fenced with a token that is no longer his
-		c.lose(e.req)
+		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
 	}
@@ -200,7 +200,7 @@ func (c *ClientCore) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
 		case r.stage == stageHeld:
-			c.lose(r)
+			c.lose(r, LossUnknown)
 		case err == nil:
 			c.requeue(r)
 		default:
@@ -277,7 +277,7 @@ func (c *ClientCore) evicted(r *reply) {
 		return
 	}
 	if e.req != nil && e.req.stage == stageHeld {
-		c.loseBy(e.req, &ForcedError{By: string(r.record), Reason: string(r.value)})
+		c.loseBy(e.req, &ForcedError{By: string(r.record), Reason: string(r.value)}, LossForced)
 		e.req = nil
 	}
 	c.finish(e, nil)
@@ -304,6 +304,7 @@ func (c *ClientCore) renewed(r *reply) {
 		}
 		c.lease.renewed(sent)
 		c.renewals.heard = r.seq
+		c.tally.answered(c.heardAt.Sub(sent))
 		c.patience = c.answerTime()
 	}
 }

@@ -1,0 +1,208 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is where callers of a node with hooks pass: the end of an Acquire, of an Unlock, and the loss of a lock in between.
+
+// hooked is the part of a Lock that only a node with hooks gives it.
+type hooked struct {
+	lock  *Lock
+	event LockEvent // what is the same in all events of the lock; set before granted
+	since clock.Time
+
+	mu      sync.Mutex // guards the rest; never held across a wait
+	granted bool       // Acquired has returned
+	lost    *LockEvent // it was lost before that
+
+	cleanup *runtime.Cleanup // of a handle, which has nothing else of this; nil: it is not looked after
+}
+
+// acquireHooked is Acquire with hooks.
+func (n *Node) acquireHooked(ctx context.Context, r Request) (*Lock, error) {
+	w := &hooked{event: LockEvent{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: r.kind(), Try: r.Try}}
+	began := n.env.clock.Now()
+	l, err := n.acquire(ctx, r, w)
+	now := n.env.clock.Now()
+	e := w.event
+	e.Err, e.Took, e.Outcome = err, now.Sub(began), "granted"
+	if err != nil {
+		e.Outcome = outcome(err)
+	}
+	switch {
+	case l != nil && l.again != nil: // entered: the events of the lock are those of its first handle
+		if f := l.first().hooked; f != nil {
+			e.Tag = f.event.Tag
+		}
+		e.Outcome, e.Token = "entered", l.Token()
+		n.acquired(ctx, e)
+		return n.leakable(l), err
+	case l != nil:
+		e.Token = l.Token()
+		w.event.Token, w.since = e.Token, now
+	}
+	w.met(&e)
+	w.event.Behind, w.event.Waiting = e.Behind, e.Waiting
+	w.event.Tag = n.acquired(ctx, e)
+	if l == nil {
+		return nil, err
+	}
+	w.isGranted()
+	return n.leakable(l), nil
+}
+
+// acquired calls the hook, if there is one.
+func (n *Node) acquired(ctx context.Context, e LockEvent) (tag any) {
+	if h := n.teller.hooks.Acquired; h != nil {
+		n.teller.call(func() { tag = h(ctx, e) })
+	}
+	return tag
+}
+
+// watch lets w hear of the loss of a lock that is about to be asked for. w may be nil.
+func (l *Lock) watch(w *hooked) {
+	if w != nil {
+		l.hooked, w.lock = w, l
+		l.hold.OnLoss(w.isLost)
+	}
+}
+
+// met says who was in the way.
+func (w *hooked) met(e *LockEvent) {
+	var held *HeldError
+	switch {
+	case errors.As(e.Err, &held):
+		e.Behind = held
+	case w.lock != nil:
+		if b := w.lock.hold.Behind(); b != nil {
+			e.Behind = heldError(b)
+		}
+	}
+	switch {
+	case e.Behind != nil:
+		e.Waiting = e.Behind.Waiters
+	case e.Err != nil:
+		e.Waiting = -1
+	}
+}
+
+// isGranted opens the way for Lost, and tells what came before.
+func (w *hooked) isGranted() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.granted = true
+	if w.lost != nil {
+		w.tellLost(*w.lost)
+	}
+}
+
+// isLost takes the loss of the hold: of a call that has given up it means nothing.
+func (w *hooked) isLost(why session.Loss, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := LockEvent{Outcome: why.String(), Err: lossOf(err)}
+	if !w.granted {
+		w.lost = &e
+		return
+	}
+	w.tellLost(e)
+}
+
+func (w *hooked) tellLost(e LockEvent) {
+	n := w.lock.node
+	if h := n.teller.hooks.Lost; h != nil {
+		e = w.about(e, n.env.clock.Now())
+		n.teller.later(func() { h(e) })
+	}
+}
+
+// about adds what is the same in all events of a lock that was held until now.
+func (w *hooked) about(e LockEvent, now clock.Time) LockEvent {
+	all := w.event
+	all.Outcome, all.Err, all.Took, all.Held = e.Outcome, e.Err, e.Took, now.Sub(w.since)
+	return all
+}
+
+// unlockHooked is what the first Unlock of a handle does on a node with hooks; soon is for UnlockSoon.
+func (l *Lock) unlockHooked(ctx context.Context, left, soon bool) error {
+	f := l.first()
+	n, w := f.node, f.hooked
+	l.found()
+	began := n.env.clock.Now()
+	e := LockEvent{}
+	if soon {
+		e.Err, e.Outcome = l.unlockSoon(left, true), "soon"
+	} else {
+		e.Err, e.Outcome = l.unlock(ctx, left, true), "confirmed"
+	}
+	e.Took = n.env.clock.Now().Sub(began)
+	switch {
+	case errors.Is(e.Err, ErrLost):
+		e.Outcome = "lost"
+	case errors.Is(e.Err, ErrClosed):
+		e.Outcome = "closed"
+	case e.Err != nil:
+		e.Outcome = "unconfirmed"
+	case left:
+		e.Outcome = "left"
+	}
+	if h := n.teller.hooks.Unlocked; h != nil {
+		e = w.about(e, began)
+		if left || e.Outcome == "lost" {
+			e.Held = 0
+		}
+		n.teller.call(func() { h(ctx, e) })
+	}
+	return e.Err
+}
+
+// kind names what r asks for.
+func (r *Request) kind() string {
+	switch {
+	case r.Permits != 0 || r.Of != 0:
+		return "permits"
+	case r.Shared:
+		return "shared"
+	case len(r.Keys) > 1:
+		return "several"
+	}
+	return "exclusive"
+}
+
+// first is the key by which a lock is called.
+func (r *Request) first() string {
+	key := r.Key
+	for i, k := range r.Keys {
+		if i == 0 || k < key {
+			key = k
+		}
+	}
+	return key
+}
+
+// outcome names the error of an Acquire.
+func outcome(err error) string {
+	var deadlock *DeadlockError
+	if errors.As(err, &deadlock) {
+		return "deadlock"
+	}
+	for _, known := range [...]struct {
+		err  error
+		name string
+	}{
+		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"}, {ErrHeld, "held"}, {ErrQueueFull, "queue_full"}, {ErrNotReady, "not_ready"},
+		{ErrOverloaded, "overloaded"}, {ErrLeaving, "leaving"}, {ErrClosed, "closed"}, {ErrBadRequest, "bad_request"}, {ErrBadKey, "bad_request"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	return "failed"
+}

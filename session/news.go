@@ -1,0 +1,119 @@
+package session
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+)
+
+// This file is what a client tells about itself beside the outcomes of its calls, for people and for figures. Nothing is decided by it.
+
+// Loss says what ended a hold that its caller had not released.
+type Loss uint8
+
+// The reasons for which a hold is lost.
+const (
+	LossUnknown   Loss = iota // the group knows nothing of it, though the session lives
+	LossLease                 // no renewal was acknowledged in time
+	LossOverdue               // it had lasted as long as its request allows
+	LossForced                // others have ended it
+	LossExpired               // the group says that the session is over
+	LossRestarted             // the instance began a new life
+	LossStopped               // the client was closed
+)
+
+// String returns the reason in lower case, one word.
+func (l Loss) String() string {
+	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "unknown"}[l&7]
+}
+
+// SessionEnd says why a session is over for its client.
+type SessionEnd uint8
+
+// The ends of a session.
+const (
+	SessionGoesOn    SessionEnd = iota // or there has been none
+	SessionClosed                      // by CloseSession
+	SessionExpired                     // the group says that it is over, or that another has taken it
+	SessionRestarted                   // Rebind: nobody has told the group
+	SessionStopped                     // Close: nobody has told the group
+)
+
+// String returns the end in lower case, one word.
+func (e SessionEnd) String() string {
+	return [...]string{"", "closed", "expired", "restarted", "stopped", "", "", ""}[e&7]
+}
+
+// loss is what the end of a session means to what was held in it.
+func (e SessionEnd) loss() Loss {
+	return [...]Loss{LossExpired, LossExpired, LossExpired, LossRestarted, LossStopped, LossUnknown, LossUnknown, LossUnknown}[e&7]
+}
+
+// News is what has become of a client in a turn.
+type News struct {
+	Before, After ClientStatus
+	Renewed       []time.Duration // of each acknowledged renewal the time from its sending; valid until the function that is told returns
+	Unanswered    int             // renewals on attachments that have ended without an answer to them
+}
+
+// tally is what a core counts for the news. Its slice is used again.
+type tally struct {
+	renewed    []time.Duration
+	unanswered int
+	ended      SessionEnd // how the last session did
+}
+
+// talliesKept bounds what is counted for a shell that never asks.
+const talliesKept = 64
+
+func (t *tally) answered(after time.Duration) {
+	if len(t.renewed) < talliesKept {
+		t.renewed = append(t.renewed, after)
+	}
+}
+
+// takeRenewals returns what has become of renewals since the last call. The slice is valid until the next input.
+func (c *ClientCore) takeRenewals() (answered []time.Duration, unanswered int) {
+	answered, unanswered = c.tally.renewed, c.tally.unanswered
+	c.tally.renewed, c.tally.unanswered = c.tally.renewed[:0], 0
+	return answered, unanswered
+}
+
+// differs reports whether anything has changed that is worth to be told. Counts and deadlines move all the time.
+func (s *ClientStatus) differs(before *ClientStatus) bool {
+	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease || s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
+}
+
+// leaseChanges returns when the state of the lease changes unless a renewal is acknowledged before; zero: it does not.
+func (c *ClientCore) leaseChanges(now clock.Time) clock.Time {
+	switch c.lease.state(now) {
+	case Safe:
+		return c.lease.jeopardyAt()
+	case Jeopardy:
+		return c.lease.deadline()
+	}
+	return 0
+}
+
+// tell passes the news on to whoever watches.
+func (c *Client) tell(before, after ClientStatus) {
+	if c.config.Watch == nil {
+		return
+	}
+	renewed, unanswered := c.core.takeRenewals()
+	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
+		c.config.Watch(&News{Before: before, After: after, Renewed: renewed, Unanswered: unanswered})
+	}
+}
+
+// nextTurn returns when a turn is due at the latest. Who watches is told of a lease that goes bad also while nothing is held.
+func (c *Client) nextTurn() clock.Time {
+	next := c.core.Next()
+	if c.config.Watch == nil {
+		return next
+	}
+	if change := c.core.leaseChanges(c.now); change != 0 && (next == 0 || change.Before(next)) {
+		return change
+	}
+	return next
+}
