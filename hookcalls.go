@@ -86,8 +86,10 @@ func (w *hooked) met(e *LockEvent) {
 		}
 	}
 	switch {
-	case e.Behind != nil:
+	case e.Outcome == "held":
 		e.Waiting = e.Behind.Waiters
+	case e.Behind != nil:
+		e.Waiting = max(e.Behind.Waiters-1, 0) // it is counted itself
 	case e.Err != nil:
 		e.Waiting = -1
 	}

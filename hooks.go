@@ -89,7 +89,7 @@ type LockEvent struct {
 	// to others.
 	Held time.Duration
 	// Behind is who held the lock when the request was decided: what a refused Try met, or what the request began to wait for. nil if nobody
-	// held it, or if the request never got so far. It is what a trace of a wait links to.
+	// held it, or if the request never got so far. Of a request that waits, Waiters counts the request itself. A trace of a wait links to it.
 	Behind *HeldError
 	// Waiting is how many waited before this request; -1: not known.
 	Waiting int
