@@ -31,6 +31,7 @@ func (n *Node) news(news *session.News) {
 	if took, changed := n.grantable.set(now, can); changed {
 		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, NodeEvent{State: [...]string{"unavailable", "available"}[btoi(can)], Took: took})
 	}
+	n.logLease(before, after)
 	if n.teller == nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,24 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 )
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lines) text() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost that there is room for.
 func TestASlowHookStopsNobody(t *testing.T) {
@@ -64,8 +45,8 @@ func TestASlowHookStopsNobody(t *testing.T) {
 		if n := told.Load(); n < locks-600 || n > locks-400 {
 			t.Errorf("%d told", n)
 		}
-		if n := strings.Count(log.text(), "too slow"); n != 1 {
-			t.Errorf("%d lines about it:\n%s", n, log.text())
+		if n := len(log.matching("too slow")); n != 1 {
+			t.Errorf("%d lines about it:\n%q", n, log.matching(""))
 		}
 	})
 }
@@ -129,8 +110,8 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 				t.Errorf("%s was called %v times, want %d", c.hook, n, c.want)
 			}
 		}
-		if n := strings.Count(log.text(), "a function of Config.Hooks panicked"); n != 1 {
-			t.Errorf("%d lines about it in ten seconds:\n%s", n, log.text())
+		if n := len(log.matching("a function of Config.Hooks panicked")); n != 1 {
+			t.Errorf("%d lines about it in ten seconds:\n%q", n, log.matching(""))
 		}
 	})
 }

@@ -52,6 +52,7 @@ type Node struct {
 	told     leading       // guarded by knowing
 
 	grantable grantable // for how long locks could be granted
+	leaseLost bool      // owned by the client's goroutine: the log says so
 	failed    atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be
