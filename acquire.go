@@ -19,7 +19,7 @@ import (
 // always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	if n.teller != nil {
+	if n.teller != nil && n.teller.locks {
 		return n.acquireHooked(ctx, r)
 	}
 	return n.acquire(ctx, r, nil)
@@ -44,7 +44,7 @@ func (n *Node) acquire(ctx context.Context, r Request, w *hooked) (*Lock, error)
 	}
 	l := &Lock{node: n}
 	l.watch(w)
-	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
+	if err := n.client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
 		return nil, n.explain(r.String(), err)
 	}
 	return l, nil
@@ -112,7 +112,7 @@ func (n *Node) explain(doing string, err error) error {
 func heldError(e *session.HeldError) *HeldError {
 	return &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Value: string(e.Value),
+		Value: shown(e.Value),
 	}
 }
 

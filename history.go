@@ -32,7 +32,7 @@ func newHistory(c Config, e env) *history.Recorder {
 
 // acquireRecorded is Acquire with a record of it.
 func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request, w *hooked) (*Lock, error) {
-	asks := r.of(under)
+	asks := w.marked(&r, r.of(under))
 	asked := history.Event{Key: asks.Key, Try: asks.Try}
 	if t := asks.Terms; t != nil {
 		asked.Keys, asked.Permits, asked.Of = t.Keys, t.Permits, t.Of

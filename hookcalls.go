@@ -15,6 +15,7 @@ import (
 // hooked is the part of a Lock that only a node with hooks gives it.
 type hooked struct {
 	lock  *Lock
+	mark  []byte    // of Hooks.Mark
 	event LockEvent // what is the same in all events of the lock; set before granted
 	since clock.Time
 
@@ -28,6 +29,9 @@ type hooked struct {
 // acquireHooked is Acquire with hooks.
 func (n *Node) acquireHooked(ctx context.Context, r Request) (*Lock, error) {
 	w := &hooked{event: LockEvent{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: r.kind(), Try: r.Try}}
+	if h := n.teller.hooks.Mark; h != nil {
+		n.teller.call(func() { w.mark = h(ctx) })
+	}
 	began := n.env.clock.Now()
 	l, err := n.acquire(ctx, r, w)
 	now := n.env.clock.Now()
@@ -74,15 +78,24 @@ func (l *Lock) watch(w *hooked) {
 	}
 }
 
+// marked adds the mark to what the session room is asked for. w may be nil.
+func (w *hooked) marked(r *Request, s session.Request) session.Request {
+	if w == nil || len(w.mark) == 0 {
+		return s
+	}
+	if s.Terms == nil {
+		s.Terms = &session.Terms{} // those of a mutex
+	}
+	s.Terms.Value = pack(w.mark, r.Value)
+	return s
+}
+
 // met says who was in the way.
 func (w *hooked) met(e *LockEvent) {
-	var held *HeldError
-	switch {
-	case errors.As(e.Err, &held):
-		e.Behind = held
-	case w.lock != nil:
+	if w.lock != nil {
 		if b := w.lock.hold.Behind(); b != nil {
 			e.Behind = heldError(b)
+			e.BehindMark, _ = unpack(b.Value)
 		}
 	}
 	switch {

@@ -23,6 +23,7 @@ var errHookHangs = errors.New("mortise: Config.Hooks: a function has not returne
 // to do.
 type teller struct {
 	hooks  Hooks
+	locks  bool // a hook hears of locks
 	logger *slog.Logger
 	clock  clock.Clock
 
@@ -42,7 +43,9 @@ func newTeller(c Config, e env) *teller {
 	if c.Hooks == nil {
 		return nil
 	}
-	return &teller{hooks: *c.Hooks, logger: c.Logger, clock: e.clock}
+	h := c.Hooks
+	locks := h.Mark != nil || h.Acquired != nil || h.Unlocked != nil || h.Lost != nil || h.Leaked != nil
+	return &teller{hooks: *h, locks: locks, logger: c.Logger, clock: e.clock}
 }
 
 // later has f called beside the caller, behind all that was handed over before. It never waits: it drops f if too much waits already.

@@ -20,6 +20,11 @@ import (
 //
 // Without hooks, and for what is nil, nothing is measured or allocated.
 type Hooks struct {
+	// Mark is asked at the beginning of every Acquire, with the context of the call, for up to 64 bytes that travel with the request and come out
+	// as BehindMark wherever somebody meets the lock, on whatever instance: so a trace can link to the one that blocked it. What it returns is
+	// copied. A mark that is longer, or that together with Request.Value has more than 1,019 bytes, is left out.
+	Mark func(ctx context.Context) []byte
+
 	// Acquired is told the end of every Acquire, Lock, TryLock and so on, granted or not, with the context of the call. What it returns is the Tag
 	// of all later events of that lock; nil is fine.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
@@ -91,6 +96,8 @@ type LockEvent struct {
 	// Behind is who held the lock when the request was decided: what a refused Try met, or what the request began to wait for. nil if nobody
 	// held it, or if the request never got so far. Of a request that waits, Waiters counts the request itself. A trace of a wait links to it.
 	Behind *HeldError
+	// BehindMark is what Hooks.Mark has returned for Behind, on the instance that holds the lock. nil: nothing.
+	BehindMark []byte
 	// Waiting is how many waited before this request; -1: not known.
 	Waiting int
 }

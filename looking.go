@@ -254,7 +254,7 @@ func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
 	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: string(e.Value), Token: Token(e.Token),
+			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: shown(e.Value), Token: Token(e.Token),
 			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
 		if e.Of != 0 {

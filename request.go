@@ -77,7 +77,7 @@ func (r *Request) validate() error {
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
 	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay, lockfsm.MaxDelay)
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
-	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
+	wrong(len(pack(nil, r.Value)) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
 }
 
@@ -92,7 +92,7 @@ func (r *Request) of(under *session.Request) session.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: pack(nil, r.Value), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]

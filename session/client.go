@@ -353,6 +353,9 @@ func (c *Client) finish(out ClientOutput) {
 			h.ready <- struct{}{}
 		case OutcomeFailed:
 			h.err = o.Err
+			if held, met := o.Err.(*HeldError); met {
+				h.behind.Store(held)
+			}
 			h.ready <- struct{}{}
 		case OutcomeReleased:
 			h.settle(o.Err)

@@ -110,7 +110,7 @@ func (h *Hold) Until() clock.Time {
 // use the hold. It is to be called before the hold is given to AcquireInto; f may be called before that has returned, also with an error.
 func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
 
-// Behind returns who held the lock when the request was applied; nil if nobody did, or while it is not known. It may be called from the
+// Behind returns who held the lock when the request was applied, so that it had to wait or was refused; nil if nobody did, or while it is not known. It may be called from the
 // beginning of AcquireInto.
 func (h *Hold) Behind() *HeldError { return h.behind.Load() }
 
