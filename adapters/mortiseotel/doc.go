@@ -22,9 +22,11 @@
 // "mortise.wait" is the way of one call for a lock, in the trace of its caller; it is made when the call ends, from its duration, so a
 // sampler decides then. "mortise.hold" lasts from the grant until the lock was unlocked or lost. Both carry the key and the token.
 //
-// A wait links to the hold for which it began to wait, if that is a lock of this process. The span of a hold on another instance is not known
-// here: the group's state does not carry it. The wait then says who it was, as mortise.behind.holder and mortise.behind.token; the token is
-// that of one hold only, and finds its span in the store of the traces.
+// A wait links to the hold for which it began to wait (mortise.link is "hold"), if that is a lock of this process. For a lock of another instance it
+// links to the span under which the lock was asked for there (mortise.link is "caller"): that is what travels with a lock, as 25 bytes of
+// Hooks.Mark, since the span of the hold does not exist yet when the request is sent. Both instances must have this package with a TracerProvider, and
+// the caller there a span. In any case mortise.behind.holder and mortise.behind.token say who it was; the token is that of one hold only.
+// What a wait is behind is what held the lock when the request was queued, not everybody who stood between.
 //
 // # Guarantees
 //
@@ -41,7 +43,7 @@
 //
 // # Limits
 //
-// The holds to which a wait can link are at most 16,384 at a time; further ones are not linked to.
+// The holds of this process to which a wait can link are 16,384 that last and the last 1,024 that have ended.
 //
 // # Refused alternative
 //

@@ -26,7 +26,16 @@ type rig struct {
 	spans    *tracetest.SpanRecorder
 }
 
+// newRig starts a solo node with a directory and waits until it is ready.
 func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
+	t.Helper()
+	dir := t.TempDir() + "/d"
+	r := startRig(t, func(c *mortise.Config) { c.Name, c.Dir = "solo", dir }, change...)
+	r.ready(t)
+	return r
+}
+
+func startRig(t *testing.T, configure func(*mortise.Config), change ...func(*mortiseotel.Options)) *rig {
 	t.Helper()
 	r := &rig{registry: prometheus.NewRegistry(), spans: tracetest.NewSpanRecorder()}
 	exporter, err := otelprom.New(otelprom.WithRegisterer(r.registry))
@@ -43,10 +52,9 @@ func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.node, err = mortise.Start(t.Context(), mortise.Config{
-		Name: "solo", Dir: t.TempDir() + "/d", SessionTTL: 2 * time.Second, Hooks: telemetry.Hooks(), Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
+	config := mortise.Config{SessionTTL: 2 * time.Second, Hooks: telemetry.Hooks(), Logger: slog.New(slog.DiscardHandler)}
+	configure(&config)
+	if r.node, err = mortise.Start(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	stop, err := telemetry.Observe(r.node)
@@ -58,12 +66,16 @@ func newRig(t *testing.T, change ...func(*mortiseotel.Options)) *rig {
 			t.Error(err)
 		}
 	})
+	return r
+}
+
+func (r *rig) ready(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := r.node.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 func (r *rig) acquire(t *testing.T, ctx context.Context, request mortise.Request) *mortise.Lock {

@@ -75,7 +75,9 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	if b := e.Behind; b != nil {
 		attributes = append(attributes, attribute.String("mortise.behind.holder", b.Holder), tokenIs("mortise.behind.token", b.Token))
 		if span := t.holds.get(b.Token); span.IsValid() {
-			links = []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", "behind")}}}
+			links = linkTo(span, "hold")
+		} else if caller := decodeMark(e.BehindMark); caller.IsValid() {
+			links = linkTo(caller, "caller")
 		}
 	}
 	if e.Waiting >= 0 {
@@ -125,4 +127,31 @@ func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) 
 // tokenIs is a token as text: not every store of traces has numbers that large.
 func tokenIs(key string, token mortise.Token) attribute.KeyValue {
 	return attribute.String(key, strconv.FormatUint(uint64(token), 10))
+}
+
+// linkTo is a link to what a wait was behind: the span of the hold, or what the holder has locked for.
+func linkTo(span trace.SpanContext, what string) []trace.Link {
+	return []trace.Link{{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("mortise.link", what)}}}
+}
+
+// mark is the hook of that name: who the caller is, in 25 bytes. The span of the hold cannot travel, since it begins with the grant.
+func (t *Telemetry) mark(ctx context.Context) []byte {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		return nil
+	}
+	traceID, spanID := span.TraceID(), span.SpanID()
+	return append(append(traceID[:], spanID[:]...), byte(span.TraceFlags()))
+}
+
+// decodeMark is the inverse of mark; what it cannot read is no span.
+func decodeMark(mark []byte) trace.SpanContext {
+	var c trace.SpanContextConfig
+	if len(mark) != len(c.TraceID)+len(c.SpanID)+1 {
+		return trace.SpanContext{}
+	}
+	copy(c.TraceID[:], mark)
+	copy(c.SpanID[:], mark[len(c.TraceID):])
+	c.TraceFlags, c.Remote = trace.TraceFlags(mark[len(mark)-1]), true
+	return trace.NewSpanContext(c)
 }

@@ -2,6 +2,8 @@ package mortiseotel_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"slices"
 	"strconv"
 	"testing"
@@ -97,6 +99,44 @@ func TestALossEndsTheHold(t *testing.T) {
 	refused := r.span(t, "mortise.wait", "mortise.outcome", "held")
 	if refused.Status().Code != codes.Error || attr(refused, "mortise.behind.token") != strconv.FormatUint(uint64(held.Token()), 10) || len(refused.Links()) != 1 {
 		t.Errorf("%v, %v, links %v", refused.Status(), refused.Attributes(), refused.Links())
+	}
+	unlock(t, held)
+}
+
+// TestAWaitLinksToAnotherInstance: the span under which the lock was asked for there.
+func TestAWaitLinksToAnotherInstance(t *testing.T) {
+	var addresses []string
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, l.Addr().String())
+		_ = l.Close()
+	}
+	var rigs []*rig
+	for i, a := range addresses {
+		rigs = append(rigs, startRig(t, func(c *mortise.Config) {
+			c.Name, c.Bind, c.Join, c.Replicas, c.Dir, c.Grace = strconv.Itoa(i), a, addresses, 2, "", -1
+		}))
+	}
+	for _, r := range rigs {
+		r.ready(t)
+	}
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(tracetest.NewSpanRecorder())).Tracer("test")
+	ctx, caller := tracer.Start(t.Context(), "the caller")
+	held := rigs[0].acquire(t, ctx, mortise.Request{Key: "k", Value: "a value of the user's"})
+	var refused *mortise.HeldError
+	if _, err := rigs[1].node.TryLock(t.Context(), "k"); !errors.As(err, &refused) || refused.Value != "a value of the user's" {
+		t.Errorf("%v", err)
+	}
+	wait := rigs[1].span(t, "mortise.wait", "mortise.outcome", "held")
+	links := wait.Links()
+	if len(links) != 1 || links[0].SpanContext.TraceID() != caller.SpanContext().TraceID() || links[0].SpanContext.SpanID() != caller.SpanContext().SpanID() || !links[0].SpanContext.IsRemote() {
+		t.Errorf("the wait links to %v, want %v", links, caller.SpanContext())
+	}
+	if attr(wait, "mortise.behind.holder") != "0" {
+		t.Errorf("%v", wait.Attributes())
 	}
 	unlock(t, held)
 }

@@ -57,6 +57,9 @@ func New(o Options) (*Telemetry, error) {
 // what finding forgotten ones takes.
 func (t *Telemetry) Hooks() *mortise.Hooks {
 	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
+	if t.tracer != nil {
+		h.Mark = t.mark
+	}
 	if !t.meter.made {
 		return h
 	}
