@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/session"
 )
 
 // TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost that there is room for.
@@ -112,6 +114,29 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 		}
 		if n := len(log.matching("a function of Config.Hooks panicked")); n != 1 {
 			t.Errorf("%d lines about it in ten seconds:\n%q", n, log.matching(""))
+		}
+	})
+}
+
+// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for a call that was granted nothing.
+func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var told []LockEvent
+		n := &Node{env: realEnv()}
+		n.teller = newTeller(Config{Hooks: &Hooks{Lost: func(e LockEvent) { told = append(told, e) }}}, n.env)
+		early, late, never := &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}
+		early.isLost(session.LossLease, ErrLost)
+		never.isLost(session.LossForced, ErrLost)
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Fatalf("%+v", told)
+		}
+		early.isGranted()
+		late.isGranted()
+		late.isLost(session.LossExpired, ErrLost)
+		synctest.Wait()
+		if len(told) != 2 || told[0].Outcome != "lease" || told[1].Outcome != "expired" {
+			t.Errorf("%+v", told)
 		}
 	})
 }

@@ -24,7 +24,7 @@ type ClientConfig struct {
 	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called by the client's goroutine only.
 	Changed func(Phase)
 	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or the grace has changed, and what has become of
-	// renewals. It must not block. It is called by the client's goroutine only.
+	// renewals; that a lease goes bad, at the next turn, of which there are several in a second while a leader is looked for. It must not block. It is called by the client's goroutine only.
 	Watch  func(*News)
 	Logger *slog.Logger
 }
@@ -239,7 +239,7 @@ func (c *Client) run() {
 		if more {
 			c.rouse()
 		}
-		alarm.set(c.now, c.nextTurn())
+		alarm.set(c.now, c.core.Next())
 	}
 }
 

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"github.com/mortise-lock/mortise/internal/clock"
-)
+import "time"
 
 // This file is what a client tells about itself beside the outcomes of its calls, for people and for figures. Nothing is decided by it.
 
@@ -84,17 +80,6 @@ func (s *ClientStatus) differs(before *ClientStatus) bool {
 	return s.Phase != before.Phase || s.Session != before.Session || s.Lease != before.Lease || s.GraceUntil != before.GraceUntil || s.Leader != before.Leader
 }
 
-// leaseChanges returns when the state of the lease changes unless a renewal is acknowledged before; zero: it does not.
-func (c *ClientCore) leaseChanges(now clock.Time) clock.Time {
-	switch c.lease.state(now) {
-	case Safe:
-		return c.lease.jeopardyAt()
-	case Jeopardy:
-		return c.lease.deadline()
-	}
-	return 0
-}
-
 // tell passes the news on to whoever watches.
 func (c *Client) tell(before, after ClientStatus) {
 	if c.config.Watch == nil {
@@ -104,16 +89,4 @@ func (c *Client) tell(before, after ClientStatus) {
 	if len(renewed) > 0 || unanswered > 0 || after.differs(&before) {
 		c.config.Watch(&News{Before: before, After: after, Renewed: renewed, Unanswered: unanswered})
 	}
-}
-
-// nextTurn returns when a turn is due at the latest. Who watches is told of a lease that goes bad also while nothing is held.
-func (c *Client) nextTurn() clock.Time {
-	next := c.core.Next()
-	if c.config.Watch == nil {
-		return next
-	}
-	if change := c.core.leaseChanges(c.now); change != 0 && (next == 0 || change.Before(next)) {
-		return change
-	}
-	return next
 }
