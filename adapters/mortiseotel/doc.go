@@ -2,9 +2,13 @@
 //
 //	telemetry, err := mortiseotel.New(mortiseotel.Options{MeterProvider: meters, TracerProvider: tracers})
 //	...
-//	node, err := mortise.Start(ctx, mortise.Config{Hooks: telemetry.Hooks(), ...})
+//	node, err := mortise.Start(ctx, mortise.Config{Hooks: telemetry.Hooks()})
 //	...
-//	defer telemetry.Observe(node)()
+//	stop, err := telemetry.Observe(node) // the gauges
+//	...
+//	defer stop()
+//
+// The example has it with Prometheus.
 //
 // It is a module of its own, so that nobody who does not want it has OpenTelemetry among the dependencies, and it uses the API only: what becomes
 // of the figures, and whether anything is measured at all, is the program's choice of an SDK. dashboard.json (Grafana) and alerts.yml (Prometheus)
