@@ -19,14 +19,19 @@ import (
 // always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
-	if n.teller != nil && n.teller.locks {
-		return n.acquireHooked(ctx, r)
-	}
-	return n.acquire(ctx, r, nil)
+	return n.acquire(ctx, n.client, r)
 }
 
-// acquire is Acquire; w hears of the loss of the lock, and may be nil.
-func (n *Node) acquire(ctx context.Context, r Request, w *hooked) (*Lock, error) {
+// acquire is Acquire in the session of a client.
+func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
+	if n.teller != nil && n.teller.locks {
+		return n.acquireHooked(ctx, client, r)
+	}
+	return n.acquireIn(ctx, client, r, nil)
+}
+
+// acquireIn is acquire; w hears of the loss of the lock, and may be nil.
+func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request, w *hooked) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
@@ -35,16 +40,16 @@ func (n *Node) acquire(ctx context.Context, r Request, w *hooked) (*Lock, error)
 			return nil, err
 		}
 	}
-	again, under := n.scope(ctx, &r)
+	again, under := n.scope(ctx, client, &r)
 	if again != nil {
 		return again, nil
 	}
 	if n.history != nil {
-		return n.acquireRecorded(ctx, r, under, w)
+		return n.acquireRecorded(ctx, client, r, under, w)
 	}
 	l := &Lock{node: n}
 	l.watch(w)
-	if err := n.client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
+	if err := client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
 		return nil, n.explain(r.String(), err)
 	}
 	return l, nil
@@ -110,10 +115,11 @@ func (n *Node) explain(doing string, err error) error {
 }
 
 func heldError(e *session.HeldError) *HeldError {
-	return &HeldError{
+	h := &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Value: shown(e.Value),
 	}
+	h.Value, h.Labels = showed(e.Value)
+	return h
 }
 
 func deadlockError(e *session.DeadlockError) *DeadlockError {

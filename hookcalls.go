@@ -27,13 +27,13 @@ type hooked struct {
 }
 
 // acquireHooked is Acquire with hooks.
-func (n *Node) acquireHooked(ctx context.Context, r Request) (*Lock, error) {
+func (n *Node) acquireHooked(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
 	w := &hooked{event: LockEvent{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: r.kind(), Try: r.Try}}
 	if h := n.teller.hooks.Mark; h != nil {
 		n.teller.call(func() { w.mark = h(ctx) })
 	}
 	began := n.env.clock.Now()
-	l, err := n.acquire(ctx, r, w)
+	l, err := n.acquireIn(ctx, client, r, w)
 	now := n.env.clock.Now()
 	e := w.event
 	e.Err, e.Took, e.Outcome = err, now.Sub(began), "granted"
@@ -78,24 +78,12 @@ func (l *Lock) watch(w *hooked) {
 	}
 }
 
-// marked adds the mark to what the session room is asked for. w may be nil.
-func (w *hooked) marked(r *Request, s session.Request) session.Request {
-	if w == nil || len(w.mark) == 0 {
-		return s
-	}
-	if s.Terms == nil {
-		s.Terms = &session.Terms{} // those of a mutex
-	}
-	s.Terms.Value = pack(w.mark, r.Value)
-	return s
-}
-
 // met says who was in the way.
 func (w *hooked) met(e *LockEvent) {
 	if w.lock != nil {
 		if b := w.lock.hold.Behind(); b != nil {
 			e.Behind = heldError(b)
-			e.BehindMark, _ = unpack(b.Value)
+			e.BehindMark = markOf(b.Value)
 		}
 	}
 	switch {
@@ -145,42 +133,69 @@ func (w *hooked) about(e LockEvent, now clock.Time) LockEvent {
 	return all
 }
 
-// unlockHooked is what the first Unlock of a handle does on a node with hooks; soon is for UnlockSoon.
-func (l *Lock) unlockHooked(ctx context.Context, left, soon bool) error {
+// letting is how a handle is let go of.
+type letting uint8
+
+const (
+	unlocking letting = iota
+	unlockingSoon
+	detaching
+)
+
+// letGo lets go of the lock; left and first are what exit has said.
+func (l *Lock) letGo(ctx context.Context, how letting, left, first bool) error {
+	f := l.first()
+	switch {
+	case left:
+		return f.leave(first)
+	case f.tape != nil && how == unlockingSoon:
+		return f.unlockSoonRecorded()
+	case f.tape != nil && how == detaching:
+		return f.detachRecorded(ctx)
+	case f.tape != nil:
+		return f.unlockRecorded(ctx)
+	case how == unlockingSoon:
+		return lossOf(f.hold.ReleaseSoon())
+	case how == detaching:
+		return lossOf(f.hold.Detach(ctx))
+	}
+	return lossOf(f.hold.Release(ctx))
+}
+
+// letGoHooked is letGo the first time for a handle, on a node with hooks.
+func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 	f := l.first()
 	n, w := f.node, f.hooked
 	l.found()
 	began := n.env.clock.Now()
-	e := LockEvent{}
-	if soon {
-		e.Err, e.Outcome = l.unlockSoon(left, true), "soon"
-	} else {
-		e.Err, e.Outcome = l.unlock(ctx, left, true), "confirmed"
+	err := l.letGo(ctx, how, left, true)
+	h := n.teller.hooks.Unlocked
+	if h == nil {
+		return err
 	}
-	e.Took = n.env.clock.Now().Sub(began)
+	e := LockEvent{Err: err, Took: n.env.clock.Now().Sub(began), Outcome: [...]string{"confirmed", "soon", "detached"}[how]}
 	switch {
-	case errors.Is(e.Err, ErrLost):
+	case errors.Is(err, ErrLost):
 		e.Outcome = "lost"
-	case errors.Is(e.Err, ErrClosed):
+	case errors.Is(err, ErrClosed):
 		e.Outcome = "closed"
-	case e.Err != nil:
+	case err != nil:
 		e.Outcome = "unconfirmed"
 	case left:
 		e.Outcome = "left"
 	}
-	if h := n.teller.hooks.Unlocked; h != nil {
-		e = w.about(e, began)
-		if left || e.Outcome == "lost" {
-			e.Held = 0
-		}
-		n.teller.call(func() { h(ctx, e) })
+	if e = w.about(e, began); left || e.Outcome == "lost" {
+		e.Held = 0
 	}
-	return e.Err
+	n.teller.call(func() { h(ctx, e) })
+	return err
 }
 
 // kind names what r asks for.
 func (r *Request) kind() string {
 	switch {
+	case r.Resume != 0:
+		return "resumed"
 	case r.Permits != 0 || r.Of != 0:
 		return "permits"
 	case r.Shared:
@@ -213,7 +228,7 @@ func outcome(err error) string {
 		name string
 	}{
 		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"}, {ErrHeld, "held"}, {ErrQueueFull, "queue_full"}, {ErrNotReady, "not_ready"},
-		{ErrOverloaded, "overloaded"}, {ErrLeaving, "leaving"}, {ErrClosed, "closed"}, {ErrBadRequest, "bad_request"}, {ErrBadKey, "bad_request"},
+		{ErrOverloaded, "overloaded"}, {ErrLeaving, "leaving"}, {ErrClosed, "closed"}, {ErrBadRequest, "bad_request"}, {ErrBadKey, "bad_request"}, {ErrNotHeld, "not_held"},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name

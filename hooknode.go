@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -23,49 +24,72 @@ func (t *teller) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	}
 }
 
-// news takes what has become of the session. The session's client calls it.
-func (n *Node) news(news *session.News) {
-	before, after := &news.Before, &news.After
+// witness takes the news of one session: the node's, or one of the user's own. It belongs to the goroutine of the session's client.
+type witness struct {
+	node *Node
+	own  bool // of the user's own
+	lost bool // the log says that the lease is lost
+}
+
+// news takes what has become of the session.
+func (w *witness) news(news *session.News) {
+	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
-	can := after.Phase == session.Attached && after.GraceUntil == 0 && after.Lease != session.Lost
-	if took, changed := n.grantable.set(now, can); changed {
-		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, NodeEvent{State: [...]string{"unavailable", "available"}[btoi(can)], Took: took})
+	w.log(before, after)
+	if !w.own {
+		n.noteAvailable(now, after)
 	}
-	n.logLease(before, after)
 	if n.teller == nil {
 		return
 	}
+	id := sessionText(after.Session)
 	if after.Session != before.Session {
-		n.tellSession(before, after)
+		w.tellSession(before, after)
 	}
 	if after.Lease != before.Lease {
-		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, NodeEvent{State: after.Lease.String(), Left: max(after.Deadline.Sub(now), 0)})
+		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
+		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
 	}
 	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
 	for _, took := range news.Renewed {
-		n.teller.tell(renewed, NodeEvent{State: "acknowledged", Took: took})
+		n.teller.tell(renewed, NodeEvent{State: "acknowledged", Session: id, Own: w.own, Took: took})
 	}
 	for range news.Unanswered {
-		n.teller.tell(renewed, NodeEvent{State: "unanswered"})
+		n.teller.tell(renewed, NodeEvent{State: "unanswered", Session: id, Own: w.own})
 	}
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// noteAvailable counts, and tells, whether locks could be granted in the node's session.
+func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
+	can := s.Phase == session.Attached && s.GraceUntil == 0 && s.Lease != session.Lost
+	took, changed := n.grantable.set(now, can)
+	if !changed {
+		return
 	}
-	return 0
+	e := NodeEvent{State: "unavailable", Took: took}
+	if can {
+		e.State = "available"
+	}
+	n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
 
 // tellSession tells the end of one session and the beginning of another, or one of the two.
-func (n *Node) tellSession(before, after *session.ClientStatus) {
+func (w *witness) tellSession(before, after *session.ClientStatus) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
-		n.teller.tell(pick, NodeEvent{State: after.Ended.String(), Session: fmt.Sprint(uint64(before.Session))})
+		w.node.teller.tell(pick, NodeEvent{State: after.Ended.String(), Session: sessionText(before.Session), Own: w.own})
 	}
 	if after.Session != 0 {
-		n.teller.tell(pick, NodeEvent{State: "opened", Session: fmt.Sprint(uint64(after.Session))})
+		w.node.teller.tell(pick, NodeEvent{State: "opened", Session: sessionText(after.Session), Own: w.own})
 	}
+}
+
+// sessionText is a session as Peek names it.
+func sessionText(id lockfsm.SessionID) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprint(uint64(id))
 }
 
 // grantable counts for how long locks could be granted. The zero value has begun at the clock's origin; see begin.

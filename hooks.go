@@ -22,14 +22,14 @@ import (
 type Hooks struct {
 	// Mark is asked at the beginning of every Acquire, with the context of the call, for up to 64 bytes that travel with the request and come out
 	// as BehindMark wherever somebody meets the lock, on whatever instance: so a trace can link to the one that blocked it. What it returns is
-	// copied. A mark that is longer, or that together with Request.Value has more than 1,019 bytes, is left out.
+	// copied. A mark that is longer, or for which Request.Value and Labels leave no room (about 700 bytes of them do), is left out.
 	Mark func(ctx context.Context) []byte
 
 	// Acquired is told the end of every Acquire, Lock, TryLock and so on, granted or not, with the context of the call. What it returns is the Tag
 	// of all later events of that lock; nil is fine.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is told the end of the first Unlock or UnlockSoon of every handle, with the context of the call (UnlockSoon has none, and gives
+	// Unlocked is told the end of the first Unlock, UnlockSoon or Detach of every handle, with the context of the call (UnlockSoon has none, and gives
 	// context.Background()). Outcome "lost" means that the lock was not held any more.
 	Unlocked func(ctx context.Context, e LockEvent)
 
@@ -41,15 +41,15 @@ type Hooks struct {
 	// told minutes later, or never. A lock whose Lock.Context has not ended is not forgotten. This hook costs eight allocations and a kilobyte a lock; the other three of locks two allocations together.
 	Leaked func(e LockEvent)
 
-	// Renewed is told each answer to a renewal of the session's lease (State "acknowledged", Took is the round trip with the confirmation of a
+	// Renewed is told each answer to a renewal of a session's lease (State "acknowledged", Took is the round trip with the confirmation of a
 	// majority), and each renewal of a leader from whom no answer came until it was given up ("unanswered").
 	Renewed func(e NodeEvent)
 
-	// Session is told "opened", and its end: "closed" (in good order), "expired" (the group has ended it), "restarted" (this instance
+	// Session is told, of the node's session and of those of NewSession, "opened", and its end: "closed" (in good order), "expired" (the group has ended it), "restarted" (this instance
 	// began a new life) or "stopped" (the node was closed, and the session runs out).
 	Session func(e NodeEvent)
 
-	// Lease is told each change of State: "safe", "jeopardy" and "lost", as in Status.Lease, with what is Left.
+	// Lease is told, of each of these sessions, each change of State: "safe", "jeopardy" and "lost", as in Status.Lease, with what is Left.
 	Lease func(e NodeEvent)
 
 	// Leader is told "new", with its Name, when this instance knows of another leader than before, or of the same in a new Term; "none" when it
@@ -71,16 +71,17 @@ type Hooks struct {
 // LockEvent is what has become of a lock. Later versions add fields. Its Outcome is one of these words, which programs may compare:
 //
 //   - of Acquired: "granted"; "entered" (a lock that was held already, under its context); "held" (a Try); "queue_full"; "deadlock"; "timeout" and
-//     "canceled" (the context); "not_ready"; "overloaded"; "leaving"; "closed"; "bad_request"; "failed" (anything else);
-//   - of Unlocked: "confirmed"; "soon" (UnlockSoon); "left" (others have entered the lock and hold it); "lost"; "unconfirmed" (the context ended
+//     "canceled" (the context); "not_ready"; "overloaded"; "leaving"; "closed"; "not_held" (a Resume); "bad_request"; "failed" (anything
+//     else);
+//   - of Unlocked: "confirmed"; "soon" (UnlockSoon); "detached" (Detach); "left" (others have entered the lock and hold it); "lost"; "unconfirmed" (the context ended
 //     first); "closed";
-//   - of Lost: "lease" (not renewed in time); "overdue" (Request.MaxHold); "forced" (ForceUnlock); "expired" (the group had ended the session);
+//   - of Lost: "lease" (not renewed in time); "overdue" (Request.MaxHold); "forced" (ForceUnlock); "resumed" (another has taken it up); "expired" (the group had ended the session);
 //     "restarted" (this instance began a new life); "stopped" (the node was closed); "unknown" (the group does not know of it);
 //   - of Leaked: "leaked".
 type LockEvent struct {
 	Key     string // of several the first in ascending order
 	Keys    int    // how many keys
-	Kind    string // "exclusive", "shared", "permits" or "several"
+	Kind    string // "exclusive", "shared", "permits", "several" or "resumed"
 	Try     bool   // Request.Try
 	Outcome string // see above
 	Err     error  // what the call returns, or Lock.Err
@@ -107,7 +108,8 @@ type NodeEvent struct {
 	State    string // see the hook
 	Name     string // of the leader or the member
 	Instance string // ID of the leader or the member
-	Session  string // ID
+	Session  string // ID, as Peek has it
+	Own      bool   // the session is one of NewSession
 	Term     uint64
 	Took     time.Duration
 	Left     time.Duration

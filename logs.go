@@ -22,19 +22,22 @@ func (s *seldom) warn(n *Node, text string, args ...any) {
 	n.logger.Warn(text, args...)
 }
 
-// logLease says when all locks of this instance were lost, and when it can have locks again. The session's client calls it. An end that somebody
-// wanted, and a restart in place, have lines of their own, or need none.
-func (n *Node) logLease(before, after *session.ClientStatus) {
-	lost := before.Lease != session.Lost && after.Lease == session.Lost
+// log says when all locks of the session were lost, and when it can have locks again. An end that somebody wanted, and a restart in place, have
+// lines of their own, or need none.
+func (w *witness) log(before, after *session.ClientStatus) {
+	say := w.node.logger
+	if w.own {
+		say = say.With("session_of", "the user's own")
+	}
 	switch {
-	case lost && after.Session == before.Session:
-		n.leaseLost = true
-		n.logger.Warn("the lease ran out, since no leader has answered: the locks of this instance are lost", "ttl", before.TTL, "locks", before.Held)
+	case before.Lease != session.Lost && after.Lease == session.Lost && after.Session == before.Session:
+		w.lost = true
+		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session", uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
 	case before.Lease != session.Lost && after.Session != before.Session && after.Ended == session.SessionExpired:
-		n.leaseLost = true
-		n.logger.Warn("the group has ended the session of this instance: its locks are lost", "session", uint64(before.Session), "locks", before.Held)
-	case n.leaseLost && after.Lease == session.Safe:
-		n.leaseLost = false
-		n.logger.Info("this instance has a lease again, and can have locks", "session", uint64(after.Session))
+		w.lost = true
+		say.Warn("the group has ended a session of this instance: its locks are lost", "session", uint64(before.Session), "locks", before.Held)
+	case w.lost && after.Lease == session.Safe:
+		w.lost = false
+		say.Info("there is a lease again, and locks can be had", "session", uint64(after.Session))
 	}
 }

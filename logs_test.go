@@ -98,11 +98,11 @@ func TestOneLineForAChange(t *testing.T) {
 		f.isolate(follower)
 		time.Sleep(time.Minute)                                                                                             // fake time
 		got := slices.DeleteFunc(take(follower), func(line string) bool { return strings.Contains(line, "has no leader") }) // if it votes
-		wantLines(t, "who was cut off", got, "the lease ran out, since no leader has answered: the locks of this instance are lost\" ttl=2s locks=1")
+		wantLines(t, "who was cut off", got, "a lease ran out, since no leader has answered: the locks of this session are lost")
 		f.rejoin(follower)
 		time.Sleep(time.Minute) // fake time
 		got = slices.DeleteFunc(take(follower), func(line string) bool { return !strings.Contains(line, "lease") })
-		wantLines(t, "who is back", got, "this instance has a lease again")
+		wantLines(t, "who is back", got, "there is a lease again")
 		take(leader)
 		f.close(follower)
 		wantLines(t, "who was closed", take(follower))

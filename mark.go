@@ -1,48 +1,39 @@
 package mortise
 
 import (
-	"bytes"
+	"encoding/json"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is how the mark of Hooks.Mark travels with a lock: in front of the value of its request, which the group keeps unread. Whoever shows a
-// value to people takes it apart first, so that users see theirs and nothing else.
-//
-//	value                                 without a mark
-//	\xff \x00 m k, len(mark), mark, value with one, or if the value happens to begin with these four bytes
+// This file is how the mark of Hooks.Mark travels with a lock: beside the value and the labels of its request, see showing, unseen by users.
 
-const (
-	markSign  = "\xff\x00mk" // no text begins so
-	markBytes = 64           // most of a mark
-)
+// markBytes is the most of a mark.
+const markBytes = 64
 
-// pack puts a mark in front of a value. A mark that is too long, or for which there is no room, is left out: a link of a trace is no reason to
-// refuse a lock.
-func pack(mark []byte, value string) []byte {
-	plain := !bytes.HasPrefix([]byte(value), []byte(markSign))
-	if len(mark) > markBytes || len(markSign)+1+len(mark)+len(value) > lockfsm.MaxValueBytes {
-		mark = nil
+// marked adds the mark to what the session room is asked for. One that is too long, or for which there is no room, is left out: a link of a trace
+// is no reason to refuse a lock. So is that of a Resume that leaves the hold its value. w may be nil.
+func (w *hooked) marked(r *Request, s session.Request) session.Request {
+	if w == nil || len(w.mark) == 0 || len(w.mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
+		return s
 	}
-	if len(mark) == 0 && plain {
-		return []byte(value)
+	b, err := json.Marshal(shown{Value: []byte(r.Value), Labels: r.Labels, Mark: w.mark})
+	if err != nil || 1+len(b) > lockfsm.MaxValueBytes {
+		return s
 	}
-	packed := append([]byte(markSign), byte(len(mark)))
-	return append(append(packed, mark...), value...)
+	if s.Terms == nil {
+		s.Terms = &session.Terms{} // those of a mutex
+	}
+	s.Terms.Value = append([]byte{labelMark}, b...)
+	return s
 }
 
-// unpack takes apart what pack has made. What nobody can have made is a value.
-func unpack(packed []byte) (mark []byte, value string) {
-	rest, ok := bytes.CutPrefix(packed, []byte(markSign))
-	if !ok || len(rest) == 0 || len(rest) < 1+int(rest[0]) || rest[0] > markBytes {
-		return nil, string(packed)
+// markOf returns the mark that travels with what a holder shows, or nil.
+func markOf(b []byte) []byte {
+	var s shown
+	if len(b) == 0 || b[0] != labelMark || json.Unmarshal(b[1:], &s) != nil {
+		return nil
 	}
-	n := 1 + int(rest[0])
-	return rest[1:n:n], string(rest[n:])
-}
-
-// shown is the part of a value that people see.
-func shown(packed []byte) string {
-	_, value := unpack(packed)
-	return value
+	return s.Mark
 }

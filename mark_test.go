@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,30 +11,6 @@ import (
 
 	"github.com/mortise-lock/mortise/lockfsm"
 )
-
-// FuzzMark: whatever value and mark, the value comes back, and the mark or none.
-func FuzzMark(f *testing.F) {
-	for _, value := range []string{"", "busy", markSign, markSign + "\x05mark", markSign + "\xff", "\xff", strings.Repeat("x", lockfsm.MaxValueBytes), markSign + strings.Repeat("x", 1020)} {
-		for _, mark := range []string{"", "m", markSign, strings.Repeat("m", markBytes), strings.Repeat("m", markBytes+1)} {
-			f.Add([]byte(mark), value)
-		}
-	}
-	f.Fuzz(func(t *testing.T, mark []byte, value string) {
-		packed := pack(mark, value)
-		gotMark, gotValue := unpack(packed)
-		if gotValue != value {
-			t.Fatalf("%q with %q came back as %q", value, mark, gotValue)
-		}
-		fits := len(mark) <= markBytes && len(mark)+len(value)+5 <= lockfsm.MaxValueBytes
-		if fits && !bytes.Equal(gotMark, mark) || !fits && len(gotMark) > 0 {
-			t.Fatalf("the mark %q came back as %q", mark, gotMark)
-		}
-		if len(value) <= lockfsm.MaxValueBytes && len(packed) > lockfsm.MaxValueBytes && !strings.HasPrefix(value, markSign) {
-			t.Fatalf("a value of %d bytes is packed into %d", len(value), len(packed))
-		}
-		unpack([]byte(value)) // of others
-	})
-}
 
 // TestAMarkTravelsWithTheLock: to whoever waits or is refused on another instance, and past the eyes of those who look at values.
 func TestAMarkTravelsWithTheLock(t *testing.T) {

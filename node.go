@@ -40,6 +40,7 @@ type Node struct {
 	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
+	own     ownSessions                     // of the user
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
 	replica atomic.Pointer[replica]         // nil unless this instance votes
 
@@ -52,7 +53,6 @@ type Node struct {
 	told     leading       // guarded by knowing
 
 	grantable grantable // for how long locks could be granted
-	leaseLost bool      // owned by the client's goroutine: the log says so
 	failed    atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be
@@ -98,7 +98,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	n.grantable.begin(env.clock.Now())
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
-		Watch: n.news,
+		Watch: (&witness{node: n}).news,
 	})
 	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},

@@ -26,13 +26,14 @@ type Status struct {
 	Members []Member // all instances that gossip sees, this one among them
 	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
-	Session  string        // "seeking", "opening", "attaching" or "attached"
-	Lease    string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
-	LeaseFor time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
-	Held     int           // locks that this instance holds
-	Waiting  string        // what this node waits for and the way out, in a sentence; "" if nothing
-	Waiters  int           // calls on this instance that wait for a lock
-	Err      error         // as Node.Err
+	Session       string        // "seeking", "opening", "attaching" or "attached"
+	Lease         string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
+	LeaseFor      time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
+	LeaseTightest time.Duration // LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is lost
+	Held          int           // locks that this instance holds
+	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
+	Waiters       int           // calls on this instance that wait for a lock
+	Err           error         // as Node.Err
 
 	Age          time.Duration // since Start
 	Available    time.Duration // for how long of that this instance could be granted locks: attached to a leader, its lease not lost, and no grace
@@ -55,6 +56,12 @@ func (n *Node) Status() Status {
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
 	s.LeaseFor = max(client.Deadline.Sub(now), 0)
+	s.LeaseTightest = s.LeaseFor
+	for _, own := range n.own.list() {
+		status := own.Status()
+		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
+		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
+	}
 	s.Age, s.Available = n.grantable.share(now)
 	s.HooksDropped = n.teller.lost()
 	leader := uint64(client.Leader.Peer)

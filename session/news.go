@@ -16,11 +16,12 @@ const (
 	LossExpired               // the group says that the session is over
 	LossRestarted             // the instance began a new life
 	LossStopped               // the client was closed
+	LossTaken                 // the hold goes on in another session, which has its token
 )
 
 // String returns the reason in lower case, one word.
 func (l Loss) String() string {
-	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "unknown"}[l&7]
+	return [...]string{"unknown", "lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed"}[l&7]
 }
 
 // SessionEnd says why a session is over for its client.

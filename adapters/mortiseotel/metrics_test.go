@@ -76,7 +76,7 @@ func TestKeysAreNoLabels(t *testing.T) {
 func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	r := newRig(t)
 	for _, reason := range []string{"lease", "overdue", "forced", "expired"} { // a rule sees only the increase of a series that is there
-		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 7 || r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
+		if f := r.gather(t)["mortise_lock_losses_total"]; len(f.GetMetric()) != 8 || r.value(t, "mortise_lock_losses_total", "reason", reason) != 0 {
 			t.Fatalf("%v", f)
 		}
 	}

@@ -45,7 +45,7 @@ func Alerts() []Alert {
 		{"MortiseUnavailable", fmt.Sprintf("rate(%s[5m]) / rate(%s[5m]) < 0.9", p(table.Available), p(table.Time)), "5m", "critical",
 			"{{ $labels.instance }} could be granted locks for {{ $value | humanizePercentage }} of the last 5 minutes only",
 			"It is cut off from the leader, or there is none, or the group is in its grace."},
-		{"MortiseLocksLost", grown(table.Losses, `{reason!~"overdue|forced|stopped"}`, "10m"), "0s", "critical",
+		{"MortiseLocksLost", grown(table.Losses, `{reason!~"overdue|forced|stopped|resumed"}`, "10m"), "0s", "critical",
 			"{{ $labels.instance }} has lost locks that it held",
 			"Their leases were not renewed in time, or the group had ended the session. Work under them may have gone on; tokens protect the resource."},
 		{"MortiseLockOverdue", grown(table.Losses, `{reason="overdue"}`, "10m"), "0s", "warning",
