@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -86,6 +87,9 @@ func (n *Node) here(a *desk.Answer) (err error) {
 	s.Err, s.Health = nil, nil
 	a.Durable, a.Replicas, a.Founders = n.dir != nil, n.config.Replicas, n.config.Founders
 	a.SessionTTL, a.WallUnixMS = int64(n.config.SessionTTL), n.env.wall().UnixMilli()
+	if since := n.without.Load(); since != 0 {
+		a.Leaderless = int64(n.env.clock.Now().Sub(clock.Time(since)))
+	}
 	a.Status, err = json.Marshal(s)
 	return err
 }

@@ -48,6 +48,7 @@ type Node struct {
 	instance atomic.Uint64 // ID of the present life
 	attached atomic.Bool   // its session is attached to a leader
 	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
+	without  atomic.Int64  // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
 	failed   atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be

@@ -168,7 +168,13 @@ func (n *Node) leaderKnown() {
 	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
+	known := n.attached.Load() || r != nil && r.role.Load().Leader != 0
+	if known {
+		n.without.Store(0)
+	} else {
+		n.without.CompareAndSwap(0, int64(n.env.clock.Now()))
+	}
 	if c := n.cluster(); c != nil {
-		c.HasLeader(n.attached.Load() || r != nil && r.role.Load().Leader != 0)
+		c.HasLeader(known)
 	}
 }

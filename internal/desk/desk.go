@@ -83,6 +83,7 @@ type Answer struct {
 	Replicas   int             `json:",omitempty"` // of Here: Config.Replicas
 	Founders   []string        `json:",omitempty"` // of Here: Config.Founders
 	SessionTTL int64           `json:",omitempty"` // of Here: Config.SessionTTL, in nanoseconds
+	Leaderless int64           `json:",omitempty"` // of Here: for how long the instance has known no leader, in nanoseconds; 0: it knows one, or never did
 	WallUnixMS int64           `json:",omitempty"` // of Here: the instance's wall clock
 
 	Health json.RawMessage `json:",omitempty"` // of Health: the root's
