@@ -7,14 +7,23 @@ import (
 )
 
 // Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now: for somebody who is no instance and wants to
-// ask one. What has no addresses has none; of several hosts of which some cannot be looked up it returns the others. An entry that is a
-// file takes a fifth of a second, since the file may be half written. ctx bounds it.
+// ask one. What has no addresses has none; of several hosts of which some cannot be looked up it returns the others. A file is
+// read as it is, though somebody may be writing it. ctx bounds it.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := CheckJoin(entry); err != nil {
 		return nil, err
 	}
 	cfg := Config{Resolve: net.DefaultResolver.LookupHost, Services: systemServices}
 	r := newResolving(&cfg, entry)
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for who looks once
+		r.list = func(context.Context) ([]string, error) {
+			text, err := readSmall(path)
+			if err != nil {
+				return nil, err
+			}
+			return parseList(text)
+		}
+	}
 	got := cfg.look(ctx, r.list)
 	if got.err != nil {
 		return nil, got.err

@@ -41,6 +41,12 @@ func left(cmd *exec.Cmd, terminal bool) bool {
 	return !terminal && syscall.Kill(-cmd.Process.Pid, 0) == nil
 }
 
+// private makes files that are created until its result is called this user's own. Nobody else may create any meanwhile.
+func private() (restore func()) {
+	before := syscall.Umask(0o177)
+	return func() { syscall.Umask(before) }
+}
+
 // signalCode is the exit code of a process that a signal has ended.
 func signalCode(s os.Signal) int {
 	if number, ok := s.(syscall.Signal); ok {

@@ -28,8 +28,12 @@ type diagnosis struct {
 	Steps   []string // the next safe steps, in order
 }
 
-func (d *diagnosis) why(format string, args ...any)  { d.Why = append(d.Why, fmt.Sprintf(format, args...)) }
-func (d *diagnosis) step(format string, args ...any) { d.Steps = append(d.Steps, fmt.Sprintf(format, args...)) }
+func (d *diagnosis) why(format string, args ...any) {
+	d.Why = append(d.Why, fmt.Sprintf(format, args...))
+}
+func (d *diagnosis) step(format string, args ...any) {
+	d.Steps = append(d.Steps, fmt.Sprintf(format, args...))
+}
 
 // diagnose finds the worst that is wrong.
 func diagnose(f facts) *diagnosis {
@@ -43,7 +47,7 @@ func diagnose(f facts) *diagnosis {
 		f.nobody(d)
 	case len(leaders) > 1:
 		f.two(d, leaders)
-	case len(leaders) == 1:
+	case len(leaders) == 1 && f.health != nil:
 		f.led(d, leaders[0])
 	case len(f.members()) == 0:
 		f.unborn(d)
@@ -69,7 +73,9 @@ func (f facts) answers() []guest.Report {
 }
 
 func (f facts) members() []guest.Report {
-	return f.filter(func(r guest.Report) bool { return r.Status != nil && r.Status.Phase == "member" && r.Answer.Failed == "" })
+	return f.filter(func(r guest.Report) bool {
+		return r.Status != nil && r.Status.Phase == "member" && r.Answer.Failed == ""
+	})
 }
 
 // leaders returns one member of every group of which some member knows a leader.
@@ -132,22 +138,52 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 			trouble("the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
 		}
 	}
-	if f.health == nil {
-		trouble("the leader did not say in time how the voters stand")
-		d.step("ask again: a leader may be being elected")
-		return
-	}
 	for _, m := range f.health.Missing {
 		trouble("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 	}
 	for _, text := range f.health.Differs {
 		trouble("settings differ: %s", text)
 	}
+	for _, text := range f.fewer() {
+		trouble("%s", text)
+	}
 	if f.health.Change != "" && (f.health.Due || !d.Well) {
 		d.why("voters: %s", f.health.Change)
 	}
 	d.Well = d.Well && !f.health.Due
 	d.step("%s", f.health.Advice)
+}
+
+// fewer says who is not there of those that the configuration promises.
+func (f facts) fewer() (list []string) {
+	first := f.answers()[0]
+	if n := len(f.members()); first.Answer.Replicas > n {
+		list = append(list, fmt.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n))
+	}
+	for _, name := range first.Answer.Founders {
+		if !slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
+			list = append(list, fmt.Sprintf("the founder %s does not answer", name))
+		}
+	}
+	if len(list) > 0 {
+		for _, r := range f.silent() {
+			list = append(list, fmt.Sprintf("%s: %s: %v", f.place(r), r.Outcome, r.Err))
+		}
+	}
+	return list
+}
+
+// silent are the addresses that do not answer.
+func (f facts) silent() []guest.Report {
+	return f.filter(func(r guest.Report) bool { return r.Status == nil })
+}
+
+// place is an address with the name that others know it by.
+func (f facts) place(r guest.Report) string {
+	if name := names(f.reports)[r.Addr]; name != "" {
+		return name + " at " + r.Addr
+	}
+	return r.Addr
 }
 
 // addressOf is where an instance is by a list.
@@ -190,7 +226,7 @@ func (f facts) unborn(d *diagnosis) {
 	for _, r := range f.answers() {
 		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, r.Status.Phase))
 	}
-	for _, r := range f.filter(func(r guest.Report) bool { return r.Status == nil }) {
+	for _, r := range f.silent() {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)
 	}
 	first := f.answers()[0]
@@ -221,6 +257,9 @@ func (f facts) headless(d *diagnosis) {
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
 	}
+	for _, r := range f.leaders() { // who have not noticed yet, or who do not answer in time
+		d.why("%s still takes %s for the leader, which has not said within the time how the voters stand", r.Status.Name, r.Status.Leader)
+	}
 	if len(alive) >= need {
 		d.Problem = "there is no leader" + since + ", although a majority of the voters answers"
 		for _, r := range f.members() {
@@ -239,7 +278,11 @@ func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Mem
 	group := view.Status.Group
 	all := f.list(missing)
 	if !view.Answer.Durable {
-		d.step("start the missing instances again, or others in their places (%s): %s", all, "the group is in memory, its locks end with it, and it founds the next one by itself one TTL after the loss, as soon as all that "+foundedBy(view)+" asks for are there")
+		var places []string
+		for _, r := range f.silent() {
+			places = append(places, f.place(r))
+		}
+		d.step("start what does not answer (%s) again, or others in its place: %s", strings.Join(places, ", "), "the group is in memory, its locks end with it, and it founds the next one by itself one TTL after the loss, as soon as all that "+foundedBy(view)+" asks for are there")
 		d.step("where a missing one still runs and is only cut off, mend the network: with %d of them back this group goes on", need)
 		return
 	}

@@ -28,7 +28,7 @@ func doctor(ctx context.Context, c *call) error {
 	}
 	defer g.Close()
 	f := c.examine(ctx, g)
-	if len(f.answers()) > 0 && len(f.leaders()) == 0 { // an election, perhaps
+	if len(f.answers()) > 0 && f.health == nil { // an election, perhaps
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func names(reports []guest.Report) map[string]string {
 		if r.Status == nil {
 			continue
 		}
-		for _, m := range append(r.Status.Members, r.Status.Voters...) {
+		for _, m := range slices.Concat(r.Status.Members, r.Status.Voters) {
 			if m.Name != "" {
 				named[m.Address] = m.Name
 			}
@@ -116,9 +117,12 @@ func part(s *mortise.Status) string {
 	return "member"
 }
 
+// healthWithin is how long a leader may take to say how the voters stand: who takes longer has most likely lost his lead.
+const healthWithin = time.Second
+
 // health asks the leader how the voters stand, by way of any of those who know one; nil: nobody leads.
 func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
-	ctx, cancel := context.WithTimeout(ctx, c.within)
+	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
 	defer cancel()
 	for _, r := range reports {
 		if r.Status == nil || r.Status.Leader == "" || ctx.Err() != nil {

@@ -18,6 +18,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/guest"
 )
 
+// lastWords is how long run tries to end its session where that helps nobody but those who look.
+const lastWords = 300 * time.Millisecond
+
 type runOptions struct {
 	try         bool
 	wait        time.Duration
@@ -69,7 +72,11 @@ func runUnderLock(ctx context.Context, c *call) error {
 		return err
 	}
 	code, err := c.under(lock, path, signals)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.within)
+	give := c.within
+	if lock.Err() != nil {
+		give = lastWords // there may be nobody to hear it
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), give)
 	defer cancel()
 	if gone := errors.Join(lock.Unlock(ctx), s.Close(ctx)); gone != nil && err == nil {
 		if errors.Is(gone, mortise.ErrLost) {
@@ -120,7 +127,7 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	if err == nil {
 		return s, lock, nil
 	}
-	closing, stop := context.WithTimeout(context.Background(), time.Second)
+	closing, stop := context.WithTimeout(context.Background(), lastWords)
 	defer stop()
 	_ = s.Close(closing) // or it runs out by itself: it holds nothing
 	return nil, nil, interrupted(ctx, err)

@@ -51,7 +51,7 @@ func (g *Guest) Session(ctx context.Context) (*Session, error) {
 			g.sessions.Store(nil)
 			s.client.Close()
 			reports, errs := g.Survey(context.WithoutCancel(ctx))
-			return nil, fmt.Errorf("%w: no group is found: %s", ErrNotReady, found(reports, errs))
+			return nil, fmt.Errorf("%w: no group was found in time: %s", ErrNotReady, found(reports, errs))
 		case <-time.After(again):
 		}
 	}
