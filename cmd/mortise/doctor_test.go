@@ -40,7 +40,7 @@ func TestALostQuorum(t *testing.T) {
 	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
 
 	f.start(f.agents[1]) // the first step
-	f.publish() // not ready: as long as c is missing that takes half a minute
+	f.publish()          // not ready: as long as c is missing that takes half a minute
 	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
 	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
 

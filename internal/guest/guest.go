@@ -113,9 +113,14 @@ var errOpen = errors.New("it is on another machine and nothing protects the conn
 
 // dial refuses plain text to other machines unless that is wanted.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
+	open := g.source == nil && !g.config.Insecure
+	host, _, _ := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); open && ip != nil && !ip.IsLoopback() {
+		return nil, errOpen
+	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil || g.source != nil || g.config.Insecure {
+	if err != nil || !open {
 		return conn, err
 	}
 	if there, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !there.IP.IsLoopback() {
