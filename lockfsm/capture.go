@@ -26,7 +26,7 @@ type Capture struct {
 	before      uint64 // the ID of the session that was written last
 	aside       asides
 	scratch     []byte
-	later       []byte
+	tail        []byte
 	chunks      [][]byte
 }
 
@@ -53,7 +53,7 @@ func (m *Machine) Capture() *Capture {
 	m.captures++
 	m.capture = &Capture{
 		m: m, session: m.firstSession, lock: m.firstLock, lastSession: uint64(m.rev), lastLock: m.lastPlace, locks: m.counts.Locks,
-		before: uint64(m.charter.firstRevision()), later: m.appendLater(nil),
+		before: uint64(m.charter.firstRevision()), tail: m.appendTail(nil),
 		chunks: [][]byte{binary.AppendUvarint(m.appendHeader(nil), uint64(m.counts.Sessions))},
 	}
 	return m.capture
@@ -130,7 +130,7 @@ func (c *Capture) beginLocks() {
 // end parts the capture from the machine.
 func (c *Capture) end() {
 	b := c.chunk()
-	*b = append(*b, c.later...)
+	*b = append(*b, c.tail...)
 	c.m.capture = nil
 	*c = Capture{chunks: c.chunks}
 }

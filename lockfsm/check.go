@@ -14,9 +14,8 @@ import (
 //	 3  Sessions are listed in ascending order of ID and found by ID and, unless they are gone, by nonce, and nothing else is
 //	    found.
 //	 4  A session has a TTL, next > 0, a nonce, and a record within bounds.
-//	 5  A session's entries ascend in number and in revision, lie below next and above the session's ID, and are found by number, and
-//	    nothing else is found.
-//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry; nothing else is found.
+//	 5  A session's entries ascend in number, lie below next, and are found by number, and nothing else is found.
+//	 6  Every lock in the list has a valid key, is found by it, and has at least one entry, or data; nothing else is found.
 //	 7  A queue is linked both ways and ascends in revision; its entries know their lock and belong to sessions that live.
 //	 8  Once the grace is over exactly those requests have a token whose entries are all inside, before that none has.
 //	 9  A token is higher than the revision of its entry, and its stamp lies between the founding and the present stamp.
@@ -30,6 +29,7 @@ import (
 //	16  Whoever holds a lock and has not been told that somebody waits for it, though it wants to be, is waited for by nobody. The lock counts those
 //	    who want to be told.
 //	17  Who is gone still holds something, and only with a delay.
+//	18  Data has a revision and a value within bounds, and is counted.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -112,9 +112,8 @@ func (c *checker) entriesOf(s *session) {
 		n += e.places()
 		requests++
 		_ = e.prev == before && e.session == s && e.lead() == e || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
-		_ = before == nil || (before.number < e.number && before.rev < e.rev) || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
+		_ = before == nil || before.number < e.number || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
 		_ = 0 < e.number && e.number < s.next || c.broken(5, "entry %d/%d is not below the next number %d", s.id, e.number, s.next)
-		_ = uint64(e.rev) > uint64(s.id) || c.broken(5, "entry %d/%d is older than its session", s.id, e.number)
 		_ = !s.gone || e.delayed() || c.broken(17, "entry %d/%d has outlived its session without a delay", s.id, e.number)
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
@@ -125,16 +124,22 @@ func (c *checker) entriesOf(s *session) {
 
 func (c *checker) locks() {
 	m := c.m
-	entries := 0
+	entries, data := 0, 0
 	var before *lock
 	for l := m.firstLock; l != nil; before, l = l, l.next {
 		c.seen.Locks++
-		_ = l.prev == before && m.locks[l.key] == l && l.first != nil || c.broken(6, "lock %q is linked wrongly or empty", l.key)
+		_ = l.prev == before && m.locks[l.key] == l && (l.first != nil || l.data != nil) || c.broken(6, "lock %q is linked wrongly or empty", l.key)
 		_ = l.place > placesOfLocks && l.place <= m.lastPlace && (before == nil || before.place < l.place) || c.broken(14, "lock %q is at place %d", l.key, l.place)
 		_ = l.seen == m.captures || m.capture != nil || c.broken(14, "lock %q would be set aside for no capture", l.key)
 		_ = validKey([]byte(l.key), m.charter.Limits.KeyBytes) || c.broken(6, "lock %q has a bad key", l.key)
 		entries += c.queue(l)
+		if l.data != nil {
+			data++
+			c.used = append(c.used, uint64(l.data.Revision))
+			_ = 0 < len(l.data.Value) && len(l.data.Value) <= MaxDataBytes || c.broken(18, "%q: data of %d bytes", l.key, len(l.data.Value))
+		}
 	}
+	_ = m.data == data && data <= MaxData || c.broken(18, "%d keys have data, counted %d", data, m.data)
 	_ = m.lastLock == before && len(m.locks) == c.seen.Locks || c.broken(6, "%d locks are listed, %d found by key", c.seen.Locks, len(m.locks))
 	_ = entries == c.seen.Entries || c.broken(7, "%d entries stand in queues, %d in sessions", entries, c.seen.Entries)
 	_ = m.counts == c.seen || c.broken(12, "counts %+v, want %+v", m.counts, c.seen)

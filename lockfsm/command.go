@@ -4,7 +4,7 @@ import "time"
 
 // Kind says what a command does. The values are part of the log's format: they are fixed for ever, and new ones are added at the end.
 //
-// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise, Expire, Adopt and Evict are the leader's own: whoever takes commands
+// The machine does not know who sent a command. Stamp, Born, EndGrace, Raise, Expire, Adopt, Evict and Put are the leader's own: whoever takes commands
 // from other instances must let only the others pass.
 type Kind uint8
 
@@ -29,7 +29,8 @@ const (
 	Close Kind = 8
 	// Expire ends Session like Close, if the log entry that carries it is of term Term. What it holds with a Delay stays until Expire comes again.
 	Expire Kind = 9
-	// Acquire asks for the lock Key as request Number, or for several at once: Key and Keys. With Try it never queues. Permits and Of say with
+	// Acquire asks for the lock Key as request Number, or for several at once: Key and Keys. With a Token it takes up the hold of Key that has it instead,
+	// whoever's it is, of a request for several locks all. With Try it never queues. Permits and Of say with
 	// whom it can share them, Most how many may wait before it, Owner what it belongs to, and Value what others are shown of it.
 	Acquire Kind = 10
 	// Release gives back what request Number holds or waits for.
@@ -42,6 +43,12 @@ const (
 	// Evict ends the request that holds Key with Token, whoever's it is; of a request for several locks all. Record says who wants it, and Value why.
 	// Number is the sender's, and comes back with the result.
 	Evict Kind = 14
+	// Detach lets go of what request Number holds without ending it: if it has a Delay it stays, as if its session had expired, until that has
+	// passed or an Acquire takes it up; else, and if it does not hold, it ends.
+	Detach Kind = 15
+	// Put changes the data of Key to Value, or takes it away if there is none, if it still is what it was at Revision; 0: if there is none. Nonce makes it idempotent,
+	// as long as nobody else has changed it since. Number is the sender's, and comes back with the result.
+	Put Kind = 16
 )
 
 // Command is one input of the machine, decoded. Each kind uses the fields that its comment names, besides Rules, Session, Epoch and
@@ -70,8 +77,8 @@ type Command struct {
 	Owner Number
 	// Most refuses the request if so many wait already; 0: only the group's limit does.
 	Most uint32
-	// Delay is for how long the lock stays taken when the session of its holder expires: at most MaxDelay, in whole milliseconds. Somebody else counts it
-	// and commits Expire once more.
+	// Delay is for how long the lock stays taken when the session of its holder expires, or after Detach: at most MaxDelay, in whole milliseconds. Somebody
+	// else counts it and commits Expire once more.
 	Delay time.Duration
 	// Notice asks for a word when the request holds the lock and somebody waits for it.
 	Notice bool
@@ -79,6 +86,8 @@ type Command struct {
 	Value []byte
 	// Token is that of a present hold.
 	Token Token
+	// Revision is that of the data that a Put replaces.
+	Revision Revision
 	// Term is the term in which an expiry was decided.
 	Term uint64
 	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.
@@ -139,6 +148,10 @@ func (k Kind) String() string {
 		return "adopt"
 	case Evict:
 		return "evict"
+	case Detach:
+		return "detach"
+	case Put:
+		return "put"
 	}
 	return k.laterName()
 }

@@ -63,7 +63,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -93,6 +93,7 @@ type view struct {
 	notice      bool
 	delayMS     uint32
 	token       Token
+	revision    Revision
 	term        uint64
 	nonce       Nonce
 	ttl         time.Duration
@@ -155,7 +156,12 @@ func (r *reader) fields(v *view) {
 		v.key = r.take(r.uvarint("key"), "key")
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 		v.value = r.take(r.max(MaxValueBytes, "value"), "value")
-	case Born, EndGrace, Leaving, Close, Release, Cancel:
+	case Put:
+		v.nonce = r.nonce()
+		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
+		v.key = r.take(r.uvarint("key"), "key")
+		v.value = r.take(r.max(MaxDataBytes, "value"), "value")
+	case Born, EndGrace, Leaving, Close, Release, Cancel, Detach:
 	default:
 		r.later(v)
 	}
@@ -163,7 +169,7 @@ func (r *reader) fields(v *view) {
 }
 
 func (r *reader) acquire(v *view) {
-	flags := r.flags(acquireFlags, "flags")
+	flags := r.max(acquireFlags, "flags")
 	v.try = flags&tryFlag != 0
 	v.key = r.take(r.uvarint("key"), "key")
 	if flags&^tryFlag == 0 {
@@ -193,6 +199,12 @@ func (r *reader) acquire(v *view) {
 	}
 	if flags&delayFlag != 0 {
 		v.delayMS = uint32(r.positive(uint64(MaxDelay.Milliseconds()), "delay"))
+	}
+	if flags&takesUpFlag != 0 {
+		v.token = Token(r.positive(uint64(maxRevision), "token"))
+		if flags&(tryFlag|sharesFlag|severalFlag|mostFlag) != 0 { // the hold has its keys and permits, and nobody waits
+			r.fail("flags")
+		}
 	}
 }
 

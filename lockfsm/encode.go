@@ -10,7 +10,7 @@ import "encoding/binary"
 //	open      nonce (16 bytes) | ttl in ns | length, record
 //	attach    nonce (16 bytes) | count | per range: first - last of the range before | last - first
 //	expire    term
-//	acquire   flags (1 byte) | length, key | per flag, from bit 1 on, its fields:
+//	acquire   flags (uvarint) | length, key | per flag, from bit 1 on, its fields:
 //	              bit 0 try         nothing
 //	              bit 1 shares      permits | of, 0 for no limit
 //	              bit 2 several     count | per key: length, key
@@ -19,8 +19,10 @@ import "encoding/binary"
 //	              bit 5 value       length, value
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
+//	              bit 8 takes up    token
 //	adopt     ttl in ns | length, settings
 //	evict     token | length, key | length, record | length, value
+//	put       nonce (16 bytes) | revision | length, key | length, value
 //	others    nothing
 //
 // The part up to number is the same at every rules version.
@@ -34,8 +36,9 @@ const (
 	valueFlag   = 32
 	noticeFlag  = 64
 	delayFlag   = 128
+	takesUpFlag = 256
 
-	acquireFlags = 255
+	acquireFlags = 511
 )
 
 // Append appends the command with its size prefix to b, so that commands appended one after another form one log entry, to be taken
@@ -92,6 +95,10 @@ func (c Command) appendFields(b []byte) []byte {
 		b = appendString(binary.AppendUvarint(b, uint64(c.Token)), c.Key)
 		b = append(binary.AppendUvarint(b, uint64(len(c.Record))), c.Record...)
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+	case Put:
+		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
+		b = appendString(b, c.Key)
+		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(b, uint64(len(c.Settings)))
@@ -102,7 +109,7 @@ func (c Command) appendFields(b []byte) []byte {
 
 func (c Command) appendAcquire(b []byte) []byte {
 	flags := c.acquireFlags()
-	b = append(b, flags)
+	b = binary.AppendUvarint(b, flags)
 	b = appendString(b, c.Key)
 	if flags&^tryFlag == 0 {
 		return b
@@ -129,10 +136,13 @@ func (c Command) appendAcquire(b []byte) []byte {
 	if flags&delayFlag != 0 {
 		b = binary.AppendUvarint(b, uint64(c.Delay.Milliseconds()))
 	}
+	if flags&takesUpFlag != 0 {
+		b = binary.AppendUvarint(b, uint64(c.Token))
+	}
 	return b
 }
 
-func (c *Command) acquireFlags() (flags byte) {
+func (c *Command) acquireFlags() (flags uint64) {
 	if c.Try {
 		flags |= tryFlag
 	}
@@ -156,6 +166,9 @@ func (c *Command) acquireFlags() (flags byte) {
 	}
 	if c.Delay != 0 {
 		flags |= delayFlag
+	}
+	if c.Token != 0 {
+		flags |= takesUpFlag
 	}
 	return flags
 }

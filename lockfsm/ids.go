@@ -42,7 +42,13 @@ const (
 	MaxValueBytes = 1024
 
 	// MaxDelay bounds the Delay of a request.
-	MaxDelay = time.Minute
+	MaxDelay = 7 * 24 * time.Hour
+
+	// MaxDataBytes bounds the data of a key.
+	MaxDataBytes = 4096
+
+	// MaxData bounds how many keys have data.
+	MaxData = 65_536
 
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096

@@ -9,6 +9,8 @@ type LockInfo struct {
 	Queue []Standing
 	// Held and Waiting count all of them.
 	Held, Waiting int
+	// Data is what the key has beside its queue. Read only; it stays valid.
+	Data Data
 }
 
 // Standing is the place of one request in a queue.
@@ -32,7 +34,7 @@ type Standing struct {
 	Gone bool
 }
 
-// Inspect describes the lock of that name, with at most so many of its queue, and reports false if nobody has asked for it. It takes time in
+// Inspect describes the lock of that name, with at most so many of its queue, and reports false if nobody has asked for it and it has no data. It takes time in
 // proportion to what it returns and to the number of holders.
 func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 	l := m.locks[key]
@@ -48,8 +50,11 @@ const inspectBytes = 256 << 10
 
 func (l *lock) info(most int, room *int) LockInfo {
 	i := LockInfo{Key: l.key, Waiting: int(l.waiting)}
+	if l.data != nil {
+		i.Data = *l.data
+	}
 	i.Held = l.entries() - i.Waiting
-	*room -= len(l.key)
+	*room -= len(l.key) + len(i.Data.Value)
 	for e := l.first; e != nil && len(i.Queue) < most && (*room > 0 || len(i.Queue) == 0); e = e.after {
 		s := e.standing()
 		*room -= len(s.Record) + len(s.Value)

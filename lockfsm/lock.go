@@ -2,7 +2,7 @@ package lockfsm
 
 import "math"
 
-// lock is the queue of one name. It exists exactly as long as it has an entry.
+// lock is the queue of one name, and its data. It exists exactly as long as it has an entry or data.
 //
 // The entries that fit beside each other, counted from the front, are inside: nothing of this queue keeps them waiting. An entry fits if all the
 // permits taken, its own with them, are no more than any of those inside says there are. So a mutex is alone, readers stand beside readers,
@@ -16,6 +16,7 @@ type lock struct {
 	taken       uint32 // permits of those inside
 	least       uint32 // the lowest that one of those inside says there are
 	leasts      uint32 // how many of them say that
+	data        *Data  // nil: none; never changed, but replaced
 	notices     uint32 // entries that want to be told when somebody waits for them, and have not been
 	seen        uint32 // see Capture
 	place       uint64 // in the list, ascending

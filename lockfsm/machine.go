@@ -19,6 +19,10 @@ type Machine struct {
 	firstLock, lastLock       *lock // in the order in which the names appeared
 	counts                    Counts
 
+	data int    // how many locks have some
+	past uint64 // how many events there were
+	ends ends
+
 	laterState
 
 	failed error
@@ -33,6 +37,9 @@ type Machine struct {
 	holder    Holder
 	evicted   Eviction
 	circle    []Link
+	recent    recent
+	cause     Cause // of ends, while a command is carried out
+	how       *How
 	spares
 }
 
@@ -67,6 +74,7 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 // apply is Apply with a zero result to be filled in: a Result is large, and would be copied on each of its ways.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
+	m.because(0, nil)
 	r := reader{b: command}
 	c := view{Header: r.header()}
 	if r.fault != "" {
@@ -126,10 +134,14 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 		m.acquire(c, res)
 	case Release, Cancel:
 		res.Code = m.release(c)
+	case Detach:
+		res.Code = m.detach(c, res)
 	case Adopt:
 		res.Code = m.adopt(c)
 	case Evict:
 		m.evict(c, res)
+	case Put:
+		m.put(c, res)
 	default:
 		res.Code = m.later(c)
 	}

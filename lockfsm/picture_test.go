@@ -15,6 +15,7 @@ type picture struct {
 	group    groupPicture
 	sessions []sessionPicture
 	entries  []twinEntry
+	data     string
 }
 
 type groupPicture struct {
@@ -38,7 +39,7 @@ type sessionPicture struct {
 }
 
 func (p picture) equal(q picture) bool {
-	return p.group == q.group && slices.Equal(p.sessions, q.sessions) && slices.EqualFunc(p.entries, q.entries, sameEntry)
+	return p.group == q.group && p.data == q.data && slices.Equal(p.sessions, q.sessions) && slices.EqualFunc(p.entries, q.entries, sameEntry)
 }
 
 func (p picture) String() string {
@@ -66,6 +67,13 @@ func (m *Machine) picture() picture {
 		}
 	}
 	slices.SortFunc(p.entries, func(a, b twinEntry) int { return cmp.Compare(a.place, b.place) })
+	data := map[string]Data{}
+	for l := m.firstLock; l != nil; l = l.next {
+		if l.data != nil {
+			data[l.key] = *l.data
+		}
+	}
+	p.data = fmt.Sprint(data)
 	for _, s := range m.Sessions() {
 		inside := m.sessions[s.ID]
 		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl), s.Leaving, s.Gone, string(s.Record)})
@@ -107,6 +115,10 @@ func (t *twin) picture() picture {
 			}
 		}
 	}
+	for key := range t.data {
+		keys[key] = true
+	}
+	p.data = fmt.Sprint(t.data)
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
 		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, s.gone, string(s.info.Record)})
@@ -139,7 +151,7 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
-		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL
+		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Detached == b.Detached && fmt.Sprint(a.Data) == fmt.Sprint(b.Data)
 }
 
 // describe is a result as text, with the holder spelled out.

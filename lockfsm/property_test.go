@@ -64,8 +64,10 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	for kind, codes := range map[Kind][]Code{
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
-		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld),
 		Evict:   append(everyone, Finished),
+		Put:     append(everyone, Changed, BadKey),
+		Detach:  append(ofSession, Done, Finished, TooManySessions),
 		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {
@@ -111,6 +113,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		if err != nil {
 			decoded = c
 		}
+		position, holds := m.Position(), w.t.holds()
 		got, want := m.Apply(s.index, s.term, s.command), w.t.apply(s.term, decoded)
 		seen[outcome{got.Kind, got.Code}]++
 		if !sameResult(got, want) {
@@ -121,6 +124,9 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		}
 		if err := m.Check(); err != nil {
 			t.Fatalf("step %d: %+v\n%v\n%s", i, c, err, m.picture())
+		}
+		if got, want := happened(t, m, position), w.t.happened(holds, decoded.Kind); !slices.Equal(got, want) {
+			t.Fatalf("step %d: %+v\n got the events %q\nwant %q\n%s", i, c, got, want, m.picture())
 		}
 		if err := watch.see(m); err != nil {
 			t.Fatalf("step %d: %+v\n%v\n%s", i, c, err, m.picture())

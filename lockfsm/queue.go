@@ -47,10 +47,22 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 		next.rest = e.rest
 		e.rest.entries = append(e.rest.entries, next)
 	}
+	s.join(e)
+	return e
+}
+
+// join enters a request into the session that it is of.
+func (s *session) join(e *entry) {
 	s.requests[e.number] = e
 	s.append(e)
 	s.own(e)
-	return e
+}
+
+// leave is its counterpart.
+func (s *session) leave(e *entry) {
+	s.unlink(e)
+	s.disown(e)
+	delete(s.requests, e.number)
 }
 
 func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry {
@@ -95,10 +107,10 @@ func (m *Machine) enqueue(e *entry) {
 // remove takes a request out of everything, in constant time for each of its keys wherever in the queue it stands (see discharge for the
 // exception). Whom that concerns is settled by fire, when all removals of the command are done.
 func (m *Machine) remove(e *entry) {
-	s := e.session
-	s.unlink(e)
-	s.disown(e)
-	delete(s.requests, e.number)
+	if e.token != 0 {
+		m.noteEnd(e)
+	}
+	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
 		m.removeOne(each)
 	}
@@ -129,7 +141,7 @@ func (m *Machine) removeOne(e *entry) {
 		l.notices--
 	}
 	m.counts.Entries--
-	if l.first == nil && !bug("name-left-behind") {
+	if l.first == nil && l.data == nil && !bug("name-left-behind") {
 		m.dropLock(l)
 	}
 	m.recycleEntry(e)
@@ -228,6 +240,7 @@ func (m *Machine) grant(e *entry) {
 	if e.notice && wanted {
 		m.tell(e)
 	}
+	m.noteGrant(e)
 }
 
 func (m *Machine) grantOne(e *entry, token Token) {

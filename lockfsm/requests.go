@@ -30,6 +30,10 @@ func (m *Machine) acquire(c *view, res *Result) {
 		m.report(e, res)
 		return
 	}
+	if c.token != 0 {
+		m.takeUp(s, c, res)
+		return
+	}
 	if res.Code = m.refuse(s, c, res); res.Code != 0 {
 		return
 	}
@@ -162,10 +166,9 @@ func (m *Machine) evict(c *view, res *Result) {
 	res.Code, res.Evicted = Done, &m.evicted
 	m.bump()
 	s := e.session
+	m.because(Evicted, &How{By: m.evicted.By, Reason: m.evicted.Reason})
 	m.remove(e)
-	if s.gone && s.first == nil {
-		m.unlinkSession(s)
-	}
+	m.dismiss(s)
 	m.fire()
 }
 

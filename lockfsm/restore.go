@@ -36,6 +36,7 @@ func restore(snapshot []byte, supported uint32) (*Machine, error) {
 	m.restoreGroup(&r)
 	m.restoreSessions(&r)
 	(&locksReader{reader: &r, m: m, index: map[*rest]int{}}).locks()
+	m.restoreEvents(&r)
 	m.restoreLater(&r)
 	r.end()
 	if r.fault != "" {
@@ -67,6 +68,31 @@ func (m *Machine) restoreGroup(r *reader) {
 	m.born, m.graceOver = flags&bornFlag != 0, flags&graceOverFlag != 0
 	m.rev = Revision(r.sum(uint64(m.rev), uint64(maxRevision), "revision"))
 	m.wallUnixMS = int64(r.sum(uint64(m.wallUnixMS), math.MaxInt64, "wall stamp"))
+}
+
+func (m *Machine) restoreEvents(r *reader) {
+	const least = 9 // bytes of an end
+	first := uint64(m.charter.firstRevision())
+	m.past = r.max(uint64(maxRevision)-first, "events")
+	position := first
+	for range r.count(least, "ends") {
+		before := position
+		position = r.sum(before, m.Position(), "end")
+		e := Event{Position: position, What: Happening(r.flags(0xff, "end")), Cause: Cause(r.flags(0xff, "end")), Key: string(r.take(r.uvarint("key"), "key"))}
+		e.Token, e.Session = Token(r.sum(first, uint64(m.rev), "end's token")), SessionID(r.sum(first, uint64(m.rev), "end's session"))
+		e.WallUnixMS = int64(r.sum(uint64(m.charter.FoundedUnixMS), uint64(m.wallUnixMS), "time of the end"))
+		e.Record = copied(r.take(r.max(MaxRecordBytes, "record"), "record"))
+		if r.flags(1, "end") == 1 {
+			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")), Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
+		}
+		if position == before || (e.How != nil) != (e.Cause == Evicted) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended && e.What != Left || len(m.ends.events) == endsKept {
+			r.fail("end")
+		}
+		if r.fault != "" {
+			return
+		}
+		m.ends.add(e)
+	}
 }
 
 func (m *Machine) restoreSessions(r *reader) {

@@ -1,6 +1,7 @@
 package lockfsm
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -23,14 +24,15 @@ type several struct {
 }
 
 func (r *locksReader) locks() {
-	const leastLock, leastEntry = 8, 5 // bytes
+	const leastLock, leastEntry = 9, 5 // bytes
 	count := r.count(leastLock, "locks")
 	r.m.locks = make(map[string]*lock, count)
 	r.all = make([]*entry, 0, count)
 	for range count {
 		l := &lock{key: string(r.take(r.uvarint("key"), "key"))}
+		r.data(l)
 		entries := r.count(leastEntry, "entries")
-		if entries == 0 || r.m.locks[l.key] != nil {
+		if entries == 0 && l.data == nil || r.m.locks[l.key] != nil {
 			r.fail("lock")
 		}
 		if r.fault != "" {
@@ -49,6 +51,18 @@ func (r *locksReader) locks() {
 	}
 	r.join()
 	r.list()
+}
+
+// data reads what a lock has beside its queue.
+func (r *locksReader) data(l *lock) {
+	first := uint64(r.m.charter.firstRevision())
+	revision := r.sum(first, uint64(r.m.rev), "data's revision")
+	if revision == first {
+		return
+	}
+	l.data = &Data{Revision: Revision(revision), nonce: r.nonce()}
+	l.data.Value = copied(r.take(r.positive(MaxDataBytes, "data"), "data"))
+	r.m.data++
 }
 
 // entry reads an entry into l's queue, and the first one of a request into the lookup.
@@ -158,7 +172,7 @@ func (r *locksReader) list() {
 	if r.fault != "" {
 		return
 	}
-	slices.SortFunc(r.all, byPlace)
+	slices.SortFunc(r.all, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
 	for _, e := range r.all {
 		if e.lead() != e {
 			continue

@@ -42,6 +42,12 @@ const (
 	Malformed Code = 15
 	// Deadlock: the request would wait for a lock of its own owner, or for somebody who waits for one. The result has the circle.
 	Deadlock Code = 16
+	// NotHeld: nobody holds the lock with the token that was to be taken up.
+	NotHeld Code = 17
+	// Changed: the data is not what it was at the revision of the Put. Data of the result is what it is.
+	Changed Code = 18
+	// TooMuchData: too many keys have data (MaxData).
+	TooMuchData Code = 19
 )
 
 // Change is the state of one live request. Token != 0: it holds its lock with that token, or all its locks. Otherwise it waits, and Watch is the
@@ -89,7 +95,7 @@ type Result struct {
 	Session SessionID
 	Epoch   Epoch
 	Number  Number
-	// Nonce is the command's, for Open and Attach.
+	// Nonce is the command's, for Open, Attach and Put.
 	Nonce Nonce
 	// Token is set with Granted.
 	Token Token
@@ -101,8 +107,12 @@ type Result struct {
 	// Holder is set with Held, and with Waiting unless only the grace keeps the lock from being held: so that whoever gives up can
 	// say who was in the way.
 	Holder *Holder
-	// Evicted is set with the Done of an Evict: whose request is over without his doing.
+	// Detached is set with the Done of a Detach that leaves something behind: the session in which it is, gone as after Expire, for TTL.
+	Detached SessionID
+	// Evicted is set with the Done of an Evict, and when an Acquire takes a hold up: whose request is over without his doing.
 	Evicted *Eviction
+	// Data is set with the Done of a Put and with Changed: what the key has now; of one that has none it is zero. Read only.
+	Data Data
 	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own. Of a long
 	// one only the beginning is told.
 	Circle []Link
@@ -120,8 +130,10 @@ type Eviction struct {
 	Number  Number
 	Token   Token
 	Key     string // the command's
-	// Record is the instance record of the session. By and Reason are the command's Record and Value. Read only.
+	// Record is the instance record of the session. By and Reason are the Record and Value of the Evict. Read only.
 	Record, By, Reason []byte
+	// Taker is the instance record of the session that has taken the hold up, if that is how it ended. Read only.
+	Taker []byte
 }
 
 // Clone returns a copy that lasts: it shares nothing with the machine.
@@ -135,9 +147,10 @@ func (r *Result) Clone() Result {
 	}
 	if r.Evicted != nil {
 		e := *r.Evicted
-		e.Record, e.By, e.Reason = copied(e.Record), copied(e.By), copied(e.Reason)
+		e.Record, e.By, e.Reason, e.Taker = copied(e.Record), copied(e.By), copied(e.Reason), copied(e.Taker)
 		c.Evicted = &e
 	}
+	c.Data.Value = copied(r.Data.Value)
 	c.Circle = slices.Clone(r.Circle)
 	for i := range c.Circle {
 		c.Circle[i].Record = copied(c.Circle[i].Record)
@@ -180,6 +193,12 @@ func (c Code) String() string {
 		return "malformed"
 	case Deadlock:
 		return "deadlock"
+	case NotHeld:
+		return "not held"
+	case Changed:
+		return "changed"
+	case TooMuchData:
+		return "too much data"
 	}
 	return "unknown code"
 }

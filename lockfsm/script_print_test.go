@@ -44,8 +44,14 @@ func (s *script) result(r Result) string {
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
 	case r.Kind == Expire && r.TTL > 0:
 		fmt.Fprintf(&b, ", locks stay taken for %v", r.TTL)
+	case r.Detached != 0:
+		fmt.Fprintf(&b, ", stays as %s for %v", s.label(r.Detached), r.TTL)
+	case r.Kind == Put && r.Data.Revision != 0:
+		fmt.Fprintf(&b, ", it is %q, revision %d", r.Data.Value, s.rev(uint64(r.Data.Revision)))
 	}
-	if e := r.Evicted; e != nil {
+	if e := r.Evicted; e != nil && e.Taker != nil {
+		fmt.Fprintf(&b, ", taken over from %s/%d", s.label(e.Session), e.Number)
+	} else if e != nil {
 		fmt.Fprintf(&b, ", %s/%d is over by %q: %q", s.label(e.Session), e.Number, e.By, e.Reason)
 	}
 	b.WriteString("\n")
@@ -54,6 +60,37 @@ func (s *script) result(r Result) string {
 	}
 	for _, c := range r.Fired {
 		fmt.Fprintf(&b, "  fired: %s/%d %s\n", s.label(c.Session), c.Number, s.change(c))
+	}
+	return b.String()
+}
+
+// events prints those that are kept.
+func (s *script) events() string {
+	first := s.m.position(s.m.recent.from)
+	events, _, _ := s.m.Since(first, "", eventsKept)
+	return s.told(events)
+}
+
+func (s *script) ends() string { return s.told(s.m.Ends()) }
+
+func (s *script) told(events []Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%d: %s ", e.Position-s.m.position(0), e.Key)
+		what := []string{"", "held", "free", "left", "written"}[e.What]
+		switch {
+		case e.What == Wrote:
+			fmt.Fprintf(&b, "%s %q", what, e.How.Data.Value)
+		default:
+			fmt.Fprintf(&b, "%s token %d of %s", what, s.rev(uint64(e.Token)), s.label(e.Session))
+			if e.Cause != 0 {
+				b.WriteString(", " + []string{"", "released", "expired", "closed", "evicted", "taken up"}[e.Cause])
+			}
+		}
+		if e.How != nil && len(e.How.Reason) > 0 {
+			fmt.Fprintf(&b, " by %q: %q", e.How.By, e.How.Reason)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
@@ -133,6 +170,9 @@ func (s *script) state() string {
 	}
 	for l := m.firstLock; l != nil; l = l.next {
 		fmt.Fprintf(&b, "| %s:", l.key)
+		if l.data != nil {
+			fmt.Fprintf(&b, " %q at %d", l.data.Value, s.rev(uint64(l.data.Revision)))
+		}
 		for e := l.first; e != nil; e = e.after {
 			if e != l.first {
 				b.WriteString(" <-")

@@ -27,6 +27,10 @@ func (s *script) run(words []string) string {
 	switch name {
 	case "group":
 		printed = s.group(&args)
+	case "events":
+		printed = s.events()
+	case "ends":
+		printed = s.ends()
 	case "restore":
 		printed = s.restore()
 	case "raw":
@@ -112,6 +116,11 @@ func (s *script) apply(term uint64, c Command) string {
 		s.names[name] = r.Session
 		s.labels = append(s.labels, name)
 	}
+	if r.Detached != 0 {
+		name := s.label(c.Session) + "'s"
+		s.names[name] = r.Detached
+		s.labels = append(s.labels, name)
+	}
 	return s.result(r) + s.state()
 }
 
@@ -120,7 +129,7 @@ func (s *script) apply(term uint64, c Command) string {
 func (s *script) command(name string, a *arguments) Command {
 	c := Command{Rules: uint32(a.number("needs", 1))}
 	kinds := map[string]Kind{}
-	for k := Stamp; k <= Evict; k++ {
+	for k := Stamp; k <= Put; k++ {
 		kinds[k.String()] = k
 	}
 	c.Kind = kinds[name]
@@ -136,6 +145,12 @@ func (s *script) command(name string, a *arguments) Command {
 		c.Key = a.word()
 		c.Token = Token(a.number("token", 0) + uint64(s.m.charter.firstRevision()))
 		c.Record, c.Value = []byte(a.value("by", "")), []byte(a.value("reason", ""))
+	case Put:
+		c.Key, c.Value = a.word(), []byte(a.value("value", ""))
+		if after := a.number("after", 0); after != 0 {
+			c.Revision = Revision(after + uint64(s.m.charter.firstRevision()))
+		}
+		copy(c.Nonce[:], a.value("nonce", "n"))
 	case Adopt:
 		c.TTL = a.duration("ttl", 0)
 		c.Settings = []byte(a.value("settings", ""))
@@ -174,7 +189,7 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		c.Live = a.ranges("live")
 	case Expire:
 		c.Term = a.number("term", 1)
-	case Acquire, Release, Cancel:
+	case Acquire, Release, Cancel, Detach:
 		n, err := strconv.ParseUint(number, 10, 64)
 		s.err = err
 		c.Number = Number(n)
@@ -206,4 +221,7 @@ func (s *script) shape(c *Command, a *arguments) {
 	c.Value = []byte(a.value("value", ""))
 	c.Notice = a.flag("notice")
 	c.Delay = a.duration("delay", 0)
+	if token := a.number("resume", 0); token != 0 {
+		c.Token = Token(token + uint64(s.m.charter.firstRevision()))
+	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // session is one opener's stay in the group. Its entries are listed in the order in which they came, which is also the order of
-// their numbers and of their revisions: only a number above all before it makes an entry.
+// their numbers: only a number above all before it makes an entry, or takes one up.
 type session struct {
 	id          SessionID
 	nonce       Nonce
@@ -136,6 +136,7 @@ func (m *Machine) leaving(c *view) Code {
 func (m *Machine) close(c *view) Code {
 	s, code := m.of(c)
 	if s != nil {
+		m.because(Closed, nil)
 		m.end(s)
 	}
 	return code
@@ -157,14 +158,18 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	}
 	res.Code = Done
 	if s.gone || s.delay() == 0 || bug("delay-ignored") {
+		m.because(Expired, nil)
 		m.end(s)
 		return
 	}
 	m.sessionChanges(s)
 	m.bump()
+	m.because(Expired, nil)
 	for e := s.first; e != nil; {
 		next := e.next
-		if !e.delayed() {
+		if e.delayed() {
+			m.noteLeft(e, Expired)
+		} else {
 			m.remove(e)
 		}
 		e = next
@@ -196,6 +201,13 @@ func (m *Machine) end(s *session) {
 	}
 	m.unlinkSession(s)
 	m.fire()
+}
+
+// dismiss ends a session that is gone, if it has lost the last of what it held.
+func (m *Machine) dismiss(s *session) {
+	if s.gone && s.first == nil {
+		m.unlinkSession(s)
+	}
 }
 
 func (m *Machine) linkSession(s *session) {
@@ -257,6 +269,7 @@ func (s *session) unlink(e *entry) {
 	} else {
 		e.next.prev = e.prev
 	}
+	e.prev, e.next = nil, nil // it may enter another session's list
 	s.entries -= e.places()
 }
 

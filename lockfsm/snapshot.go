@@ -13,16 +13,19 @@ import (
 //	group | founded | rules | session TTL | grace | the four limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
 //	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
-//	locks: count | each, in order of appearance: length, key | entries | each, in order of the queue:
+//	locks: count | each, in order of appearance: length, key | 0, or data's revision - first revision, nonce (16 bytes), length, value | entries |
+//	  each, in order of the queue:
 //	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
 //	    flags (1 byte) | per flag: 1 permits, of | 2 in how many queues the request stands | 4 owner | 8 length, value | 16, 32 see Change.Wanted | 64 delay in ms;
 //	    of a request that stands in several, only the entry with the lowest key has owner, value and delay
+//	events: how many there were | the last ends: count | each, the oldest first: position - that before | what (1 byte) | cause (1 byte) |
+//	    length, key | token - first revision | session - first revision | wall stamp - founded | length, record | flags (1 byte: 1 the next two) | length, by | length, reason
 //	what later versions of the rules add, if they are in force
 //	CRC32C of all that (4 bytes, little endian)
 
 const (
 	snapshotMagic   = "mlfs"
-	snapshotVersion = 2
+	snapshotVersion = 3
 	checksumBytes   = 4
 
 	bornFlag      = 1
@@ -59,7 +62,7 @@ func (m *Machine) Snapshot(b []byte) []byte {
 	for l := range m.inOrder() {
 		b = m.appendLock(b, l)
 	}
-	b = m.appendLater(b)
+	b = m.appendTail(b)
 	return binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
 }
 
@@ -130,8 +133,9 @@ func (s *session) appendTo(b []byte) []byte {
 func (m *Machine) appendLock(b []byte, l *lock) []byte {
 	b = binary.AppendUvarint(b, uint64(len(l.key)))
 	b = append(b, l.key...)
-	b = binary.AppendUvarint(b, uint64(l.entries()))
 	first := uint64(m.charter.firstRevision())
+	b = l.data.appendTo(b, first)
+	b = binary.AppendUvarint(b, uint64(l.entries()))
 	before := first
 	for e := l.first; e != nil; e = e.after {
 		b = binary.AppendUvarint(b, uint64(e.session.id)-first)
@@ -147,6 +151,36 @@ func (m *Machine) appendLock(b []byte, l *lock) []byte {
 		b = e.appendTerms(b)
 	}
 	return b
+}
+
+func (d *Data) appendTo(b []byte, first uint64) []byte {
+	if d == nil {
+		return append(b, 0)
+	}
+	b = append(binary.AppendUvarint(b, uint64(d.Revision)-first), d.nonce[:]...)
+	return append(binary.AppendUvarint(b, uint64(len(d.Value))), d.Value...)
+}
+
+// appendTail appends what comes behind the locks.
+func (m *Machine) appendTail(b []byte) []byte {
+	b = binary.AppendUvarint(binary.AppendUvarint(b, m.past), uint64(len(m.ends.events)))
+	first := uint64(m.charter.firstRevision())
+	before := first
+	for _, e := range m.Ends() {
+		b = append(binary.AppendUvarint(b, e.Position-before), byte(e.What), byte(e.Cause))
+		before = e.Position
+		b = appendString(b, e.Key)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(e.Token)-first), uint64(e.Session)-first)
+		b = binary.AppendUvarint(b, uint64(e.WallUnixMS-m.charter.FoundedUnixMS))
+		b = append(binary.AppendUvarint(b, uint64(len(e.Record))), e.Record...)
+		if e.How == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = append(binary.AppendUvarint(append(b, 1), uint64(len(e.How.By))), e.How.By...)
+		b = append(binary.AppendUvarint(b, uint64(len(e.How.Reason))), e.How.Reason...)
+	}
+	return m.appendLater(b)
 }
 
 // appendTerms appends what most entries have not, behind a byte that says what of it.

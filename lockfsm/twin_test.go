@@ -2,6 +2,7 @@ package lockfsm
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 	"unicode"
@@ -20,6 +21,7 @@ type twin struct {
 	failed      bool
 	sessions    []twinSession
 	entries     []twinEntry
+	data        map[string]Data
 }
 
 type twinSession struct {
@@ -52,7 +54,7 @@ type twinEntry struct {
 }
 
 func newTwin(c Charter, supported uint32) *twin {
-	return &twin{charter: c, supported: supported, rev: uint64(c.FoundedUnixMS) * (1 << 21), wall: c.FoundedUnixMS}
+	return &twin{charter: c, supported: supported, rev: uint64(c.FoundedUnixMS) * (1 << 21), wall: c.FoundedUnixMS, data: map[string]Data{}}
 }
 
 func (t *twin) tick() uint64 { t.rev++; return t.rev }
@@ -165,7 +167,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Malformed
 		return r
 	}
-	if c.Kind == Open || c.Kind == Attach {
+	if c.Kind == Open || c.Kind == Attach || c.Kind == Put {
 		r.Nonce = c.Nonce
 	}
 	if !t.born && c.Kind != Born {
@@ -175,6 +177,9 @@ func (t *twin) apply(term uint64, c Command) Result {
 	before := t.states()
 	t.carryOut(term, c, &r)
 	after := t.states()
+	if r.Evicted != nil && c.Kind == Acquire && t.find(c.Session, c.Number).told { // it is new to its session, and yet there is news of it
+		r.Fired = append(r.Fired, t.state(*t.find(c.Session, c.Number)))
+	}
 	for _, now := range after {
 		for _, then := range before {
 			if then.Session == now.Session && then.Number == now.Number && then != now {
@@ -185,6 +190,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 			r.States = append(r.States, now)
 		}
 	}
+	slices.SortFunc(r.States, func(a, b Change) int { return cmp.Compare(a.Number, b.Number) })
 	return r
 }
 
@@ -227,6 +233,8 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		}
 	case Evict:
 		t.evict(c, r)
+	case Put:
+		t.put(c, r)
 	case markKind:
 		t.tick()
 	case Open:
@@ -241,15 +249,92 @@ func (t *twin) evict(c Command, r *Result) {
 	for _, e := range t.entries {
 		if e.token == c.Token && e.token != 0 && slices.Contains(e.keys, c.Key) {
 			t.tick()
-			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, c.Record, c.Value}
+			r.Code, r.Evicted = Done, &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, c.Record, c.Value, nil}
 			t.drop(func(o twinEntry) bool { return o.place == e.place })
-			t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
-				return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
-			})
+			t.sweep()
 			t.settle()
 			return
 		}
 	}
+}
+
+// sweep takes away the sessions that are gone and have nothing.
+func (t *twin) sweep() {
+	t.sessions = slices.DeleteFunc(t.sessions, func(s twinSession) bool {
+		return s.gone && !slices.ContainsFunc(t.entries, func(o twinEntry) bool { return o.session == s.id })
+	})
+}
+
+func (t *twin) put(c Command, r *Result) {
+	now := t.data[c.Key]
+	switch {
+	case !t.good(c.Key):
+		r.Code = BadKey
+		return
+	case now.Revision > 0 && now.nonce == c.Nonce:
+	case now.Revision != c.Revision:
+		r.Code = Changed
+	case len(c.Value) > 0:
+		now = Data{bytes.Clone(c.Value), Revision(t.tick()), c.Nonce}
+		t.data[c.Key] = now
+	case now.Revision > 0:
+		t.tick()
+		delete(t.data, c.Key)
+		now = Data{}
+	}
+	r.Data = now
+}
+
+// takeUp changes whose the hold is.
+func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
+	own := 0
+	for _, o := range t.entries {
+		if o.session == s.id {
+			own += len(o.keys)
+		}
+	}
+	r.Code = NotHeld
+	for i := range t.entries {
+		e := &t.entries[i]
+		if e.token != c.Token || !slices.Contains(e.keys, c.Key) {
+			continue
+		}
+		if own+len(e.keys) > int(t.charter.Limits.EntriesPerSession) {
+			r.Code = TooManyEntries
+			return
+		}
+		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, nil, nil, s.info.Record}
+		e.session, e.number, e.owner, e.token, e.since, e.notice, e.told = s.id, c.Number, c.Owner, Token(t.tick()), t.wall, c.Notice, false
+		if len(c.Value) > 0 {
+			e.value = c.Value
+		}
+		if c.Delay > 0 {
+			e.delay = c.Delay
+		}
+		r.Code, r.Token = Granted, e.token
+		t.settle()
+		t.sweep()
+		return
+	}
+}
+
+// detach leaves a hold that has a delay in a session of its own.
+func (t *twin) detach(s *twinSession, c Command, r *Result) {
+	e := t.find(c.Session, c.Number)
+	if c.Number >= s.next || e == nil || e.token == 0 || e.delay == 0 {
+		t.release(s, c, r)
+		return
+	}
+	if len(t.sessions) == int(t.charter.Limits.Sessions) {
+		t.release(s, c, r)
+		r.Code = TooManySessions
+		return
+	}
+	left := *s
+	left.id, left.gone = SessionID(t.tick()), true
+	e.session, e.owner = left.id, 0
+	t.sessions = append(t.sessions, left)
+	r.Detached, r.TTL = left.id, e.delay
 }
 
 func (t *twin) open(c Command, r *Result) {
@@ -317,6 +402,8 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 		t.settle()
 	case Release, Cancel:
 		t.release(s, c, r)
+	case Detach:
+		t.detach(s, c, r)
 	case Acquire:
 		t.acquire(s, c, r)
 	}
@@ -362,6 +449,10 @@ func (t *twin) acquire(s *twinSession, c Command, r *Result) {
 	} else {
 		s.next = c.Number + 1
 		place := Revision(t.tick())
+		if c.Token > 0 {
+			t.takeUp(s, c, r)
+			return
+		}
 		e := twinEntry{
 			keys: append([]string{c.Key}, c.Keys...), session: c.Session, number: c.Number, place: place, permits: 1, of: 1, owner: c.Owner, value: c.Value,
 			notice: c.Notice, delay: c.Delay,
@@ -420,10 +511,8 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 			own += len(o.keys)
 		}
 	}
-	for _, key := range e.keys {
-		if key == "" || len(key) > int(limits.KeyBytes) || !utf8.ValidString(key) || bytes.ContainsFunc([]byte(key), unicode.IsControl) {
-			return BadKey
-		}
+	if slices.ContainsFunc(e.keys, func(key string) bool { return !t.good(key) }) {
+		return BadKey
 	}
 	switch {
 	case own+len(e.keys) > int(limits.EntriesPerSession):
@@ -451,6 +540,10 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		return Deadlock
 	}
 	return Done
+}
+
+func (t *twin) good(key string) bool {
+	return key != "" && len(key) <= int(t.charter.Limits.KeyBytes) && utf8.ValidString(key) && !bytes.ContainsFunc([]byte(key), unicode.IsControl)
 }
 
 // circular reports whether e, at the end of its queues, would wait for a request under which it is made: it follows who waits for whom until

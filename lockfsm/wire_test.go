@@ -17,7 +17,7 @@ import (
 func TestKindsArePinned(t *testing.T) {
 	want := map[Kind]uint8{
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
-		Adopt: 13, Evict: 14,
+		Adopt: 13, Evict: 14, Detach: 15, Put: 16,
 	}
 	if RulesVersion >= 2 {
 		want[markKind] = 200
@@ -39,7 +39,8 @@ func TestKindsArePinned(t *testing.T) {
 func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
 		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9, QueueFull: 10,
-		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16,
+		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16, NotHeld: 17, Changed: 18,
+		TooMuchData: 19,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -75,6 +76,10 @@ func everyKind() []Command {
 			Value: []byte("why"), Notice: true, Delay: 300 * time.Millisecond,
 		},
 		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Permits: 1},
+		{Rules: 1, Kind: Detach, Session: 5, Epoch: 2, Number: 9},
+		{Rules: 1, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Token: 77, Delay: time.Hour, Value: []byte("v"), Owner: 3, Notice: true},
+		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
+		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
 	}
 }
 
@@ -95,8 +100,12 @@ func TestLayout(t *testing.T) {
 		"09" + "010c8280800101" + "ac02",
 		"0d" + "010d000000" + "80d88ee16f" + "027b7d",
 		"12" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773",
-		"1d" + "010a8280800101" + "ac02" + "fe" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
+		"1e" + "010a8280800101" + "ac02" + "fe01" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
 		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",
+		"05" + "010f050209",
+		"11" + "010a050209" + "e803" + "0161" + "03" + "0176" + "80dddb01" + "4d",
+		"1c" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "036e6577",
+		"19" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "00",
 	}
 	for i, c := range everyKind() {
 		if got := hex.EncodeToString(c.Append(nil)); got != want[i] {
@@ -122,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 		}
-		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) || nonce != want.Nonce {
+		if nonce, err := PeekNonce(command); (err == nil) != (want.Kind == Open || want.Kind == Attach) || err == nil && nonce != want.Nonce {
 			t.Errorf("PeekNonce of %v: %x, %v", want.Kind, nonce, err)
 		}
 		head, err := Peek(command)
@@ -188,6 +197,11 @@ func TestUndecodable(t *testing.T) {
 		"delay too long":        {Kind: Acquire, Number: 1, Key: "a", Delay: MaxDelay + time.Millisecond},
 		"delay too short":       {Kind: Acquire, Number: 1, Key: "a", Delay: time.Microsecond},
 		"evict without a token": {Kind: Evict, Key: "a"},
+		"taking up by trying":   {Kind: Acquire, Number: 1, Key: "a", Token: 5, Try: true},
+		"taking up permits":     {Kind: Acquire, Number: 1, Key: "a", Token: 5, Permits: 1},
+		"taking up beyond":      {Kind: Acquire, Number: 1, Key: "a", Token: 1 << 63},
+		"put without a nonce":   {Kind: Put, Key: "a"},
+		"put of too much":       {Kind: Put, Key: "a", Nonce: Nonce{1}, Value: make([]byte, MaxDataBytes+1)},
 		"evict beyond tokens":   {Kind: Evict, Key: "a", Token: 1 << 63},
 		"adopt a negative TTL":  {Kind: Adopt, TTL: -1},
 		"range backwards":       {Kind: Attach, Number: 9, Nonce: nonce, Live: []Range{{5, 4}}},

@@ -52,7 +52,7 @@ func (w *workload) fresh() Command {
 	r := w.rand
 	if !w.t.born {
 		// Nothing can be sensible yet: any kind will do.
-		return Command{Kind: Stamp + Kind(r.IntN(int(Evict))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Token: 1, Version: 2}
+		return Command{Kind: Stamp + Kind(r.IntN(int(Put))), Session: 1, Number: 1, Nonce: Nonce{1}, Key: "k0", Token: 1, Version: 2}
 	}
 	switch n := r.IntN(100); {
 	case n < 3:
@@ -68,7 +68,12 @@ func (w *workload) fresh() Command {
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
 		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)), Value: make([]byte, r.IntN(3))}
-	case n < 12:
+	case n < 14:
+		key := w.key()
+		return Command{
+			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))), Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
+		}
+	case n < 15:
 		return Command{Kind: markKind, Rules: 1 + r.Uint32N(2)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
@@ -104,13 +109,20 @@ func (w *workload) ofSession() Command {
 	switch n := r.IntN(100); {
 	case n < 45:
 		c.Kind, c.Key, c.Try = Acquire, w.key(), r.IntN(5) == 0
-		w.shape(&c, s)
+		if r.IntN(6) == 0 && len(w.t.entries) > 0 {
+			w.takeUp(&c)
+		} else {
+			w.shape(&c, s)
+		}
 		if r.IntN(10) == 0 {
 			c.Number = Number(r.Uint64N(uint64(s.next) + 1))
 		}
 		if c.Owner >= c.Number {
 			c.Owner = 0
 		}
+	case n < 55:
+		c.Kind = Detach
+		c.Number = w.number(s)
 	case n < 85:
 		c.Kind = Release + Kind(r.IntN(2))
 		c.Number = w.number(s)
@@ -160,6 +172,20 @@ func (w *workload) shape(c *Command, s twinSession) {
 		c.Most = 1 + r.Uint32N(3)
 	}
 	c.Value = make([]byte, r.IntN(3))
+}
+
+// takeUp names a hold, mostly one that there is.
+func (w *workload) takeUp(c *Command) {
+	r := w.rand
+	e := w.t.entries[r.IntN(len(w.t.entries))]
+	c.Key, c.Try, c.Token = e.keys[r.IntN(len(e.keys))], false, max(e.token, 1)
+	if r.IntN(10) == 0 {
+		c.Key = w.key()
+	}
+	c.Notice, c.Delay, c.Value = r.IntN(3) == 0, time.Duration(r.IntN(2))*time.Second, make([]byte, r.IntN(2))
+	if r.IntN(3) == 0 {
+		c.Owner = Number(r.IntN(int(c.Number) + 1))
+	}
 }
 
 // number picks a request to end: usually a live one of the session, sometimes one that is over or has not come yet.

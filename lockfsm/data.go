@@ -1,0 +1,64 @@
+package lockfsm
+
+// Data is what a key has beside its queue: a few bytes that stay until somebody changes them. They are what Put says and are nobody's; whoever
+// changes them names the revision that he has seen, so of two who do it at once the second is refused, and neither overwrites what he does not know.
+type Data struct {
+	Value    []byte // never changed, so results may share it
+	Revision Revision
+	nonce    Nonce // of the Put, by which a repetition of it is known
+}
+
+// put changes the data of a key, if it is what the sender has seen.
+func (m *Machine) put(c *view, res *Result) {
+	if !validKey(c.key, m.charter.Limits.KeyBytes) {
+		res.Code = BadKey
+		return
+	}
+	var now Data
+	l := m.locks[string(c.key)]
+	if l != nil && l.data != nil {
+		now = *l.data
+	}
+	switch {
+	case now.Revision != 0 && now.nonce == c.nonce: // it was here before
+	case now.Revision != c.revision && !bug("put-overwrites"):
+		res.Code, res.Data = Changed, now
+		return
+	case len(c.value) == 0:
+		now = m.clear(l)
+	case now.Revision == 0 && m.data >= MaxData:
+		res.Code = TooMuchData
+		return
+	default:
+		now = Data{Value: copied(c.value), Revision: m.bump(), nonce: c.nonce}
+		m.set(c.key, now)
+	}
+	res.Code, res.Data = Done, now
+}
+
+func (m *Machine) set(key []byte, d Data) {
+	l := m.lockFor(key)
+	m.lockChanges(l)
+	if l.data == nil {
+		m.data++
+	}
+	l.data = &d
+	m.noteData(l)
+}
+
+// clear takes the data of a lock away, if there is any. That leaves nothing by which a repetition could be known, which is told that nothing is there: what it
+// wanted.
+func (m *Machine) clear(l *lock) Data {
+	if l == nil || l.data == nil {
+		return Data{}
+	}
+	m.lockChanges(l)
+	m.bump()
+	l.data = nil
+	m.data--
+	m.noteData(l)
+	if l.first == nil {
+		m.dropLock(l)
+	}
+	return Data{}
+}

@@ -1,0 +1,167 @@
+package lockfsm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// happened spells out the events behind a position, in alphabetical order: which comes first within a command is not part of the rules.
+func happened(t *testing.T, m *Machine, after uint64) (all []string) {
+	t.Helper()
+	events, upTo, ok := m.Since(after, "", eventsKept)
+	if !ok || upTo != m.Position() {
+		t.Fatalf("the events behind %d are not there; the last is %d, these reach to %d", after, m.Position(), upTo)
+	}
+	for i, e := range events {
+		if e.Position != after+uint64(i)+1 {
+			t.Fatalf("event %d behind %d is at %d", i, after, e.Position)
+		}
+		text := fmt.Sprintf("%d %q %d by %d", e.What, e.Key, e.Token, e.Cause)
+		if e.What == Wrote {
+			text += fmt.Sprint(" ", e.How.Data.Revision)
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// twinHold is what the twin knows of a hold of one key; data stands among them with its revision.
+type twinHold struct {
+	key      string
+	token    Token
+	revision Revision
+}
+
+// holds returns what there is, and whether its holder is gone.
+func (t *twin) holds() map[twinHold]bool {
+	all := map[twinHold]bool{}
+	for _, e := range t.entries {
+		for _, key := range e.keys {
+			if e.token != 0 {
+				all[twinHold{key: key, token: e.token}] = t.session(e.session).gone
+			}
+		}
+	}
+	for key, d := range t.data {
+		all[twinHold{key: key, revision: d.Revision}] = false
+	}
+	return all
+}
+
+// happened works out what events a command had from what was there before it and what is now.
+func (t *twin) happened(before map[twinHold]bool, by Kind) (all []string) {
+	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by]
+	if cause == 0 {
+		cause = Released
+	}
+	note := func(what Happening, h twinHold, cause Cause) {
+		all = append(all, fmt.Sprintf("%d %q %d by %d", what, h.key, h.token, cause))
+	}
+	after := t.holds()
+	for h, gone := range before {
+		now, there := after[h]
+		switch {
+		case !there && h.token != 0:
+			note(Ended, h, cause)
+		case !there && t.data[h.key].Revision == 0:
+			all = append(all, fmt.Sprintf("%d %q 0 by 0 0", Wrote, h.key))
+		case there && now && !gone:
+			note(Left, h, cause)
+		}
+	}
+	for _, h := range slices.Collect(maps.Keys(after)) {
+		if _, there := before[h]; !there && h.token != 0 {
+			note(Began, h, 0)
+		} else if !there {
+			all = append(all, fmt.Sprintf("%d %q 0 by 0 %d", Wrote, h.key, h.revision))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestSinceNeverHasAGap: whoever asks for what came behind the event that he has seen gets the next one, or is told that it cannot be had.
+func TestSinceNeverHasAGap(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(1)
+	start := w.m.Position()
+	if _, _, ok := w.m.Since(start+1, "", 1); ok {
+		t.Error("a position that is still to come is taken for good")
+	}
+	if _, _, ok := w.m.Since(w.m.position(0)-1, "", 1); ok {
+		t.Error("a position of an earlier group is taken for good")
+	}
+	n := Number(0)
+	lock := func() {
+		n++
+		key := []string{"a/x", "b/x"}[n%2]
+		w.acquire(s, n, key, Granted)
+		w.do(Command{Kind: Release, Session: s, Epoch: 1, Number: n}, Done)
+	}
+	for range eventsKept/2 - 1 {
+		lock()
+	}
+	events, upTo, ok := w.m.Since(start, "a/", 10)
+	if !ok || len(events) != 10 || upTo >= w.m.Position() || events[9].Position > upTo {
+		t.Fatalf("%d events up to %d, %v", len(events), upTo, ok)
+	}
+	all := events
+	for upTo < w.m.Position() {
+		if events, upTo, ok = w.m.Since(upTo, "a/", 10); !ok || len(events) > 10 {
+			t.Fatalf("%d events up to %d, %v", len(events), upTo, ok)
+		}
+		all = append(all, events...)
+	}
+	for i, e := range all {
+		want := []Happening{Began, Ended}[i%2]
+		if e.Key != "a/x" || e.What != want || i > 0 && e.Position <= all[i-1].Position {
+			t.Fatalf("event %d: %+v", i, e)
+		}
+	}
+	if len(all) != (eventsKept/2-1)/2*2 {
+		t.Errorf("%d events of a/", len(all))
+	}
+	lock()
+	if _, _, ok := w.m.Since(start, "", 1); !ok {
+		t.Error("the first one of those that fit is not there")
+	}
+	lock()
+	if _, _, ok := w.m.Since(start, "", 1); ok {
+		t.Error("one has been pushed out, and nobody is told")
+	}
+	restored := again(t, w.m)
+	if _, _, ok := restored.Since(w.m.Position()-1, "", 1); ok || restored.Position() != w.m.Position() {
+		t.Error("a restored machine says that it knows what came before")
+	}
+	if events, _, ok := restored.Since(w.m.Position(), "", 1); !ok || len(events) > 0 {
+		t.Error("a restored machine does not go on at its position")
+	}
+}
+
+// TestEndsAreBounded: of a great many the last ones are kept, in order, and travel in snapshots.
+func TestEndsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	for i := range endsKept + 10 {
+		s := w.session(1)
+		w.acquire(s, 1, "k", Granted)
+		w.do(Command{Kind: Expire, Session: s, Term: 1}, Done)
+		if got := len(w.m.Ends()); got != min(i+1, endsKept) {
+			t.Fatalf("%d ends after %d", got, i+1)
+		}
+	}
+	ends := w.m.Ends()
+	for i, e := range ends {
+		if e.Cause != Expired || e.What != Ended || i > 0 && e.Position != ends[i-1].Position+2 {
+			t.Fatalf("end %d: %+v", i, e)
+		}
+	}
+	if ends[endsKept-1].Position != w.m.Position() {
+		t.Error("the last one is not the last")
+	}
+	if got := again(t, w.m).Ends(); fmt.Sprint(got) != fmt.Sprint(ends) {
+		t.Errorf("restored: %v\nwant %v", got, ends)
+	}
+}

@@ -1,0 +1,109 @@
+package lockfsm
+
+// A hold can outlive the one who has it. When he is gone (his session expires, or he detaches it) it stays for its delay, and whoever knows its token can
+// take it up: a process that has come back, or the next service in a chain. He gets a new token, so that the one before is fenced off, and the place
+// in the queue stays what it was. A hold whose holder lives is taken up in the same way; he is told.
+
+// detach lets go of a request that holds its locks without ending it, if it has a delay. It is left in a session of its own, which is gone from the beginning.
+func (m *Machine) detach(c *view, res *Result) Code {
+	s, code := m.of(c)
+	if s == nil {
+		return code
+	}
+	if _, fresh := m.use(s, c.Number); fresh {
+		return Finished
+	}
+	e := s.requests[c.Number]
+	if e == nil {
+		return Finished
+	}
+	m.bump()
+	if !e.delayed() || bug("detach-ends") {
+		m.remove(e)
+		m.fire()
+		return Done
+	}
+	if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) { // there is nowhere to leave it
+		m.remove(e)
+		m.fire()
+		return TooManySessions
+	}
+	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: s.ttl, leaving: s.leaving, gone: true, record: s.record}
+	m.linkSession(left)
+	m.move(e, left, e.number, 0)
+	m.noteLeft(e, Released)
+	res.Detached, res.TTL = left.id, left.delay()
+	return Done
+}
+
+// takeUp gives the hold of a lock with a token to the session and number of c, with a token of its own.
+func (m *Machine) takeUp(s *session, c *view, res *Result) {
+	e := m.holds(c.key, c.token)
+	switch {
+	case e == nil:
+		res.Code = NotHeld
+		return
+	case uint64(s.entries)+uint64(e.places()) > uint64(m.charter.Limits.EntriesPerSession):
+		res.Code = TooManyEntries
+		return
+	}
+	before := e.session
+	m.evicted = Eviction{
+		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record, Taker: s.record,
+	}
+	res.Evicted = &m.evicted
+	m.because(TakenUp, nil)
+	m.noteEnd(e)
+	m.move(e, s, c.Number, c.owner)
+	m.dismiss(before)
+	m.rewrite(e, c)
+	m.noteGrant(e)
+	m.report(e, res)
+	if e.told {
+		m.fired = append(m.fired, e.change())
+	}
+}
+
+// move makes a request another session's.
+func (m *Machine) move(e *entry, to *session, number, owner Number) {
+	e.session.leave(e)
+	for _, each := range e.all(new([1]*entry)) {
+		m.lockChanges(each.lock)
+		each.session, each.number = to, number
+	}
+	if e.rest != nil {
+		e.rest.owner = owner
+	} else if owner != 0 {
+		e.rest = &rest{owner: owner} // it is the only entry
+	}
+	to.join(e)
+}
+
+// rewrite gives a request that was taken up a new token and what its taker says of it; of value and delay what was there before if he says nothing.
+func (m *Machine) rewrite(e *entry, c *view) {
+	token := Token(m.bump())
+	wanted := false
+	for _, each := range e.all(new([1]*entry)) {
+		l := each.lock
+		if each.notice && !each.told {
+			l.notices--
+		}
+		each.token, each.sinceUnixMS, each.notice, each.told = token, m.wallUnixMS, c.notice, false
+		if each.notice {
+			l.notices++
+		}
+		wanted = wanted || l.edge != nil
+	}
+	if e.rest == nil && (len(c.value) > 0 || c.delayMS != 0) {
+		e.rest = &rest{}
+	}
+	if len(c.value) > 0 {
+		e.rest.value = copied(c.value)
+	}
+	if c.delayMS != 0 {
+		e.rest.delayMS = c.delayMS
+	}
+	if e.notice && wanted {
+		m.tell(e)
+	}
+}
