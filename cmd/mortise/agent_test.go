@@ -41,6 +41,7 @@ type object map[string]any
 
 // TestTheAgentsClients: what a client holds goes when the client does, by whichever of the two ways it keeps its lease.
 func TestTheAgentsClients(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	a, b := f.agents[0], f.agents[1]
 	var lease struct{ Lease string }
@@ -119,6 +120,7 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Skip("python3 is not there")
 	}
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	run := func(script string) *exec.Cmd {
 		cmd := exec.Command(python, "-c", "import os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
@@ -180,6 +182,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	bin := filepath.Join(f.dir, "bin")
 	if err := os.Mkdir(bin, 0o700); err != nil {

@@ -59,7 +59,7 @@ func startFleet(t *testing.T, durable bool, names ...string) *fleet {
 		t.Fatal(err)
 	}
 	f := &fleet{t: t, dir: dir, peers: filepath.Join(dir, "peers")}
-	f.common = []string{"JOIN=file://" + f.peers, "SECRET=" + testSecret, "SESSION_TTL=3s", "GRACE=none", "REPLICAS=" + fmt.Sprint(len(names))}
+	f.common = []string{"JOIN=file://" + f.peers, "SECRET=" + testSecret, "SESSION_TTL=5s", "GRACE=none", "REPLICAS=" + fmt.Sprint(len(names))}
 	f.publish()
 	t.Cleanup(f.end)
 	for _, name := range names {

@@ -23,6 +23,7 @@ func (s said) quickly(t *testing.T) said {
 // TestALostQuorum: two of three voters with directories are gone. What looks still works, doctor names the missing and the safe step, and that step
 // helps: first to bring them back, then, when they are lost for good, to give the group up.
 func TestALostQuorum(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
 	f.mortise("recover", "0123456789abcdef").wants(t, exitFailed, "nothing was done")
 	group := f.group("a")
@@ -98,6 +99,7 @@ func (f *fleet) group(name string) string {
 
 // TestADeadVoter: one of three is gone, and another one is stopped: the doctor names them, and why.
 func TestADeadVoter(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c") // with directories a voter is missed for a minute
 	f.agents[2].kill()
 	f.doctorSays(exitNo, "the voter c is not heard of for", "its process does not run", "stop nobody now")
@@ -109,6 +111,7 @@ func TestADeadVoter(t *testing.T) {
 
 // TestLooking is every command that looks, while all is well.
 func TestLooking(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	defer f.begin("exec sleep 1000", "orders/1", "-value", "one thing").end()
 	defer f.begin("exec sleep 1000", "--shared", "orders/2").end()

@@ -15,6 +15,7 @@ import (
 
 // TestRun is everything that run does while the cluster is well.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	t.Run("the command's code is passed on", func(t *testing.T) {
 		f := f.in(t)
@@ -139,6 +140,7 @@ func (f *fleet) waiting(key string, n int) {
 
 // TestAStuckHolder is how a person ends a lock that nobody gives back: the holder's command gets TERM, then KILL, and the next in line goes on.
 func TestAStuckHolder(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	notes := filepath.Join(f.dir, "notes")
 	stuck := f.begin("trap 'echo asked >> "+notes+"' TERM; echo set; while :; do sleep 0.02; done", "-kill-after", "500ms", "orders/42")
@@ -179,6 +181,7 @@ func TestAStuckHolder(t *testing.T) {
 
 // TestTheLockIsLostWithTheCluster: without a majority the lease runs out, and the command must not go on.
 func TestTheLockIsLostWithTheCluster(t *testing.T) {
+	t.Parallel()
 	f := startFleet(t, false, "a", "b", "c")
 	r := f.begin("trap 'exit 0' TERM; while :; do sleep 0.02; done", "jobs/1")
 	for _, a := range f.agents {
