@@ -218,6 +218,7 @@ type said struct {
 func (f *fleet) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = f.environ("NAME=tester")
+	cmd.WaitDelay = time.Second // a process that is left behind, against the rules, must not hold up the test that says so
 	return cmd
 }
 
