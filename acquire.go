@@ -19,6 +19,11 @@ import (
 // always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
+	return n.acquire(ctx, n.client, r)
+}
+
+// acquire is Acquire in the session of a client.
+func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
@@ -27,15 +32,15 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 			return nil, err
 		}
 	}
-	again, under := n.scope(ctx, &r)
+	again, under := n.scope(ctx, client, &r)
 	if again != nil {
 		return again, nil
 	}
 	if n.history != nil {
-		return n.acquireRecorded(ctx, r, under)
+		return n.acquireRecorded(ctx, client, r, under)
 	}
 	l := &Lock{node: n}
-	if err := n.client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
+	if err := client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
 		return nil, n.explain(r.String(), err)
 	}
 	return l, nil
@@ -101,10 +106,11 @@ func (n *Node) explain(doing string, err error) error {
 }
 
 func heldError(e *session.HeldError) *HeldError {
-	return &HeldError{
+	h := &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
-		Value: string(e.Value),
 	}
+	h.Value, h.Labels = showed(e.Value)
+	return h
 }
 
 func deadlockError(e *session.DeadlockError) *DeadlockError {

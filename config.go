@@ -211,7 +211,7 @@ func (cs *complaints) checkEach(c Config) {
 	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
 		cs.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
 	}
-	if c.SessionTTL < time.Second || c.SessionTTL > 10*time.Minute {
+	if c.SessionTTL < minSessionTTL || c.SessionTTL > 10*time.Minute {
 		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
 	}
 	if c.Grace > time.Hour {

@@ -106,6 +106,7 @@ func (n *Node) dropLog() {
 func (l life) Refused(err error) {
 	n := l.node()
 	n.client.Rebind(nil, nil)
+	n.own.rebind(nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

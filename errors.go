@@ -36,6 +36,12 @@ var (
 	// when some have finished.
 	ErrOverloaded = session.ErrOverloaded
 
+	// ErrConflict says that the data of a key is not what it was at the revision that Put was given.
+	ErrConflict = errors.New("mortise: the data has been changed")
+
+	// ErrNotHeld says that there is no hold with the token that was to be resumed.
+	ErrNotHeld = session.ErrNotHeld
+
 	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
 	ErrBadRequest = errors.New("mortise: bad request")
 
@@ -47,11 +53,12 @@ var (
 // reports it as ErrHeld.
 type HeldError struct {
 	Key     string
-	Holder  string    // Name of the instance that holds it; an instance that says no name is shown by its ID
-	Token   Token     // of the present hold
-	Since   time.Time // when it was granted, by the leader's wall clock, for people: compare nothing with it
-	Waiters int       // how many wait behind the holder
-	Value   string    // Request.Value of the holder
+	Holder  string            // Name of the instance that holds it; an instance that says no name is shown by its ID
+	Token   Token             // of the present hold
+	Since   time.Time         // when it was granted, by the leader's wall clock, for people: compare nothing with it
+	Waiters int               // how many wait behind the holder
+	Value   string            // Request.Value of the holder
+	Labels  map[string]string // Request.Labels of the holder
 }
 
 func (e *HeldError) Error() string {
@@ -94,13 +101,17 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// ForcedError is why a lock was lost that somebody has ended by [Node.ForceUnlock]. errors.Is reports it as ErrLost.
+// ForcedError is why a lock was lost that somebody has ended by [Node.ForceUnlock], or has taken up by [Request.Resume]. errors.Is reports it as ErrLost.
 type ForcedError struct {
-	By     string // Name of the instance on which it was called
-	Reason string // as it was given
+	By      string // Name of the instance on which it was called
+	Reason  string // as it was given to ForceUnlock
+	Resumed bool   // the hold goes on there
 }
 
 func (e *ForcedError) Error() string {
+	if e.Resumed {
+		return fmt.Sprintf("mortise: the lock was resumed by its token on %s", e.By)
+	}
 	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", e.By, e.Reason)
 }
 
@@ -115,6 +126,10 @@ func lossOf(err error) error {
 	var forced *session.ForcedError
 	if errors.As(err, &forced) {
 		return &ForcedError{By: forced.By, Reason: forced.Reason}
+	}
+	var taken *session.TakenError
+	if errors.As(err, &taken) {
+		return &ForcedError{By: holderName(taken.Record, 0), Resumed: true}
 	}
 	return err
 }

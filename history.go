@@ -31,15 +31,15 @@ func newHistory(c Config, e env) *history.Recorder {
 }
 
 // acquireRecorded is Acquire with a record of it.
-func (n *Node) acquireRecorded(ctx context.Context, r Request, under *session.Request) (*Lock, error) {
+func (n *Node) acquireRecorded(ctx context.Context, client *session.Client, r Request, under *session.Request) (*Lock, error) {
 	asks := r.of(under)
 	asked := history.Event{Key: asks.Key, Try: asks.Try}
 	if t := asks.Terms; t != nil {
-		asked.Keys, asked.Permits, asked.Of = t.Keys, t.Permits, t.Of
+		asked.Keys, asked.Permits, asked.Of, asked.Resumes = t.Keys, t.Permits, t.Of, t.Resume
 	}
 	op := n.history.Call(asked)
 	l := &Lock{node: n, tape: &tape{op: op}}
-	if err := n.client.AcquireInto(ctx, &l.hold, asks); err != nil {
+	if err := client.AcquireInto(ctx, &l.hold, asks); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {
 			n.history.Held(op, held.Token)
@@ -80,6 +80,12 @@ func (l *Lock) unlockSoonRecorded() error {
 	return lossOf(l.hold.ReleaseSoon())
 }
 
+// detachRecorded is Detach with a record of it: its caller knows nothing of the lock any more, and it goes on.
+func (l *Lock) detachRecorded(ctx context.Context) error {
+	l.tape.unlock.Do(func() { l.node.recordLoss(l.tape.op, l.node.env.clock.Now()) })
+	return lossOf(l.hold.Detach(ctx))
+}
+
 // errorClass names the kind of an error for a history, where texts have no place; "" is none.
 func errorClass(err error) string {
 	if err == nil {
@@ -90,7 +96,7 @@ func errorClass(err error) string {
 		name string
 	}{
 		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {ErrLost, "lost"}, {ErrClosed, "closed"}, {ErrLeaving, "leaving"},
-		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {ErrBadRequest, "bad request"}, {session.ErrInGrace, "not ready"},
+		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {ErrNotHeld, "not held"}, {ErrBadRequest, "bad request"}, {session.ErrInGrace, "not ready"},
 		{session.ErrNoLeader, "not ready"},
 	} {
 		if errors.Is(err, class.err) {

@@ -180,7 +180,7 @@ func TestRequestsAreChecked(t *testing.T) {
 			"negative":        {Request{Key: "a", Permits: -1, Of: 2}, ErrBadRequest, "Permits"},
 			"waiting":         {Request{Key: "a", MaxWaiting: -1}, ErrBadRequest, "MaxWaiting"},
 			"hold":            {Request{Key: "a", MaxHold: -1}, ErrBadRequest, "MaxHold"},
-			"delay":           {Request{Key: "a", LockDelay: time.Hour}, ErrBadRequest, "LockDelay"},
+			"delay":           {Request{Key: "a", LockDelay: 8 * 24 * time.Hour}, ErrBadRequest, "LockDelay"},
 			"value":           {Request{Key: "a", Value: strings.Repeat("x", 1025)}, ErrBadRequest, "Value"},
 			"empty key":       {Request{Keys: []string{"a", ""}}, ErrBadKey, ""},
 			"bad key":         {Request{Keys: []string{"a", "b\n"}}, ErrBadKey, ""},

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,16 +42,24 @@ func (n *Node) Leave(ctx context.Context) error {
 		defer cancel()
 	}
 	n.leaveOnce.Do(func() { close(n.leaving) })
-	n.client.Leaving()
-	held := n.client.WaitReleased(ctx)
+	var held error
+	for _, client := range n.clients() {
+		client.Leaving()
+	}
+	for _, client := range n.clients() {
+		held = cmp.Or(client.WaitReleased(ctx), held)
+	}
 	last := ctx
 	if alone := n.depart(ctx); alone {
 		var cancel context.CancelFunc
 		last, cancel = context.WithTimeout(ctx, lastWords)
 		defer cancel()
 	}
-	if held == nil {
-		switch err := n.client.CloseSession(last); {
+	for _, client := range n.clients() {
+		if held != nil {
+			break
+		}
+		switch err := client.CloseSession(last); {
 		case errors.Is(err, session.ErrStillHeld):
 			held = err
 		case err != nil:
@@ -151,6 +160,7 @@ func (n *Node) shut() (err error) {
 		return nil
 	}
 	defer close(n.shutDone)
+	n.own.shut()
 	n.client.Close()
 	if c := n.cluster(); c != nil {
 		err = c.Close()

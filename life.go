@@ -60,12 +60,14 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
 	n.client.Rebind(n.record(), targets(voters))
+	n.own.rebind(n.ownRecord(), targets(voters))
 }
 
 // Voters tells the client whom to ask, and the keeper where the leader is.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.client.SetTargets(targets(voters))
+	n.own.aim(targets(voters))
 	if r := n.replica.Load(); r != nil {
 		r.tellKeeper()
 	}
@@ -77,6 +79,7 @@ func (l life) Restart(instance uint64, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
 	n.client.Rebind(nil, nil)
+	n.own.rebind(nil, nil)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 	}

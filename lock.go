@@ -120,6 +120,22 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return lossOf(f.hold.Release(ctx))
 }
 
+// Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
+// token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
+// For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
+// nothing; ErrLost if the lock was lost before (it stays then as well); ErrOverloaded if the group has too many sessions to keep one more, and the
+// hold has ended.
+func (l *Lock) Detach(ctx context.Context) error {
+	f := l.first()
+	if left, first := l.exit(); left {
+		return f.leave(first)
+	}
+	if f.tape != nil {
+		return f.detachRecorded(ctx)
+	}
+	return lossOf(f.hold.Detach(ctx))
+}
+
 // leave is what the Unlock of a handle returns that leaves the lock to others: ErrLost if it was lost by then. Called again it has nothing to add.
 func (l *Lock) leave(first bool) error {
 	if err := l.hold.Err(); first && err != ErrUnlocked {

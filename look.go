@@ -16,13 +16,17 @@ type KeyInfo struct {
 	Queue   []Standing // from the front: first those who hold it, then those who wait; at most 1,000 of Peek and 3 of List
 	Held    int        // how many hold it: more than one if they share it
 	Waiting int        // how many wait, all of them
+
+	Data     []byte // see [Node.Get]
+	Revision uint64 // of Data; 0: there is none
 }
 
 // Standing is one request in the queue of a key.
 type Standing struct {
-	Holder  string // Name of the instance that asked
-	Session string // ID of its session
-	Value   string // Request.Value
+	Holder  string            // Name of the instance that asked
+	Session string            // ID of its session
+	Value   string            // Request.Value
+	Labels  map[string]string // Request.Labels
 
 	Token Token         // of the hold; 0: it waits
 	Since time.Time     // when it was granted, by the leader's wall clock; zero: it waits
@@ -55,7 +59,7 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 	return seen.info(seen.Locks[0]), nil
 }
 
-// List goes through all keys that begin with prefix and are held or waited for, in the order in which they came to be. What is there from the
+// List goes through all keys that begin with prefix and are held or waited for, or have data, in the order in which they came to be. What is there from the
 // beginning of the walk to its end is told once; what comes or goes meanwhile may be. It asks the leader for a hundred at a time. After an error,
 // which comes with a zero KeyInfo, the walk ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
@@ -144,7 +148,7 @@ func (n *Node) look(ctx context.Context, q question) (sight, error) {
 		if ctx.Err() != nil {
 			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
 		}
-		asking, cancel := context.WithTimeout(ctx, lookTime)
+		asking, cancel := context.WithTimeout(ctx, q.time())
 		s, err := n.lookOnce(asking, q)
 		cancel()
 		if err == nil {

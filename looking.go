@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -37,6 +38,11 @@ const (
 	opList  op = "list"
 	opCheck op = "check"
 	opEvict op = "evict"
+	opPut   op = "put"
+	opGet   op = "get"
+	opWalk  op = "walk"  // as list, with more of each queue, for a watch
+	opWatch op = "watch" // waits until something has happened, but not for long
+	opEnds  op = "ends"
 )
 
 // question is what somebody wants to see, or wants done.
@@ -46,6 +52,10 @@ type question struct {
 	Token      uint64 `json:",omitempty,string"`
 	By, Reason string `json:",omitempty"`
 	Next       lockfsm.Cursor
+
+	After uint64        `json:",omitempty"` // of a Watch, the position that was seen; of a Put, the revision
+	Nonce lockfsm.Nonce // of a Put
+	Value []byte        `json:",omitempty"`
 }
 
 // sight is the answer.
@@ -56,6 +66,13 @@ type sight struct {
 	Next  lockfsm.Cursor
 	More  bool
 	Error string `json:",omitempty"`
+
+	Data     *lockfsm.Data   `json:",omitempty"`
+	Code     lockfsm.Code    // of a Put
+	Leader   uint64          // raft ID of who answers
+	Position uint64          // up to which Events tell, or the present one
+	Events   []lockfsm.Event `json:",omitempty"`
+	Missed   bool            // what came behind the position of the question is not known any more
 }
 
 var (
@@ -68,6 +85,7 @@ func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
 	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
 		return r.look(ctx, q)
 	}
+
 	leader := n.client.Status().Leader
 	if leader.Addr == "" {
 		return sight{}, errNoLead
@@ -97,7 +115,7 @@ func (n *Node) answerLook(ctx context.Context, body []byte) ([]byte, error) {
 	if r := n.replica.Load(); err == nil && r == nil {
 		err = errNoLead
 	} else if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, lookTime)
+		ctx, cancel := context.WithTimeout(ctx, q.time())
 		defer cancel()
 		s, err = r.look(ctx, q)
 	}
@@ -112,10 +130,15 @@ type lookers struct {
 	mu      sync.Mutex         // never held across a wait
 	last    uint64             // begins with the raft ID, so that no other leader gives the same numbers; below lookRound
 	waiting map[uint64]*looker // by the number of its round, or of its command
+
+	watching atomic.Int64 // how many are in watchers
+	watchers []*looker    // who wait for something to happen; owned by the log's owner goroutine
 }
 
 type looker struct {
 	question question
+	watched  atomic.Uint64 // of a Watch that waits: the position up to which nothing has happened; 0: it does not wait yet
+	left     atomic.Bool   // and it does not wait any more
 	done     chan struct{} // closed when answer or err is set
 	answer   sight
 	err      error
@@ -124,7 +147,7 @@ type looker struct {
 func (l *lookers) add(q question) (uint64, *looker, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) >= lookersMost {
+	if len(l.waiting) >= lookersMost || q.Op == opWatch && l.watching.Load() >= watchersMost {
 		return 0, nil, errBusy
 	}
 	if l.waiting == nil {
@@ -157,6 +180,27 @@ func (l *lookers) drop() {
 	}
 }
 
+// time bounds one attempt to have a question answered. A watch waits, and is told that nothing has happened before this is over: a connection on which no answer
+// comes in time is given up.
+func (q *question) time() time.Duration {
+	if q.Op == opWatch {
+		return watchWait + lookTime
+	}
+	return lookTime
+}
+
+// command returns what a question is to the log, if it changes something.
+func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
+	c = lockfsm.Command{Number: lockfsm.Number(id), Key: q.Key}
+	switch q.Op {
+	case opEvict:
+		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.By), []byte(q.Reason)
+	case opPut:
+		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
+	}
+	return c, c.Kind != 0
+}
+
 // look answers a question if this replica leads.
 func (r *replica) look(ctx context.Context, q question) (sight, error) {
 	id, one, err := r.lookers.add(q)
@@ -169,16 +213,23 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 		return sight{}, errNoLead
 	}
 	<-r.started
-	if q.Op != opEvict {
+	if command, changes := q.command(id); !changes {
 		r.log.Confirm(role.Term, lookRound|id)
-	} else if !r.log.Propose(role.Term, lockfsm.Command{
-		Kind: lockfsm.Evict, Number: lockfsm.Number(id), Key: q.Key, Token: lockfsm.Token(q.Token), Record: []byte(q.By), Value: []byte(q.Reason),
-	}.Append(nil)) {
+	} else if !r.log.Propose(role.Term, command.Append(nil)) {
 		return sight{}, errBusy
+	}
+	var idle <-chan time.Time
+	if q.Op == opWatch {
+		timer := time.NewTimer(watchWait)
+		defer timer.Stop()
+		idle = timer.C
 	}
 	select {
 	case <-one.done:
+	case <-idle:
+		return r.idle(one)
 	case <-ctx.Done():
+		one.left.Store(true)
 		return sight{}, ctx.Err()
 	case <-r.ctx.Done():
 		return sight{}, errNoLead
@@ -204,14 +255,28 @@ func (r *replica) see(id uint64) {
 		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, listQueue, listBudget)
 	case opCheck:
 		s.Held = r.machine.Holds(q.Key, lockfsm.Token(q.Token))
+	case opGet:
+		if l, ok := r.machine.Inspect(q.Key, 0); ok {
+			s.Data = &l.Data
+		}
+	case opEnds:
+		s.Events = r.machine.Ends()
+	case opWalk:
+		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, peekQueue, listBudget)
+		s.Leader, s.Position = r.id, r.machine.Position()
+	case opWatch:
+		if !r.tell(one) {
+			r.watch(one)
+			return
+		}
 	default:
 		one.err = fmt.Errorf("mortise: no such question: %q", q.Op)
 	}
 	close(one.done)
 }
 
-// evicted says what an Evict has done, in the log and to whoever has asked for it. One that was proposed in an earlier term finds nobody.
-func (r *replica) evicted(result *lockfsm.Result) {
+// changed says what an Evict or a Put has done, to whoever has asked for it, and in the log. One that was proposed in an earlier term finds nobody.
+func (r *replica) changed(result *lockfsm.Result) {
 	if e := result.Evicted; e != nil {
 		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", holderName(e.Record, e.Session), "by", string(e.By),
 			"reason", string(e.Reason))
@@ -220,7 +285,9 @@ func (r *replica) evicted(result *lockfsm.Result) {
 	if one == nil {
 		return
 	}
+	one.answer.Data, one.answer.Code = result.Data, result.Code
 	switch result.Code {
+	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey:
 	case lockfsm.Done, lockfsm.Finished:
 		one.answer.Held = result.Code == lockfsm.Done
 	default:
@@ -251,12 +318,13 @@ func (r *replica) left(ctx context.Context, locks []lockfsm.LockInfo) map[lockfs
 
 // info is what people are told of a lock.
 func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting}
+	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Value: string(e.Value), Token: Token(e.Token),
+			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
 			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
+		st.Value, st.Labels = showed(e.Value)
 		if e.Of != 0 {
 			st.Permits, st.Of = int(e.Permits), int(e.Of)
 		}

@@ -39,6 +39,7 @@ type Node struct {
 	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
+	own     ownSessions                     // of the user
 	members atomic.Pointer[cluster.Cluster] // nil until it is started
 	replica atomic.Pointer[replica]         // nil unless this instance votes
 

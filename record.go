@@ -42,6 +42,17 @@ func (n *Node) record() []byte {
 	return b
 }
 
+// ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
+func (n *Node) ownRecord() []byte {
+	r := decodeRecord(n.record())
+	r.Instance = ""
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
 // decodeRecord returns the zero record for one that cannot be read, of another build or another library. It supports no rules and agrees
 // to no settings.
 func decodeRecord(b []byte) record {

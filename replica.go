@@ -170,6 +170,7 @@ func (r *replica) proposeBorn() {
 func (r *replica) Role(role raftlog.Role) {
 	r.role.Store(&role)
 	r.lookers.drop()
+	r.endWatches()
 	r.tellKeeper()
 	r.node.leaderKnown()
 	r.node.cluster().Look()
@@ -198,8 +199,8 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 			r.noteCharter()
 		}
 		if leading {
-			if result.Kind == lockfsm.Evict {
-				r.evicted(&result)
+			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
+				r.changed(&result)
 			}
 			r.registry.note(result)
 			r.keeper.Applied(result)
@@ -278,6 +279,7 @@ func (r *replica) TurnEnd() {
 	r.counts = counts
 	r.counting.Unlock()
 	r.revision.Store(uint64(r.machine.Revision()))
+	r.tellWatchers()
 	if r.registry.publish(r.machine.Session) {
 		r.node.cluster().Look()
 	}

@@ -46,17 +46,26 @@ type Request struct {
 	// TTL. 0: no limit.
 	MaxHold time.Duration
 
-	// LockDelay keeps the lock taken for so long, at most a minute, when the session of its holder expires: time for what the holder had on its way to
-	// come to rest, where the resource cannot compare tokens. It is counted by the leader from the moment at which the session expires; a new
-	// leader counts anew, and a group that is founded anew has forgotten it. An Unlock, or a lock that its holder knows to have lost and gives back, leaves no
-	// delay.
+	// LockDelay keeps the lock taken for so long, at most 7 days, when its holder is gone: its session has expired, it has lost the lock because nobody renewed
+	// the session, or it has called [Lock.Detach]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
+	// compare tokens. Hours are for a hold that is to outlive its process: see Resume. It is counted by the leader from the moment at which the session
+	// expires; a new leader counts anew, and a group that is founded anew has forgotten it. After Unlock there is no delay.
 	LockDelay time.Duration
+
+	// Resume takes up a hold of Key by its token, with all its keys, instead of waiting for the lock: one whose holder is gone and that stays for its LockDelay,
+	// or that of a holder who has handed its token on; he is told by a *[ForcedError]. The result has a token of its own, which is higher, so whatever
+	// still comes from the holder before can be told apart. LockDelay and Value stay what they were unless they are given. ErrNotHeld says
+	// that there is no hold with this token: [Node.Peek] tells the present one. If ctx ends first, the hold stays, but may have another token.
+	Resume Token
 
 	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].
 	Notice bool
 
 	// Value is shown to others who meet this holder, in HeldError.Value: what he does, say, or where to reach him. At most 1,024 bytes.
 	Value string
+
+	// Labels are shown like Value: a few facts with names, for those who look. Value and Labels together may take 1,024 bytes, as JSON.
+	Labels map[string]string
 }
 
 // validate names everything that is wrong with the request.
@@ -76,14 +85,16 @@ func (r *Request) validate() error {
 	wrong(r.Of > most, "Of is %d, at most %d", r.Of, most)
 	wrong(r.MaxWaiting < 0 || r.MaxWaiting > most, "MaxWaiting is %d; want 0 to %d", r.MaxWaiting, most)
 	wrong(r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay, "LockDelay is %v; want 0 to %v", r.LockDelay, lockfsm.MaxDelay)
+	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0), "Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold has what it has")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
+	wrong(len(r.Labels) > 0 && len(showing(r.Value, r.Labels)) > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, at most %d", len(showing(r.Value, r.Labels)), lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
 }
 
 // ordinary reports whether r is what Lock and TryLock ask for.
 func (r *Request) ordinary() bool {
-	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.LockDelay == 0 && r.Value == ""
+	return len(r.Keys) == 0 && !r.Shared && r.Permits == 0 && r.Of == 0 && r.MaxWaiting == 0 && r.MaxHold == 0 && !r.Notice && r.LockDelay == 0 && r.Resume == 0 && r.Value == "" && len(r.Labels) == 0
 }
 
 // of returns the request as the session room takes it, made under the lock of the given one, if there is one.
@@ -92,7 +103,8 @@ func (r *Request) of(under *session.Request) session.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: showing(r.Value, r.Labels), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+	t.Resume = lockfsm.Token(r.Resume)
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
 		s.Key, t.Keys = keys[0], keys[1:]
@@ -109,6 +121,9 @@ func (r *Request) of(under *session.Request) session.Request {
 
 // String names the keys, for errors.
 func (r *Request) String() string {
+	if r.Resume != 0 {
+		return fmt.Sprintf("resume %q by token %d", r.Key, r.Resume)
+	}
 	if len(r.Keys) == 0 {
 		return fmt.Sprintf("lock %q", r.Key)
 	}

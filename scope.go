@@ -39,8 +39,8 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of this node that is held.
-func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *session.Request) {
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held.
+func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request) {
 	for s := scopeOf(ctx); s != nil; s = s.outer {
 		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
 			continue
@@ -49,7 +49,7 @@ func (n *Node) scope(ctx context.Context, r *Request) (again *Lock, under *sessi
 		if l.covers(r) && l.enter() {
 			return &Lock{node: n, again: l}, nil
 		}
-		if under == nil {
+		if under == nil && l.hold.Of(client) {
 			under = l.hold.Request()
 		}
 	}
@@ -67,7 +67,7 @@ func (l *Lock) first() *Lock {
 // covers reports whether whoever holds l has what r asks for.
 func (l *Lock) covers(r *Request) bool {
 	permits, of := l.hold.Terms()
-	if r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
 		return false
 	}
 	if len(r.Keys) == 0 {

@@ -49,6 +49,10 @@ func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Instance: instanceText(n.instance.Load()), Address: n.address, Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
+	for _, own := range n.own.list() {
+		status := own.Status()
+		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
+	}
 	s.LeaseFor = max(client.Deadline.Sub(n.env.clock.Now()), 0)
 	leader := uint64(client.Leader.Peer)
 	if r := n.replica.Load(); r != nil {

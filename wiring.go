@@ -45,7 +45,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 		_ = in.n.reply(session.Peer(from.Instance), session.NoVoter()) // lost: the client turns to another after a while
 	}
 	if len(f.Replies) > 0 {
-		in.n.client.Receive(session.Peer(from.Instance), f.Replies)
+		in.n.replied(session.Peer(from.Instance), f.Replies)
 	}
 }
 
@@ -69,7 +69,9 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 			r.log.Gone(peer.Raft)
 		}
 	}
-	in.n.client.Down(session.Peer(peer.Instance))
+	for _, client := range in.n.clients() {
+		client.Down(session.Peer(peer.Instance))
+	}
 	if c := in.n.cluster(); c != nil {
 		c.Look()
 	}
@@ -132,10 +134,18 @@ func (n *Node) submit(to session.Target, renewals, commands []byte) error {
 // reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
 func (n *Node) reply(to session.Peer, replies []byte) error {
 	if uint64(to) == n.instance.Load() {
-		n.client.Receive(to, replies)
+		n.replied(to, replies)
 		return nil
 	}
 	return n.port.Send(transport.Peer{Instance: transport.Instance(to)}, transport.Frame{Replies: replies})
+}
+
+// replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
+func (n *Node) replied(from session.Peer, replies []byte) {
+	n.client.Receive(from, replies)
+	for _, client := range n.own.list() {
+		client.Receive(from, replies)
+	}
 }
 
 // place finds where the instance behind a raft ID is: by the address book, or for a replica that was added a moment ago by what was

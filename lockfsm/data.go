@@ -22,7 +22,7 @@ func (m *Machine) put(c *view, res *Result) {
 	switch {
 	case now.Revision != 0 && now.nonce == c.nonce: // it was here before
 	case now.Revision != c.revision && !bug("put-overwrites"):
-		res.Code, res.Data = Changed, now
+		res.Code, res.Data = Changed, &now
 		return
 	case len(c.value) == 0:
 		now = m.clear(l)
@@ -33,7 +33,7 @@ func (m *Machine) put(c *view, res *Result) {
 		now = Data{Value: copied(c.value), Revision: m.bump(), nonce: c.nonce}
 		m.set(c.key, now)
 	}
-	res.Code, res.Data = Done, now
+	res.Code, res.Data = Done, &now
 }
 
 func (m *Machine) set(key []byte, d Data) {
@@ -43,7 +43,7 @@ func (m *Machine) set(key []byte, d Data) {
 		m.data++
 	}
 	l.data = &d
-	m.noteData(l)
+	m.noteData(l, d)
 }
 
 // clear takes the data of a lock away, if there is any. That leaves nothing by which a repetition could be known, which is told that nothing is there: what it
@@ -53,10 +53,9 @@ func (m *Machine) clear(l *lock) Data {
 		return Data{}
 	}
 	m.lockChanges(l)
-	m.bump()
 	l.data = nil
 	m.data--
-	m.noteData(l)
+	m.noteData(l, Data{Revision: m.bump()})
 	if l.first == nil {
 		m.dropLock(l)
 	}

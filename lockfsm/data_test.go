@@ -21,7 +21,6 @@ func TestDataIsBounded(t *testing.T) {
 			first = r
 		}
 	}
-	first.Data.Value = nil
 	put("one more", 0, TooMuchData)
 	put("held", 0, TooMuchData)
 	put("0", first.Data.Revision, Done)

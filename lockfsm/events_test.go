@@ -19,8 +19,11 @@ func happened(t *testing.T, m *Machine, after uint64) (all []string) {
 			t.Fatalf("event %d behind %d is at %d", i, after, e.Position)
 		}
 		text := fmt.Sprintf("%d %q %d by %d", e.What, e.Key, e.Token, e.Cause)
-		if e.What == Wrote {
+		switch {
+		case e.What == Wrote && len(e.How.Data.Value) > 0:
 			text += fmt.Sprint(" ", e.How.Data.Revision)
+		case e.What == Wrote:
+			text += " 0"
 		}
 		all = append(all, text)
 	}

@@ -151,7 +151,7 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
-		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Detached == b.Detached && fmt.Sprint(a.Data) == fmt.Sprint(b.Data)
+		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) && (a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
 // describe is a result as text, with the holder spelled out.

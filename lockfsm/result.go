@@ -111,8 +111,8 @@ type Result struct {
 	Detached SessionID
 	// Evicted is set with the Done of an Evict, and when an Acquire takes a hold up: whose request is over without his doing.
 	Evicted *Eviction
-	// Data is set with the Done of a Put and with Changed: what the key has now; of one that has none it is zero. Read only.
-	Data Data
+	// Data is set with the Done of a Put and with Changed: what the key has now, zero if it has none. Read only; it stays valid.
+	Data *Data
 	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own. Of a long
 	// one only the beginning is told.
 	Circle []Link
@@ -150,7 +150,6 @@ func (r *Result) Clone() Result {
 		e.Record, e.By, e.Reason, e.Taker = copied(e.Record), copied(e.By), copied(e.Reason), copied(e.Taker)
 		c.Evicted = &e
 	}
-	c.Data.Value = copied(r.Data.Value)
 	c.Circle = slices.Clone(r.Circle)
 	for i := range c.Circle {
 		c.Circle[i].Record = copied(c.Circle[i].Record)

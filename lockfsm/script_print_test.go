@@ -46,7 +46,7 @@ func (s *script) result(r Result) string {
 		fmt.Fprintf(&b, ", locks stay taken for %v", r.TTL)
 	case r.Detached != 0:
 		fmt.Fprintf(&b, ", stays as %s for %v", s.label(r.Detached), r.TTL)
-	case r.Kind == Put && r.Data.Revision != 0:
+	case r.Data != nil && r.Data.Revision != 0:
 		fmt.Fprintf(&b, ", it is %q, revision %d", r.Data.Value, s.rev(uint64(r.Data.Revision)))
 	}
 	if e := r.Evicted; e != nil && e.Taker != nil {

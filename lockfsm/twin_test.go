@@ -282,7 +282,7 @@ func (t *twin) put(c Command, r *Result) {
 		delete(t.data, c.Key)
 		now = Data{}
 	}
-	r.Data = now
+	r.Data = &now
 }
 
 // takeUp changes whose the hold is.

@@ -94,7 +94,7 @@ func (b *clientBench) frame() string {
 			if c.Try {
 				s += " try"
 			}
-		case lockfsm.Release, lockfsm.Cancel:
+		case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 			s += fmt.Sprint(" ", c.Number)
 		}
 		parts = append(parts, s)

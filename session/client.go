@@ -59,6 +59,7 @@ const (
 	inputAcquire inputKind = iota
 	inputCancel
 	inputRelease
+	inputDetach
 	inputExpired // Err found the hold expired before the goroutine did
 	inputReceive
 	inputDown
@@ -299,6 +300,10 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 	case inputRelease:
 		if !c.core.Release(now, &in.hold.req) {
 			in.hold.settle(ErrLost) // it was lost before the release arrived here
+		}
+	case inputDetach:
+		if !c.core.Detach(now, &in.hold.req) {
+			in.hold.settle(ErrLost)
 		}
 	case inputReceive:
 		c.core.Receive(now, in.peer, in.bytes)

@@ -31,9 +31,11 @@ type Terms struct {
 	Permits, Of uint32
 	Most        uint32
 	Value       []byte
-	Notice      bool // OutcomeWanted tells when somebody waits
-	Delay       time.Duration
-	Under       *Request // under whose lock the request is made, of the same core; nil: none
+	Notice      bool          // OutcomeWanted tells when somebody waits
+	Delay       time.Duration // how long the hold stays when this end is gone or has lost it
+	// Resume is the token of a hold that is to be taken up, with all its keys, instead of a lock to be waited for; 0: none.
+	Resume lockfsm.Token
+	Under  *Request // under whose lock the request is made, of the same core; nil: none
 	// Longest is after how long the hold ends by itself, counted from the moment at which this core hears of the grant; 0: never.
 	Longest time.Duration
 
@@ -98,12 +100,19 @@ func (r *Request) command() lockfsm.Command {
 	c := lockfsm.Command{Kind: lockfsm.Acquire, Key: r.Key, Try: r.Try}
 	if t := r.Terms; t != nil {
 		c.Keys, c.Permits, c.Of, c.Most, c.Value, c.Notice, c.Delay = t.Keys, t.Permits, t.Of, t.Most, t.Value, t.Notice, t.Delay
+		c.Token = t.Resume
 		if t.Under != nil && t.Under.stage == stageHeld {
 			t.owner = t.Under.entry.number
 		}
 		c.Owner = t.owner
 	}
 	return c
+}
+
+// outlives reports whether a hold of the request is to stay in the group when this end cannot go on with it: others expect that it does for its delay,
+// and one that was taken up may have a delay from before.
+func (r *Request) outlives() bool {
+	return r.Terms != nil && (r.Terms.Delay > 0 || r.Terms.Resume != 0)
 }
 
 // stage says what a request's caller waits for.
@@ -125,7 +134,9 @@ type entry struct {
 	order  uint64
 	// freeing: nobody wants it any more. Its Release or Cancel is due, or sent, or left to the next Attach, which does not name it.
 	freeing bool
-	// due: its Release or Cancel leaves with the next frame.
+	// stays: of a freeing entry, its hold is let go of without ending it. The next Attach does name it, and then it is due again.
+	stays bool
+	// due: its Release, Cancel or Detach leaves with the next frame.
 	due bool
 	// left is the epoch of the Attach that did not name it.
 	left lockfsm.Epoch

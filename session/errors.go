@@ -32,6 +32,8 @@ var (
 	ErrLeaving = errors.New("mortise: the node is leaving")
 	// ErrStillHeld is CloseSession's answer while locks are held.
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
+	// ErrNotHeld says that a hold that was to be taken up is over, or has another token.
+	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
 	// ErrRefused says that the group refused a request for a reason that has no error of its own; the text names it.
 	ErrRefused = errors.New("mortise: the group refused the request")
 )
@@ -103,6 +105,17 @@ func (e *ForcedError) Error() string {
 
 // Is reports whether target is ErrLost.
 func (e *ForcedError) Is(target error) bool { return target == ErrLost }
+
+// TakenError is why a hold was lost that another session has taken up by its token. It is ErrLost for errors.Is.
+type TakenError struct {
+	Record []byte // of the taker's session; owned by the receiver
+}
+
+// Error says what has happened.
+func (*TakenError) Error() string { return "mortise: the lock was taken up by its token elsewhere" }
+
+// Is reports whether target is ErrLost.
+func (*TakenError) Is(target error) bool { return target == ErrLost }
 
 // Error names the key and how many wait.
 func (e *HeldError) Error() string {

@@ -69,13 +69,13 @@ func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
 	c.writeRenewal(now, f)
 }
 
-// live returns the numbers that somebody still wants, and marks the others as left out.
+// live returns the numbers that somebody still wants, or that are to stay, and marks the others as left out.
 func (c *ClientCore) live(now clock.Time) []lockfsm.Range {
 	var live []lockfsm.Range
 	c.open = 0
 	for e := c.sent.head; e != nil; e = e.next {
 		e.open, e.asked = 0, now
-		if e.freeing {
+		if e.freeing && !e.stays {
 			e.left = c.epoch
 			continue
 		}
@@ -104,7 +104,10 @@ func (c *ClientCore) writeCommands(now clock.Time, f *frame) (more bool) {
 			break
 		}
 		kind := lockfsm.Release
-		if e.req == nil {
+		switch {
+		case e.stays:
+			kind = lockfsm.Detach
+		case e.req == nil:
 			kind = lockfsm.Cancel // the same to the group; the log of a lock reads better
 		}
 		c.writeFor(now, f, e, lockfsm.Command{Kind: kind})

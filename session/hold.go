@@ -60,6 +60,9 @@ func (h *Hold) Terms() (permits, of uint32) {
 	return h.req.Terms.Permits, h.req.Terms.Of
 }
 
+// Of reports whether the hold was granted to a call of c.
+func (h *Hold) Of(c *Client) bool { return h.client == c }
+
 // Request returns what stands for the hold in [Terms].Under.
 func (h *Hold) Request() *Request { return &h.req }
 
@@ -159,8 +162,14 @@ func (h *Hold) want() {
 // whatever it returns, the handle holds nothing. It returns nil once the release is confirmed, an error that is ErrLost if the lock
 // was lost before, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
 // for the same confirmation.
-func (h *Hold) Release(ctx context.Context) error {
-	answer := h.startRelease()
+func (h *Hold) Release(ctx context.Context) error { return h.letGo(ctx, inputRelease) }
+
+// Detach lets go of the lock without ending the hold, if its terms have a delay or it was taken up with one: it stays that long in the group, for whoever takes
+// it up. For this handle it is what Release is, and whichever of the two comes first is what happens.
+func (h *Hold) Detach(ctx context.Context) error { return h.letGo(ctx, inputDetach) }
+
+func (h *Hold) letGo(ctx context.Context, how inputKind) error {
+	answer := h.startRelease(how)
 	if answer == nil {
 		return h.result
 	}
@@ -180,7 +189,7 @@ func (h *Hold) Release(ctx context.Context) error {
 // ReleaseSoon gives the lock back and does not wait for the confirmation. It returns nil, also when the lock was released before, or an error
 // that is ErrLost if it was lost before.
 func (h *Hold) ReleaseSoon() error {
-	h.startRelease()
+	h.startRelease(inputRelease)
 	if err := h.Err(); err != ErrReleased {
 		return err
 	}
@@ -188,7 +197,7 @@ func (h *Hold) ReleaseSoon() error {
 }
 
 // startRelease starts the release if nobody has, and returns where its end is told; nil: it is over.
-func (h *Hold) startRelease() (answer chan struct{}) {
+func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
 		defer h.mu.Unlock()
@@ -205,7 +214,7 @@ func (h *Hold) startRelease() (answer chan struct{}) {
 		h.settle(err)
 	} else if err := h.end(ErrReleased, now); err != ErrReleased {
 		h.settle(err) // lost between the two lines
-	} else if !h.client.post(clientInput{kind: inputRelease, hold: h}) {
+	} else if !h.client.post(clientInput{kind: how, hold: h}) {
 		h.settle(ErrClosed)
 	}
 	return answer

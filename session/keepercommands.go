@@ -80,7 +80,7 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 		return k.admitOpen(p, command)
 	case lockfsm.Attach:
 		return k.admitAttach(p, h, command)
-	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel:
+	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 			return piece{peer: p, on: a}, true
 		}

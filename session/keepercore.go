@@ -19,7 +19,7 @@ const (
 	peerBytes       = 8 << 20                // of them from one peer
 	peerAttachments = 1024
 	peerOpens       = 64
-	peerSessions    = 16 // opened by one peer and not over: a client needs one, and leaves some behind when it begins anew
+	peerSessions    = 256 // opened by one peer and not over: a client needs one, its user may open more, and some are left behind when they begin anew
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096

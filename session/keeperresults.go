@@ -35,15 +35,19 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 		k.appliedAttach(r)
 	case lockfsm.Acquire:
 		k.appliedAcquire(r)
-	case lockfsm.Release, lockfsm.Cancel:
+		k.appliedEvict(r)
+	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
+		if r.Detached != 0 {
+			k.keep(r.Detached, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
+		}
 		if a := k.present(r); a != nil {
 			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code})
 		}
 	case lockfsm.Evict:
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
-		if r.Code == lockfsm.Done {
-			k.gone(r.Session)
+		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
+			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
 			k.keep(r.Session, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
@@ -151,15 +155,17 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 	})
 }
 
-// appliedEvict tells the client whose request was ended by others. One that is not attached here learns with its next Attach that it is over.
+// appliedEvict tells the client whose request was ended by others, or taken up. One that is not attached here learns with its next Attach that it is over.
 func (k *KeeperCore) appliedEvict(r *lockfsm.Result) {
 	if r.Evicted == nil {
 		return
 	}
 	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
-		k.reply(a.peer, &reply{
-			kind: replyEvicted, session: a.session, epoch: a.epoch, number: r.Evicted.Number, record: r.Evicted.By, value: r.Evicted.Reason,
-		})
+		word := &reply{kind: replyEvicted, session: a.session, epoch: a.epoch, number: r.Evicted.Number, record: r.Evicted.By, value: r.Evicted.Reason}
+		if r.Kind == lockfsm.Acquire {
+			word.kind, word.record = replyTaken, r.Evicted.Taker
+		}
+		k.reply(a.peer, word)
 	}
 }
 

@@ -105,6 +105,15 @@ func (c *ClientCore) Release(now clock.Time, r *Request) bool {
 	return true
 }
 
+// Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that long. It reports as Release does, and the same follows.
+func (c *ClientCore) Detach(now clock.Time, r *Request) bool {
+	c.begin(now)
+	if r.stage == stageHeld {
+		r.entry.stays = true
+	}
+	return c.Release(now, r)
+}
+
 // Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases with ErrClosed. Nothing is sent any
 // more, and nothing is taken.
 func (c *ClientCore) Stop() {
@@ -137,6 +146,7 @@ func (c *ClientCore) abandon(r *Request) {
 		c.unsent.remove(e)
 		return
 	}
+	e.stays = r.Terms != nil && r.Terms.Resume != 0 // what was asked for may have been taken up, and is not ours to end
 	c.free(e)
 }
 
@@ -173,6 +183,9 @@ func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	if c.lease.short(now) && !bug("short-grant-used") {
 		c.requeue(r)
 		e.req = nil
+		if r.Terms != nil && r.Terms.Resume != 0 {
+			r.Terms.Resume, e.stays = token, true
+		}
 		c.free(e)
 		return
 	}
@@ -221,6 +234,7 @@ func (c *ClientCore) loseBy(r *Request, err error) {
 func (c *ClientCore) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
+			e.stays = e.req.outlives()
 			c.lose(e.req)
 			e.req = nil
 			c.free(e)

@@ -54,6 +54,8 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.circular(r)
 	case replyEvicted:
 		c.evicted(r)
+	case replyTaken:
+		c.taken(r)
 	case replyWanted:
 		if e := c.byNumber[r.number]; e != nil && e.req != nil && e.req.stage == stageHeld {
 			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
@@ -131,8 +133,11 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 	for e := c.sent.head; e != nil && e.number < c.firstNew; {
 		next := e.next
 		switch {
-		case e.freeing && e.left == c.epoch:
+		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
 			c.drop(e, nil)
+		case e.freeing && e.stays && !e.due && e.open == 0: // it was let go of before this attachment
+			e.due = true
+			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
 			if e.req.stage == stageHeld {
 				c.lose(e.req)
@@ -224,6 +229,8 @@ func codeError(code lockfsm.Code) error {
 		return ErrOverloaded
 	case lockfsm.InGrace:
 		return ErrInGrace
+	case lockfsm.NotHeld:
+		return ErrNotHeld
 	}
 	return fmt.Errorf("%w: %v", ErrRefused, code)
 }
@@ -276,8 +283,19 @@ func (c *ClientCore) evicted(r *reply) {
 	if e == nil {
 		return
 	}
+	c.endedBy(e, &ForcedError{By: string(r.record), Reason: string(r.value)})
+}
+
+// taken takes the word that a hold goes on in another session.
+func (c *ClientCore) taken(r *reply) {
+	if e := c.byNumber[r.number]; e != nil {
+		c.endedBy(e, &TakenError{Record: bytes.Clone(r.record)})
+	}
+}
+
+func (c *ClientCore) endedBy(e *entry, err error) {
 	if e.req != nil && e.req.stage == stageHeld {
-		c.loseBy(e.req, &ForcedError{By: string(r.record), Reason: string(r.value)})
+		c.loseBy(e.req, err)
 		e.req = nil
 	}
 	c.finish(e, nil)
@@ -287,6 +305,10 @@ func (c *ClientCore) evicted(r *reply) {
 func (c *ClientCore) freed(now clock.Time, r *reply) {
 	e := c.byNumber[r.number]
 	if e == nil || !e.freeing {
+		return
+	}
+	if e.stays && r.code == lockfsm.TooManySessions {
+		c.drop(e, ErrOverloaded) // there was nowhere to leave it, and it has ended
 		return
 	}
 	if r.code != lockfsm.Done && r.code != lockfsm.Finished {

@@ -41,6 +41,8 @@ const (
 	replyEvicted replyKind = 12
 	// replyWanted says that somebody waits for what a request holds, which wants to be told: session, epoch, number.
 	replyWanted replyKind = 13
+	// replyTaken says that another session has taken up what a request held: session, epoch, number, record (the other's).
+	replyTaken replyKind = 14
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -104,6 +106,8 @@ func (r *reply) append(b []byte) []byte {
 		b = appendSized(appendSized(b, r.value), r.key)
 	case replyWanted:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
+	case replyTaken:
+		b = appendSized(appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number)), r.record)
 	case replyEvicted:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
 		b = appendSized(appendSized(b, r.record), r.value)
@@ -189,6 +193,9 @@ func (r *reply) decode(f *fields) {
 	case replyWanted:
 		r.name(f)
 		r.number = lockfsm.Number(f.uvarint())
+	case replyTaken:
+		r.name(f)
+		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
 	case replyEvicted:
 		r.name(f)
 		r.number, r.record, r.value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)

@@ -51,6 +51,7 @@ func appendLine(b []byte, e Event) []byte {
 	b = appendNumber(b, "seq", uint64(e.Seq))
 	b = appendQuoted(b, "rev", uint64(e.Rev))
 	b = appendQuoted(b, "place", uint64(e.Place))
+	b = appendQuoted(b, "resumes", uint64(e.Resumes))
 	b = appendQuoted(b, "session", uint64(e.Session))
 	b = appendNumber(b, "number", uint64(e.Number))
 	if e.How != 0 {

@@ -88,6 +88,7 @@ type Event struct {
 	Session lockfsm.SessionID `json:"session,omitempty,string"`
 	Number  lockfsm.Number    `json:"number,omitempty"`
 	How     How               `json:"how,omitempty"`
+	Resumes lockfsm.Token     `json:"resumes,omitempty,string"` // the token of the hold that is taken up instead of waiting
 	Count   uint64            `json:"count,omitempty"`
 }
 

@@ -96,7 +96,7 @@ func (r *Recorder) Call(asked Event) (op uint64) {
 	if r == nil {
 		return 0
 	}
-	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of, Try: asked.Try}
+	e := Event{Kind: Call, Key: short(asked.Key), Keys: asked.Keys, Permits: asked.Permits, Of: asked.Of, Try: asked.Try, Resumes: asked.Resumes}
 	if slices.ContainsFunc(e.Keys, func(key string) bool { return len(key) > maxKey }) {
 		e.Keys = slices.Clone(e.Keys)
 		for i, key := range e.Keys {

@@ -112,7 +112,10 @@ func (j *judge) claim() error {
 // tell notes that the answer e to call c tells of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
-	case g.set != c.set && (e.Outcome == Granted || !j.meet(g.set, c.set)):
+	case j.events[c.called].Resumes != j.events[g.event].Resumes && e.Outcome == Granted:
+		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d resumes %d and was told of token %d, which resumes %d",
+			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
+	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d for %s was told of token %d, which is of %s", e.Op, j.sets[c.set].name, e.Token, j.sets[g.set].name)
 	case e.Outcome == Held:
 		if c.returned < g.seenAt {
@@ -259,7 +262,10 @@ func (w *sweeper) grantOne(i, key int32) error {
 	if !e.alone() && len(asked.keys) > 1 {
 		before = &k.alone
 	}
-	if e.Place <= before.place {
+	if e.Resumes != 0 && !w.resumes(g) {
+		return w.broken(Ends, w.eventsOf(i), "%s is granted as what goes on of token %d, which has not just ended at this place", asked.name, e.Resumes)
+	}
+	if e.Resumes == 0 && e.Place <= before.place {
 		return w.broken(Order, w.eventsOf(before.grant, i), "%s is granted to the request at place %d after the one at place %d", asked.name, e.Place, before.place)
 	}
 	k.current, k.taken, k.last, k.token = append(k.current, i), k.taken+asked.permits, i, e.Token
@@ -268,6 +274,17 @@ func (w *sweeper) grantOne(i, key int32) error {
 		k.alone.raise(i, e.Place)
 	}
 	return nil
+}
+
+// resumes reports whether a grant takes the place of the one that it says, which ended in the same entry of the log.
+func (w *sweeper) resumes(g *grant) bool {
+	e := &w.events[g.event]
+	i, known := w.byToken[uint64(e.Resumes)]
+	if !known || w.grants[i].end < 0 {
+		return false
+	}
+	before, end := &w.events[w.grants[i].event], &w.events[w.grants[i].end]
+	return w.grants[i].set == g.set && before.Place == e.Place && end.Index == e.Index && end.How == ByForce
 }
 
 func (m *mark) raise(grant int32, place lockfsm.Revision) {

@@ -100,6 +100,8 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 		t.gone(r, ByRelease)
 	case lockfsm.Cancel:
 		t.gone(r, ByCancel)
+	case lockfsm.Detach:
+		t.detached(r)
 	case lockfsm.Close:
 		t.over(r, ByClose, r.States)
 	case lockfsm.Expire:
@@ -121,6 +123,10 @@ func (t *Trail) Result(r lockfsm.Result, m *lockfsm.Machine) {
 // asked follows an Acquire.
 func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	q := request{r.Session, r.Number}
+	if r.Evicted != nil {
+		t.taken(q, r)
+		return
+	}
 	if _, known := t.live[q]; known || r.Code != lockfsm.Granted && r.Code != lockfsm.Waiting {
 		return
 	}
@@ -136,6 +142,34 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	t.queue(q, false)
 	if r.Code == lockfsm.Granted {
 		t.granted(q, r.Token)
+	}
+}
+
+// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its place.
+func (t *Trail) taken(q request, r lockfsm.Result) {
+	before := request{r.Evicted.Session, r.Evicted.Number}
+	h, known := t.live[before]
+	if !known {
+		return
+	}
+	t.end(before, h, ByForce)
+	h.token = r.Token
+	t.live[q] = h
+	t.queue(q, false)
+	e := t.event(Grant, q, h)
+	e.Resumes = r.Evicted.Token
+	t.say(e)
+}
+
+// detached follows a Detach: a hold that stays is another session's, and nothing has happened to it.
+func (t *Trail) detached(r lockfsm.Result) {
+	q := request{r.Session, r.Number}
+	switch h, known := t.live[q]; {
+	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions):
+		t.drop(q, ByRelease)
+	case r.Detached != 0 && known:
+		delete(t.live, q)
+		t.live[request{r.Detached, r.Number}] = h
 	}
 }
 

@@ -191,24 +191,36 @@ func folded(text string) string {
 	return b.String()
 }
 
-// link finds relative links of a page.
-var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
-
-func TestLinksLeadSomewhere(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "*.md"))
+// TestComingFromSnippetsRun holds our code in docs/COMING_FROM.md to the examples. The others' code is marked golang or java.
+func TestComingFromSnippetsRun(t *testing.T) {
+	page := readPage(t, "COMING_FROM.md")
+	examples, err := filepath.Glob(filepath.Join(root, "examples", "comingfrom", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	for _, page := range append(pages, more...) {
-		text, err := os.ReadFile(page)
+	var code strings.Builder
+	for _, at := range examples {
+		text, err := os.ReadFile(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", page, match[1])
-			}
+		if !strings.Contains(string(text), "// Output:") && filepath.Base(at) != "node_test.go" {
+			t.Errorf("%s has no checked output", at)
+		}
+		code.WriteString(folded(string(text)))
+	}
+	found := snippet.FindAllStringSubmatch(page, -1)
+	if len(found) < 5 {
+		t.Fatalf("the page has %d snippets of ours, fewer than libraries that it speaks of", len(found))
+	}
+	for _, s := range found {
+		if !strings.Contains(code.String(), folded(s[1])) {
+			t.Errorf("this snippet of docs/COMING_FROM.md is not code of an example:\n%s", s[1])
+		}
+	}
+	for _, theirs := range regexp.MustCompile("(?s)```(?:golang|java)\n(.*?)```").FindAllString(page, -1) {
+		if strings.Contains(theirs, "mortise.") {
+			t.Errorf("this is ours, and marked as theirs:\n%s", theirs)
 		}
 	}
 }

@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"examples/quickstart": {""},
 	"examples/service":    {""},
 	"examples/scenarios":  {},
+	"examples/comingfrom": {},
 	"internal/process":    {""},
 	"proctest":            {},
 	"proctest/instance":   {""},

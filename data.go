@@ -1,0 +1,52 @@
+package mortise
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
+// outlive their writer and be the same to all: the configuration in force, the version of an order, how far a job has come. It is kept until somebody
+// takes it away with Put, in the memory of every voter, and lives as long as the group: a group that is founded anew has none.
+func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
+	s, err := n.look(ctx, question{Op: opGet, Key: key})
+	if err != nil || s.Data == nil {
+		return nil, 0, err
+	}
+	return s.Data.Value, uint64(s.Data.Revision), nil
+}
+
+// Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as [Node.Get] or an earlier Put has told it; 0: if it has none. It returns
+// the new revision. No data takes it away; the new revision is 0 then. It needs no lock, and heeds none: of those who put at once one succeeds, and for
+// the others it is ErrConflict. At most 65,536 keys can have data; what is more is ErrOverloaded.
+//
+// After any other error, as when ctx ends, it may have happened or not: Get tells. If the leader was lost in the middle of the call and another instance put something
+// over ours before it could be asked again, ErrConflict is returned though ours was there for a moment.
+func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
+	if len(data) > lockfsm.MaxDataBytes {
+		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data), lockfsm.MaxDataBytes)
+	}
+	q := question{Op: opPut, Key: key, Value: data, After: revision}
+	for q.Nonce == (lockfsm.Nonce{}) {
+		n.env.random(q.Nonce[:])
+	}
+	s, err := n.look(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	now := uint64(0)
+	if s.Data != nil {
+		now = uint64(s.Data.Revision)
+	}
+	switch {
+	case s.Code == lockfsm.Done || s.Code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0: // taken away, perhaps by a call of ours whose answer was lost
+		return now, nil
+	case s.Code == lockfsm.Changed:
+		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)
+	case s.Code == lockfsm.BadKey:
+		return 0, fmt.Errorf("%w: %q", ErrBadKey, key)
+	}
+	return 0, fmt.Errorf("%w: Put %q: too many keys have data, at most %d", ErrOverloaded, key, lockfsm.MaxData)
+}

@@ -1,0 +1,83 @@
+package comingfrom_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// transfer locks both accounts in one step. Two transfers that cross do not wait for each other.
+func transfer(ctx context.Context, node *mortise.Node, from, to string) error {
+	wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	lock, err := node.LockAll(wait, from, to)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock(ctx)
+	return book(lock.Context(ctx), node, from)
+}
+
+// book locks an account. If its caller has it already, it is entered again, because the caller passes the context of its lock.
+func book(ctx context.Context, node *mortise.Node, account string) error {
+	return node.Do(ctx, account, func(ctx context.Context, token mortise.Token) error {
+		fmt.Println("booked on", account)
+		return nil
+	})
+}
+
+func Example_curator() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+
+	check(transfer(ctx, node, "accounts/anna", "accounts/ben"))
+	check(book(ctx, node, "accounts/ben"))
+	// Output:
+	// booked on accounts/anna
+	// booked on accounts/ben
+}
+
+// What Revoker asks of a holder by the data of its node, Request.Notice tells it as soon as somebody waits.
+func Example_curatorRevoke() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+
+	holder, err := node.Acquire(ctx, mortise.Request{Key: "index", Notice: true})
+	check(err)
+	done := make(chan error)
+	go func() {
+		done <- node.Do(ctx, "index", func(context.Context, mortise.Token) error { return nil })
+	}()
+	<-holder.Wanted() // somebody waits; the lock stays held, the holder decides
+	check(holder.Unlock(ctx))
+	fmt.Println(<-done)
+	// Output: <nil>
+}
+
+// Readers share a lock, and a writer that waits is not passed by readers that come later.
+func Example_curatorReadWrite() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+
+	one, err := node.RLock(ctx, "catalogue")
+	check(err)
+	two, err := node.RLock(ctx, "catalogue")
+	check(err)
+	info, err := node.Peek(ctx, "catalogue")
+	check(err)
+	fmt.Println(info.Held, "readers")
+	check(one.Unlock(ctx))
+	check(two.Unlock(ctx))
+	writer, err := node.Lock(ctx, "catalogue")
+	check(err)
+	fmt.Println("then a writer")
+	check(writer.Unlock(ctx))
+	// Output:
+	// 2 readers
+	// then a writer
+}

@@ -1,0 +1,63 @@
+package comingfrom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+)
+
+// pay writes under the lock. What IsOwner does in a transaction of etcd, the database does here: it compares the token.
+func pay(ctx context.Context, node *mortise.Node, db *database) error {
+	return node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
+		return db.put(ctx, "orders/42", "paid", token)
+	})
+}
+
+func Example_etcd() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+	var db database
+
+	// A holder of before, which has lost its lock and does not know it.
+	late, err := node.Lock(ctx, "orders/42")
+	check(err)
+	check(late.Unlock(ctx)) // stands for the loss
+
+	check(pay(ctx, node, &db))
+	err = db.put(ctx, "orders/42", "refunded", late.Token())
+	fmt.Println("refused:", errors.Is(err, fence.ErrStale))
+	fmt.Println("order 42:", db.get("orders/42"))
+
+	// Asked of the group, for a resource that cannot compare: it was so when it was asked.
+	held, err := node.Check(ctx, "orders/42", late.Token())
+	fmt.Println("held with the old token:", held, err)
+	// Output:
+	// refused: true
+	// order 42: paid
+	// held with the old token: false <nil>
+}
+
+// Two calls exclude each other, in one process too: with etcd two mutexes of one session and one prefix are one holder.
+func Example_etcdOneProcess() {
+	ctx := context.Background()
+	node, stop := start(ctx, "orders-0")
+	defer stop()
+
+	lock, err := node.Lock(ctx, "orders/42")
+	check(err)
+	_, err = node.TryLock(ctx, "orders/42")
+	fmt.Println("second caller is refused:", errors.Is(err, mortise.ErrHeld))
+
+	again, err := node.Lock(lock.Context(ctx), "orders/42") // under the context of the lock it is entered again
+	check(err)
+	fmt.Println("same token:", again.Token() == lock.Token())
+	check(again.Unlock(ctx))
+	check(lock.Unlock(ctx))
+	// Output:
+	// second caller is refused: true
+	// same token: true
+}

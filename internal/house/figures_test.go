@@ -1,0 +1,73 @@
+package house
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// measured says under which name docs/SPEED.md has what a row of docs/CHOOSING.md compares.
+func measured() map[string]string {
+	return map[string]string{
+		"mortise, memory": "mortise-tls", "mortise, `Dir`": "mortise-dir-tls", "etcd `concurrency`, synced": "etcd", "ZooKeeper, Curator, synced": "zookeeper",
+		"Redis, `SET NX PX`": "redis", "Redlock (redsync), synced": "redlock", "PostgreSQL advisory": "postgres",
+	}
+}
+
+// figureFaults says which figure of the table in one page is not that of the other: pairs are the third column there, hand-overs the first.
+func figureFaults(choosing, speed string) (faults []string, figures int) {
+	const what, pairs, handOvers = 1, 8, 9
+	for line := range strings.Lines(choosing) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 11 || strings.Contains(line, "---") {
+			continue
+		}
+		name := strings.TrimSpace(cells[what])
+		for cell, column := range map[int]int{pairs: 4, handOvers: 2} {
+			figure := strings.TrimSpace(cells[cell])
+			if figure == "" || figure == "pairs" || figure == "hand-over" {
+				continue
+			}
+			figures++
+			if !stands(speed, measured()[name], column, figure, cell == handOvers) {
+				faults = append(faults, fmt.Sprintf("%s: SPEED.md does not have %s", name, figure))
+			}
+		}
+	}
+	return faults, figures
+}
+
+// stands reports whether a row by that name has the figure in front of a cell of that column, in a table of pairs (seven columns) or of hand-overs (five).
+func stands(speed, name string, column int, figure string, handOvers bool) bool {
+	for line := range strings.Lines(speed) {
+		cells := strings.Split(line, "|")
+		wide := len(cells) == 9
+		if handOvers {
+			wide = len(cells) == 7
+		}
+		if wide && strings.TrimSpace(cells[1]) == name && strings.HasPrefix(strings.TrimSpace(cells[column]), figure+" (") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFiguresAreMeasured holds the table of docs/CHOOSING.md to docs/SPEED.md, which a program writes.
+func TestFiguresAreMeasured(t *testing.T) {
+	choosing, speed := readPage(t, "CHOOSING.md"), readPage(t, "SPEED.md")
+	faults, figures := figureFaults(choosing, speed)
+	for _, fault := range faults {
+		t.Errorf("docs/CHOOSING.md: %s", fault)
+	}
+	if want := 2 * len(measured()); figures != want {
+		t.Errorf("docs/CHOOSING.md has %d figures in its table, want %d", figures, want)
+	}
+	for what, change := range map[string][2]string{
+		"another figure":            {"| 110K | 8,220 |", "| 111K | 8,220 |"},
+		"a figure of another table": {"| 110K | 8,220 |", "| 8,220 | 110K |"},
+	} {
+		if faults, _ := figureFaults(strings.Replace(choosing, change[0], change[1], 1), speed); len(faults) == 0 {
+			t.Errorf("the rule does not see %s", what)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// said finds a fragment of a message that a page quotes.
+var said = regexp.MustCompile("`([^`]+)`")
+
+// quoteFaults says what of the first column of the tables below the heading is said nowhere, and how many rows there are.
+func quoteFaults(page, heading string, literals []string) (faults []string, rows int) {
+	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
+	if !found {
+		return []string{"there is no section " + heading}, 0
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || strings.Contains(line, "---") || strings.TrimSpace(cells[1]) == "it says" {
+			continue
+		}
+		rows++
+		fragments := said.FindAllStringSubmatch(cells[1], -1)
+		if len(fragments) == 0 {
+			faults = append(faults, "a row quotes nothing: "+strings.TrimSpace(line))
+		}
+		for _, f := range fragments {
+			if len(f[1]) < 10 {
+				faults = append(faults, fmt.Sprintf("%q is too short to be found", f[1]))
+			} else if !slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(l, f[1]) }) {
+				faults = append(faults, fmt.Sprintf("nothing in the source says %q", f[1]))
+			}
+		}
+	}
+	return faults, rows
+}
+
+// literalsOf lists the strings of the module's programs.
+func literalsOf(files []source) (literals []string) {
+	for _, s := range files {
+		if s.test || strings.HasPrefix(s.room, "internal/sim") || strings.HasPrefix(s.room, "examples/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					literals = append(literals, text)
+				}
+			}
+			return true
+		})
+	}
+	return literals
+}
+
+const messages = "What it says, what it means, what to do"
+
+func TestQuotedMessagesAreSaid(t *testing.T) {
+	_, files := sources(t)
+	literals := literalsOf(files)
+	faults, rows := quoteFaults(readPage(t, "OPERATION.md"), messages, literals)
+	for _, fault := range faults {
+		t.Errorf("docs/OPERATION.md: %s", fault)
+	}
+	if rows < 40 {
+		t.Errorf("docs/OPERATION.md explains %d messages: the rule would pass because it sees nothing", rows)
+	}
+	for what, row := range map[string]string{
+		"a message that nobody writes": "| `no such thing was ever said` | it | that |",
+		"a row without a quotation":    "| in its own words | it | that |",
+		"a scrap":                      "| `a` | it | that |",
+	} {
+		if faults, _ := quoteFaults("\n## "+messages+"\n"+row+"\n", messages, literals); len(faults) != 1 {
+			t.Errorf("%s: %q", what, faults)
+		}
+	}
+}

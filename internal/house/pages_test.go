@@ -1,0 +1,226 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The pages for people: what they name must be there, what they quote must be said, and what they promise must be shown.
+
+var (
+	// pageTest finds a test that a page names by its directory, as in FEATURES.md; pageSymbol a name of a package, pageMember a field or
+	// a method of an exported type of the root.
+	pageTest   = featureTest
+	pageSymbol = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
+	pageMember = regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Za-z]+)`")
+
+	// pageFile finds a file, from the root of the repository, anywhere in a page: also in its diagrams. pageRoom finds a directory.
+	pageFile = regexp.MustCompile(`(?:^|[^\w./-])((?:[a-z0-9_-]+/)*[a-z0-9_-]+\.(?:go|pml|sh|proto|service))\b`)
+	pageRoom = regexp.MustCompile("`((?:[a-z0-9_-]+/)+)`")
+
+	// foreign is what does not speak of this repository: addresses of others, and code that is not ours.
+	foreign = regexp.MustCompile("https?://[^\\s)]+|(?s:```(?:golang|java)\n.*?```)")
+)
+
+// tellingPages are those that are held to the source, and whether they speak of ours alone: two of them name what others have, too, and there a
+// name counts only if its package or type is one of ours.
+func tellingPages() map[string]bool {
+	return map[string]bool{"GUARANTEES.md": true, "OPERATION.md": true, "ARCHITECTURE.md": true, "CHOOSING.md": false, "COMING_FROM.md": false}
+}
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// known is what a page may name.
+type known struct {
+	tests   map[string]bool // "room.TestX"
+	names   map[string]bool // of the root: "Node", "Node.Lock", "Config.Dir"
+	symbols map[string]bool // "session.Client", "session.Client.Receive"
+	paths   map[string]bool // of files from the root of the repository
+	rooms   map[string]bool // directories, with a slash at the end
+}
+
+func whatIsThere(t *testing.T) known {
+	t.Helper()
+	_, files := sources(t)
+	k := known{symbols: map[string]bool{}, paths: map[string]bool{}, rooms: map[string]bool{}}
+	k.tests, k.names = declared(files)
+	for _, s := range files {
+		if s.test {
+			continue
+		}
+		name := path.Base(s.room)
+		if s.room == "" {
+			name = "mortise"
+		}
+		for symbol := range symbolsOf(s.file) {
+			k.symbols[name+"."+symbol] = true
+		}
+	}
+	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
+		if err != nil || entry.Name() == ".git" {
+			return errOrSkip(err)
+		}
+		rel, err := filepath.Rel(root, at)
+		if entry.IsDir() {
+			k.rooms[filepath.ToSlash(rel)+"/"] = true
+		} else {
+			k.paths[filepath.ToSlash(rel)] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func errOrSkip(err error) error {
+	if err != nil {
+		return err
+	}
+	return filepath.SkipDir
+}
+
+// symbolsOf lists what a file declares: functions, types, values, "Type.Method" and "Type.Field", those of interfaces too.
+func symbolsOf(file *ast.File) map[string]bool {
+	found := map[string]bool{}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			found[receiver(d)+d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				addNames(found, spec)
+				s, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				if methods, ok := s.Type.(*ast.InterfaceType); ok {
+					for _, m := range methods.Methods.List {
+						for _, name := range m.Names {
+							found[s.Name.Name+"."+name.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// pageFaults says what a page names that is not there. If the page speaks of others too, names of theirs are passed over.
+func pageFaults(page string, k known, oursAlone bool) []string {
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	page = foreign.ReplaceAllString(page, "")
+	for _, match := range pageTest.FindAllStringSubmatch(page, -1) {
+		room := match[1]
+		if room == "mortise" {
+			room = ""
+		}
+		if !k.tests[room+"."+match[2]] {
+			fault("there is no test %s.%s", match[1], match[2])
+		}
+	}
+	for _, match := range pageSymbol.FindAllStringSubmatch(page, -1) {
+		name := strings.TrimSuffix(match[1]+"."+match[2]+"."+match[3], ".")
+		if pageTest.MatchString(match[0]) || k.names[name] || !oursAlone && !k.begins(match[1]+".") {
+			continue
+		}
+		if !k.symbols[name] {
+			fault("there is no %s", name)
+		}
+	}
+	for _, match := range pageMember.FindAllStringSubmatch(page, -1) {
+		if name := match[1] + "." + match[2]; !k.names[name] && !k.anywhere(name) && (oursAlone || k.anywhere(match[1])) {
+			fault("there is no %s", name)
+		}
+	}
+	for _, match := range pageFile.FindAllStringSubmatch(page, -1) {
+		if !k.paths[match[1]] {
+			fault("there is no file %s", match[1])
+		}
+	}
+	for _, match := range pageRoom.FindAllStringSubmatch(page, -1) {
+		if !k.rooms[match[1]] {
+			fault("there is no directory %s", match[1])
+		}
+	}
+	return faults
+}
+
+// begins reports whether a package by that name, with a dot behind it, is one of ours.
+func (k known) begins(name string) bool {
+	for symbol := range k.symbols {
+		if strings.HasPrefix(symbol, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// anywhere reports whether some package declares a member by that name: pages say "Log.Propose" where the package is plain.
+func (k known) anywhere(member string) bool {
+	for symbol := range k.symbols {
+		if _, name, _ := strings.Cut(symbol, "."); name == member {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPagesNameWhatIsThere(t *testing.T) {
+	k := whatIsThere(t)
+	for name, oursAlone := range tellingPages() {
+		for _, fault := range pageFaults(readPage(t, name), k, oursAlone) {
+			t.Errorf("docs/%s: %s", name, fault)
+		}
+	}
+}
+
+func TestPageRuleCatches(t *testing.T) {
+	k := known{
+		tests: map[string]bool{".TestLock": true}, names: map[string]bool{"Node.Lock": true}, symbols: map[string]bool{"session.Client": true, "session.Client.Down": true},
+		paths: map[string]bool{"session/client.go": true}, rooms: map[string]bool{"internal/sim/": true},
+	}
+	right := "`mortise.TestLock`, `Node.Lock`, `session.Client`, `Client.Down`, `session/client.go`, a[\"session/client.go\"], `internal/sim/`, https://example.org/lock.go"
+	if faults := pageFaults(right, k, true); len(faults) > 0 {
+		t.Fatalf("a right page: %q", faults)
+	}
+	if faults := pageFaults("`api.Lock`, `os.Exit`, `Revoker.attemptRevoke`, `session.Client`", k, false); len(faults) > 0 {
+		t.Fatalf("a page that speaks of others: %q", faults)
+	}
+	if faults := pageFaults("`session.Clients`, `Client.Up`", k, false); len(faults) != 2 {
+		t.Errorf("a page that speaks of others, and of what we have not: %q", faults)
+	}
+	for what, change := range map[string][2]string{
+		"a test that is gone":            {"TestLock", "TestLocks"},
+		"a call that is gone":            {"Node.Lock", "Node.Look"},
+		"a type that is gone":            {"`session.Client`", "`session.Clients`"},
+		"a method that is gone":          {"Client.Down", "Client.Up"},
+		"a file that is gone":            {"`session/client.go`", "`session/clients.go`"},
+		"a file in a diagram":            {"a[\"session/client.go\"]", "a[\"session/clients.go\"]"},
+		"a directory that has moved":     {"internal/sim/", "internal/simulation/"},
+		"a file in another directory":    {"`session/client.go`", "`client.go`"},
+		"a symbol of another package":    {"`session.Client`", "`raftlog.Client`"},
+		"a test of another directory":    {"`mortise.TestLock`", "`session.TestLock`"},
+		"a file beside a sentence's end": {"https://example.org/lock.go", "see lock.go."},
+	} {
+		if faults := pageFaults(strings.Replace(right, change[0], change[1], 1), k, true); len(faults) != 1 {
+			t.Errorf("%s: %q", what, faults)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestAHoldOutlivesItsProcess: as a saga holds its lock from service to service, and through a crash, a change of leader and a Leave.
+func TestAHoldOutlivesItsProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 5)
+		first, second := f.follower(), f.leader()
+		l := f.acquire(first, Request{Key: "order/42", LockDelay: time.Hour, Value: "saga 7"})
+		waiting := f.later(second, Request{Key: "order/42"})
+		f.crash(first)
+		time.Sleep(30 * time.Minute)
+		f.crash(second)
+		time.Sleep(30 * time.Minute) // a new leader counts anew
+		third := f.follower()
+		info := f.peek(third, "order/42")
+		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" || info.Queue[0].Token != l.Token() {
+			t.Fatalf("%+v", info)
+		}
+		again := f.acquire(third, Request{Key: "order/42", Resume: l.Token()})
+		if again.Token() <= l.Token() || again.Err() != nil {
+			t.Fatalf("token %d after %d, %v", again.Token(), l.Token(), again.Err())
+		}
+		if _, err := f.nodes[third].Acquire(t.Context(), Request{Key: "order/42", Resume: l.Token()}); !errors.Is(err, ErrNotHeld) {
+			t.Errorf("a token that is over: %v", err)
+		}
+		if err := again.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantIs(t, again.Err(), ErrUnlocked)
+		if err := f.nodes[third].Leave(brief(t)); err != nil { // nothing is held here any more
+			t.Fatal(err)
+		}
+		f.nodes[third] = nil
+		fourth := f.leader()
+		last := f.acquire(fourth, Request{Key: "order/42", Resume: again.Token()})
+		if info := f.peek(fourth, "order/42"); info.Queue[0].Value != "saga 7" || info.Queue[0].Expired {
+			t.Errorf("%+v", info)
+		}
+		unlock(t, last)
+		select {
+		case <-waiting: // it was on a node that has crashed
+		default:
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestAHoldIsHandedOn: to another instance, while the one who had it lives; he is told by whom.
+func TestAHoldIsHandedOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, Request{Keys: []string{"a", "b"}})
+		ctx := l.Context(t.Context())
+		next := f.later(2, Request{Key: "b"})
+		taken := f.acquire(1, Request{Key: "b", Resume: l.Token(), Notice: true})
+		<-ctx.Done()
+		var forced *ForcedError
+		if err := context.Cause(ctx); !errors.As(err, &forced) || !forced.Resumed || forced.By != "node-1" || !errors.Is(err, ErrLost) {
+			t.Errorf("%v", err)
+		}
+		wantIs(t, l.Unlock(t.Context()), ErrLost)
+		<-taken.Wanted()
+		waits(t, "who waits for b", next)
+		unlock(t, taken)
+		unlock(t, comes(t, "who waits for b", next))
+		for _, bad := range []Request{
+			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true}, {Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},
+		} {
+			if _, err := f.nodes[0].Acquire(t.Context(), bad); !errors.Is(err, ErrBadRequest) {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestDetachWithoutADelayIsUnlock: and by force a hold that stays is ended as any other.
+func TestDetachWithoutADelayIsUnlock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(0, "k")
+		if err := l.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stays := f.acquire(1, Request{Key: "k", LockDelay: time.Hour})
+		if err := stays.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := stays.Unlock(t.Context()); err != nil { // it is Detach that was called first
+			t.Fatal(err)
+		}
+		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.Is(err, ErrHeld) {
+			t.Fatalf("%v", err)
+		}
+		if ended, err := f.nodes[2].ForceUnlock(brief(t), "k", stays.Token(), "the saga is over"); !ended || err != nil {
+			t.Fatalf("%v, %v", ended, err)
+		}
+		unlock(t, f.lock(2, "k"))
+		f.nothingLeft()
+	})
+}

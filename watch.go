@@ -1,0 +1,243 @@
+package mortise
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a value of its own.
+type Event struct {
+	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from.
+	Position uint64
+
+	// What has happened to Key:
+	//
+	//	"held"     a hold began, with Token, by Holder
+	//	"left"     its holder is gone or has detached it, by Cause; it stays for its LockDelay
+	//	"freed"    it ended, by Cause
+	//	"data"     its data is now Data, at Revision, or none if that is empty
+	//
+	// or to the watch itself, without a key:
+	//
+	//	"reset"    forget what was told: what follows is what there is now
+	//	"current"  everything up to Position has been told
+	What string
+
+	Key     string
+	Token   Token
+	Holder  string    // Name of the instance
+	Session string    // ID of its session
+	At      time.Time // by the leader's wall clock, for people; zero for what was there at a reset
+
+	Cause      string // "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
+	By, Reason string // of a forced end: the instance on which it was called, and what was said there
+
+	Data     []byte
+	Revision uint64
+}
+
+// Watch tells what happens to the keys that begin with prefix: every hold and every change of data, in order, none left out and none told twice. after 0
+// begins with a "reset" and what there is now, then comes "current", then what happens. A watch that broke off goes on with the Position of the last
+// event that was seen: if what came behind it is not known any more (the leader keeps the last 8,192 events of all keys, and none from before it restored
+// a snapshot) it begins with a "reset" too. So nothing is ever missing without a word. "current" comes again every few seconds in which nothing happens.
+//
+// It asks the leader, whoever that is, and waits for one without end: what was told may be old when it is told, and nothing may be decided by it that a
+// token should decide. Those who wait in queues are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero Event, when
+// ctx ends or the node is closed.
+func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield}
+		w.run()
+	}
+}
+
+// watch is one loop over Watch.
+type watch struct {
+	node   *Node
+	ctx    context.Context
+	prefix string
+	after  uint64
+	yield  func(Event, error) bool
+}
+
+func (w *watch) run() {
+	missed := w.after == 0
+	for {
+		if missed && !w.begin() {
+			return
+		}
+		s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: w.after})
+		if err != nil {
+			w.yield(Event{}, err)
+			return
+		}
+		if missed = s.Missed; missed {
+			continue
+		}
+		for i := range s.Events {
+			if !w.yield(eventOf(&s.Events[i]), nil) {
+				return
+			}
+		}
+		if w.after = s.Position; len(s.Events) == 0 && !w.yield(Event{What: "current", Position: w.after}, nil) {
+			return
+		}
+	}
+}
+
+// begin tells what there is now. That is read page by page while things happen, so a hold may be read that begins or ends behind the position at which the
+// reading began: what happened up to its end is then told as far as it goes on from what was read. It reports whether to go on.
+func (w *watch) begin() bool {
+	for {
+		told, from, upTo, whole, goOn := w.read()
+		if !goOn {
+			return false
+		}
+		if !whole { // by two leaders, whose lists have different orders
+			continue
+		}
+		for w.after = from; w.after < upTo; {
+			s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: w.after})
+			if err != nil {
+				w.yield(Event{}, err)
+				return false
+			}
+			if whole = !s.Missed; !whole {
+				break
+			}
+			for i := range s.Events {
+				if told.goesOn(&s.Events[i]) && !w.yield(eventOf(&s.Events[i]), nil) {
+					return false
+				}
+			}
+			w.after = s.Position
+		}
+		if whole {
+			return w.yield(Event{What: "current", Position: w.after}, nil)
+		}
+	}
+}
+
+// read tells what there is, from a reset on. What it has read lies between the positions from and upTo.
+func (w *watch) read() (told told, from, upTo uint64, whole, goOn bool) {
+	told.held, told.data = map[holdID]bool{}, map[string]uint64{}
+	q := question{Op: opWalk, Key: w.prefix}
+	leader := uint64(0)
+	for more := true; more; {
+		s, err := w.node.look(w.ctx, q)
+		if err != nil {
+			w.yield(Event{}, err)
+			return told, 0, 0, false, false
+		}
+		if leader == 0 {
+			leader, from = s.Leader, s.Position
+			if !w.yield(Event{What: "reset", Position: from}, nil) {
+				return told, 0, 0, false, false
+			}
+		}
+		if s.Leader != leader {
+			return told, 0, 0, false, true
+		}
+		for _, l := range s.Locks {
+			if !w.tellLock(&s, l, &told) {
+				return told, 0, 0, false, false
+			}
+		}
+		more, q.Next, upTo = s.More, s.Next, s.Position
+	}
+	return told, from, upTo, true, true
+}
+
+// tellLock tells what there is of one key.
+func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) bool {
+	if l.Data.Revision != 0 {
+		told.data[l.Key] = uint64(l.Data.Revision)
+		if !w.yield(Event{What: "data", Key: l.Key, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}, nil) {
+			return false
+		}
+	}
+	for _, st := range s.info(l).Queue {
+		if st.Token == 0 {
+			continue
+		}
+		told.held[holdID{l.Key, lockfsm.Token(st.Token)}] = true
+		e := Event{What: "held", Key: l.Key, Token: st.Token, Holder: st.Holder, Session: st.Session}
+		if !w.yield(e, nil) {
+			return false
+		}
+		if e.What, e.Cause = "left", "expired"; st.Expired && !w.yield(e, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// told is what a reading has told.
+type told struct {
+	held map[holdID]bool
+	data map[string]uint64
+}
+
+type holdID struct {
+	key   string
+	token lockfsm.Token
+}
+
+// goesOn reports whether an event that lies within the time of the reading is news to whoever was told what was read.
+func (t *told) goesOn(e *lockfsm.Event) bool {
+	hold := holdID{e.Key, e.Token}
+	switch e.What {
+	case lockfsm.Began:
+		known := t.held[hold]
+		t.held[hold] = true
+		return !known
+	case lockfsm.Ended:
+		known := t.held[hold]
+		delete(t.held, hold)
+		return known
+	case lockfsm.Left:
+		return t.held[hold]
+	case lockfsm.Wrote:
+		d := e.How.Data
+		known, any := t.data[e.Key]
+		if uint64(d.Revision) <= known || len(d.Value) == 0 && !any {
+			return false
+		}
+		t.data[e.Key] = uint64(d.Revision)
+		return true
+	}
+	return false
+}
+
+// eventOf is an event of the state machine as people are told of it.
+func eventOf(e *lockfsm.Event) Event {
+	told := Event{
+		Position: e.Position, Key: e.Key, Token: Token(e.Token), At: time.UnixMilli(e.WallUnixMS),
+		What:  map[lockfsm.Happening]string{lockfsm.Began: "held", lockfsm.Left: "left", lockfsm.Ended: "freed", lockfsm.Wrote: "data"}[e.What],
+		Cause: map[lockfsm.Cause]string{lockfsm.Released: "released", lockfsm.Expired: "expired", lockfsm.Closed: "closed", lockfsm.Evicted: "forced", lockfsm.TakenUp: "resumed"}[e.Cause],
+	}
+	if e.Session != 0 {
+		told.Holder, told.Session = holderName(e.Record, e.Session), fmt.Sprint(uint64(e.Session))
+	}
+	if e.How != nil {
+		told.By, told.Reason = string(e.How.By), string(e.How.Reason)
+		told.Data, told.Revision = e.How.Data.Value, uint64(e.How.Data.Revision)
+	}
+	return told
+}
+
+// Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of its holder, by force or because a session was not
+// renewed in time. They are part of the replicated state, and outlive leaders, but not the group; whoever must have all of them keeps what
+// Watch tells.
+func (n *Node) Audit(ctx context.Context) ([]Event, error) {
+	s, err := n.look(ctx, question{Op: opEnds})
+	var all []Event
+	for i := range s.Events {
+		all = append(all, eventOf(&s.Events[i]))
+	}
+	return all, err
+}
