@@ -31,7 +31,11 @@ func (n *Node) answerDesk(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	var a desk.Answer
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, deskTime)
+		within := deskTime
+		if q.Op == desk.Watch {
+			within += watchWait
+		}
+		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		err = n.answerTo(ctx, q, &a)
 	}
@@ -69,6 +73,15 @@ func (n *Node) answerTo(ctx context.Context, q desk.Question, a *desk.Answer) (e
 			return err
 		}
 		return seen.tell(a)
+	case desk.Watch:
+		return n.watchFor(ctx, q, a)
+	case desk.Audit:
+		all, err := n.Audit(ctx)
+		if err != nil {
+			return err
+		}
+		a.Events, err = json.Marshal(all)
+		return err
 	case desk.Evict:
 		a.Ended, err = n.evictFor(ctx, q)
 		return err
@@ -91,6 +104,42 @@ func (n *Node) here(a *desk.Answer) (err error) {
 		a.Leaderless = int64(n.env.clock.Now().Sub(clock.Time(since)))
 	}
 	a.Status, err = json.Marshal(s)
+	return err
+}
+
+// watchMost is how much a watch may begin with: it is told in one answer.
+const watchMost = 20_000
+
+// watchFor tells what there is now, or what has happened since.
+func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (err error) {
+	var events []Event
+	if q.After != 0 {
+		s, err := n.look(ctx, question{Op: opWatch, Key: q.Key, After: q.After})
+		if err != nil {
+			return err
+		}
+		for i := range s.Events {
+			events = append(events, eventOf(&s.Events[i]))
+		}
+		a.Position, a.Missed = s.Position, s.Missed
+		a.Events, err = json.Marshal(events)
+		return err
+	}
+	for e, err := range n.Watch(ctx, q.Key, 0) {
+		switch {
+		case err != nil:
+			return err
+		case len(events) == watchMost:
+			return fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix", ErrBadRequest, watchMost)
+		}
+		if events = append(events, e); e.What == "reset" {
+			events = append(events[:0], e) // it has begun anew
+		}
+		if a.Position = e.Position; e.What == "current" {
+			break
+		}
+	}
+	a.Events, err = json.Marshal(events)
 	return err
 }
 

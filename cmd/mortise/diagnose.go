@@ -270,8 +270,14 @@ func (f facts) headless(d *diagnosis) {
 		return
 	}
 	d.Problem = fmt.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since, len(missing), len(voters))
+	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked everybody itself
+		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
+	}
 	f.quorumLost(d, view, missing, need-len(alive))
 }
+
+// settledAfter is after how long without a leader an instance can say who is missing, by name.
+const settledAfter = 10 * time.Second
 
 // quorumLost says what to do about it.
 func (f facts) quorumLost(d *diagnosis, view guest.Report, missing []mortise.Member, need int) {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -32,7 +34,7 @@ func TestALostQuorum(t *testing.T) {
 	for _, a := range f.agents[1:] {
 		a.kill()
 	}
-	want := []string{"the quorum is lost for ", "2 of 3 voters are missing", "b at " + f.agents[1].Address, "its process does not run", "bring back 1 of the missing voters", "mortise recover " + group}
+	want := []string{"the quorum is lost for ", "2 of 3 voters are missing", f.agents[1].Address + " refuses the connection", f.agents[2].Address + " refuses the connection", "bring back 1 of the missing voters", "mortise recover " + group}
 	f.doctorSays(exitNo, want...)
 	f.mortise("status").quickly(t).wants(t, exitOK, "nobody leads", "a ", "refused")
 	f.mortise("members").quickly(t).wants(t, exitOK, "answered", "refused", "votes")
@@ -106,7 +108,7 @@ func TestADeadVoter(t *testing.T) {
 	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	f.doctorSays(exitNo, "b at "+f.agents[1].Address+": its machine or the network to it is gone, or it is stopped", "c at "+f.agents[2].Address+": its process does not run")
+	f.doctorSays(exitNo, "its machine or the network to it is gone, or it is stopped: "+f.agents[1].Address, "its process does not run: "+f.agents[2].Address)
 }
 
 // TestLooking is every command that looks, while all is well.
@@ -131,7 +133,7 @@ func TestLooking(t *testing.T) {
 	}
 	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"Keys":1`)
 
-	w := f.command("watch", "-o", "json", "-every", "100ms", "orders/")
+	w := f.command("watch", "-o", "json", "orders/")
 	out, err := w.StdoutPipe()
 	if err == nil {
 		err = w.Start()
@@ -141,19 +143,43 @@ func TestLooking(t *testing.T) {
 	}
 	defer func() { _ = w.Process.Kill(); _ = w.Wait() }()
 	lines := json.NewDecoder(out)
-	next := func(event, key string) {
+	var last happened
+	next := func(want, key string) {
 		t.Helper()
-		var h happened
-		if err := lines.Decode(&h); err != nil || h.Event != event || h.Key != key {
-			t.Fatalf("watch says %+v, %v; want %s of %s", h, err, event, key)
+		for last = (happened{}); last.What == "" || last.What == "current"; {
+			last = happened{}
+			if err := lines.Decode(&last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last.What != want || last.Key != key {
+			t.Fatalf("watch says %+v; want %s of %q", last, want, key)
 		}
 	}
+	next("reset", "")
 	next("held", "orders/1")
 	next("held", "orders/2")
 	r := f.begin("exec sleep 1000", "orders/3")
-	next("granted", "orders/3")
-	r.end()
-	next("released", "orders/3")
+	next("held", "orders/3")
+	f.mortise("unlock", "--force", "orders/3", "--token", tokenText(last.Token), "--reason", "a look").wants(t, exitOK)
+	after := fmt.Sprint(last.Position)
+	next("freed", "orders/3")
+	if last.Cause != "forced" || last.Reason != "a look" || !strings.HasPrefix(last.By, "mortise unlock by ") {
+		t.Errorf("watch says %+v", last)
+	}
+	r.code(t)
+	f.mortise("audit").wants(t, exitOK, "freed", "orders/3", "a look")
+	w2 := f.command("watch", "-after", after, "orders/")
+	if out, err = w2.StdoutPipe(); err == nil {
+		err = w2.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w2.Process.Kill(); _ = w2.Wait() }()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "freed  orders/3") || !strings.Contains(line, "a look") {
+		t.Errorf("watch goes on with %q, %v", line, err)
+	}
 
 	// One instance in reach is enough, and whoever lacks the secret gets nothing.
 	one := f.in(t)

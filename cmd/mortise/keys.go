@@ -133,6 +133,9 @@ func get(ctx context.Context, c *call) error {
 	if c.json {
 		return c.show(k)
 	}
+	if k.Revision != 0 {
+		fmt.Fprintf(c.out, "data %q at revision %d\n", k.Data, k.Revision)
+	}
 	if len(k.Queue) == 0 {
 		fmt.Fprintf(c.out, "%s is free, and nobody waits for it\n", key)
 		return nil

@@ -55,6 +55,7 @@ func commands() []command {
 		{name: "get", args: "KEY", about: "who holds a key, who waits for it, in order", run: get},
 		{name: "top", args: "[PREFIX]", about: "the keys that are waited for most, held longest, change hands most; live", run: top, flags: topFlags},
 		{name: "watch", args: "[PREFIX]", about: "what happens to keys, a line each", run: watch, flags: watchFlags},
+		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", run: audit},
 		{name: "members", about: "the instances, and which of them answer", run: members},
 		{name: "status", about: "the group as every instance sees it", run: status},
 		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},

@@ -3,127 +3,153 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
 )
 
-type watchOptions struct{ every time.Duration }
+type watchOptions struct{ after uint64 }
 
 func watchFlags(c *call, fs *flag.FlagSet) {
-	fs.DurationVar(&c.watch.every, "every", time.Second, "time between two looks")
+	fs.Uint64Var(&c.watch.after, "after", 0, "go on behind this position, as -o json shows it (0: begin with what there is now)")
 }
 
-// happened is a difference between two looks.
+// watchWithin is how long one question of a watch may take: the leader waits a while for something to happen.
+const watchWithin = 10 * time.Second
+
+// happened is a mortise.Event as -o json shows it: large numbers are strings.
 type happened struct {
-	At      time.Time
-	Event   string // "held" (at the first look), "granted", "released" or "waiting"
-	Key     string
-	Holder  string        `json:",omitempty"`
-	Token   mortise.Token `json:",omitempty"`
-	Waiting int
+	Position   uint64 `json:",string"`
+	What       string
+	Key        string        `json:",omitempty"`
+	Token      mortise.Token `json:",omitempty"`
+	Holder     string        `json:",omitempty"`
+	At         *time.Time    `json:",omitempty"`
+	Cause      string        `json:",omitempty"`
+	By, Reason string        `json:",omitempty"`
+	Data       []byte        `json:",omitempty"`
+	Revision   uint64        `json:",omitempty,string"`
 }
 
-// watch is the command watch. It looks again and again and tells the differences: what comes and goes between two looks is not seen.
+// watch is the command watch. It goes on over changes of leader and of instance, and says so if anything may be missing: that is a reset.
 func watch(ctx context.Context, c *call) error {
 	prefix, err := c.word("")
 	if err != nil {
 		return err
-	}
-	if c.watch.every < 100*time.Millisecond {
-		return usageError("-every is at least 100ms")
 	}
 	g, err := c.guest()
 	if err != nil {
 		return err
 	}
 	defer g.Close()
-	var before map[string]mortise.KeyInfo
-	for {
-		after := map[string]mortise.KeyInfo{}
-		err := c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool { after[k.Key] = k; return true })
+	q := desk.Question{Op: desk.Watch, Key: prefix, After: c.watch.after}
+	for told := false; ; {
+		a, events, err := nextEvents(ctx, g, q)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && before == nil:
+		case err != nil && (!told || codeOf(err) != exitNotReady):
 			return err
 		case err != nil:
 			fmt.Fprintln(c.errs, "mortise watch:", err) // it may come back
-		default:
-			for _, h := range differences(before, after, time.Now()) {
-				if err := c.tell(h); err != nil {
-					return err
-				}
-			}
-			before = after
+			continue
 		}
-		if !sleep(ctx, c.watch.every) {
-			return nil
+		told = true
+		for _, e := range events {
+			if err := c.tellEvent(e); err != nil {
+				return err
+			}
+		}
+		if q.After = a.Position; a.Missed {
+			q.After = 0
 		}
 	}
 }
 
-func (c *call) tell(h happened) error {
+// nextEvents asks once.
+func nextEvents(ctx context.Context, g *guest.Guest, q desk.Question) (a desk.Answer, events []mortise.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, watchWithin)
+	defer cancel()
+	if a, err = g.Put(ctx, q); err == nil && a.Events != nil {
+		err = json.Unmarshal(a.Events, &events)
+	}
+	return a, events, err
+}
+
+// tellEvent prints one event; that there is nothing new is none.
+func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
+		h := happened{
+			Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+		}
+		if !e.At.IsZero() {
+			h.At = &e.At
+		}
 		return c.show(h)
 	}
-	_, err := fmt.Fprintf(c.out, "%s  %-8s  %s  %s  token %d, %d waiting\n", h.At.Format(time.TimeOnly), h.Event, h.Key, cmp.Or(h.Holder, "-"), uint64(h.Token), h.Waiting)
+	if e.What == "current" {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.out, eventLine(e))
 	return err
 }
 
-// differences says what has happened between two looks, by key and, within one, ends before begins.
-func differences(before, after map[string]mortise.KeyInfo, now time.Time) (list []happened) {
-	first := before == nil
-	keys := slices.Compact(slices.Sorted(func(yield func(string) bool) {
-		for k := range maps.Keys(before) {
-			if !yield(k) {
-				return
-			}
-		}
-		for k := range maps.Keys(after) {
-			if !yield(k) {
-				return
-			}
-		}
-	}))
-	for _, key := range keys {
-		was, is := holds(before[key]), holds(after[key])
-		event := func(name string, s mortise.Standing) {
-			list = append(list, happened{now, name, key, s.Holder, s.Token, after[key].Waiting})
-		}
-		quiet := len(list)
-		for _, s := range was {
-			if !has(is, s.Token) {
-				event("released", s)
-			}
-		}
-		for _, s := range is {
-			if first {
-				event("held", s)
-			} else if !has(was, s.Token) {
-				event("granted", s)
-			}
-		}
-		if len(list) == quiet && before[key].Waiting != after[key].Waiting {
-			event("waiting", mortise.Standing{})
-		}
+// eventLine is an event for people.
+func eventLine(e mortise.Event) string {
+	at := "        "
+	if !e.At.IsZero() {
+		at = e.At.Format(time.TimeOnly)
 	}
-	return list
+	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
+	if e.What == "reset" {
+		parts[2] = "what follows is what there is now"
+	}
+	if e.Holder != "" {
+		parts = append(parts, e.Holder)
+	}
+	if e.Token != 0 {
+		parts = append(parts, "token "+tokenText(e.Token))
+	}
+	if e.Cause != "" {
+		parts = append(parts, e.Cause)
+	}
+	if e.By != "" {
+		parts = append(parts, fmt.Sprintf("by %s: %s", e.By, cmp.Or(e.Reason, "no reason")))
+	}
+	if e.What == "data" {
+		parts = append(parts, fmt.Sprintf("%q", e.Data))
+	}
+	return strings.Join(parts, "  ")
 }
 
-func holds(k mortise.KeyInfo) (list []mortise.Standing) {
-	for _, s := range k.Queue {
-		if s.Token != 0 {
-			list = append(list, s)
+// audit is the command audit.
+func audit(ctx context.Context, c *call) error {
+	if _, err := c.word(""); err != nil || len(c.words) > 0 {
+		return usageError("audit takes no words")
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	a, err := c.put(ctx, g, desk.Question{Op: desk.Audit})
+	if err != nil {
+		return err
+	}
+	var events []mortise.Event
+	if err := json.Unmarshal(a.Events, &events); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := c.tellEvent(e); err != nil {
+			return err
 		}
 	}
-	return list
-}
-
-func has(list []mortise.Standing, token mortise.Token) bool {
-	return slices.ContainsFunc(list, func(s mortise.Standing) bool { return s.Token == token })
+	return nil
 }

@@ -21,7 +21,7 @@
 //
 // # Limits
 //
-// A page of the list has at most a hundred keys. What is told of an instance are the root's Status, Health and KeyInfo, as JSON that this
+// A page of the list has at most a hundred keys, and a watch begins with at most 20,000 things. What is told of an instance are the root's Status, Health and KeyInfo, as JSON that this
 // package does not read: it stands below the root, which imports it.
 //
 // # Refused alternative
@@ -48,6 +48,8 @@ const (
 	Health  Op = "health"  // how the voters stand, as the leader says
 	List    Op = "list"    // a page of the keys that begin with Key
 	Peek    Op = "peek"    // the queue of Key
+	Watch   Op = "watch"   // what has happened behind After to the keys that begin with Key; waits a while if nothing has
+	Audit   Op = "audit"   // the last ends of holds by force or by silence
 	Evict   Op = "evict"   // end the hold of Key with Token
 	Recover Op = "recover" // give up Group, whose majority is lost for good
 )
@@ -61,6 +63,7 @@ type Question struct {
 	Reason string `json:",omitempty"`
 	Group  string `json:",omitempty"` // as Status.Group shows it
 	Next   lockfsm.Cursor
+	After  uint64 `json:",omitempty,string"` // of a Watch: the Position of the answer before; 0: begin with what there is now
 }
 
 // Kind sorts errors.
@@ -88,8 +91,12 @@ type Answer struct {
 
 	Health json.RawMessage `json:",omitempty"` // of Health: the root's
 
-	Keys  json.RawMessage `json:",omitempty"` // of List and Peek: a list of the root's KeyInfo
-	Next  lockfsm.Cursor  // of List: where the next page begins
-	More  bool            `json:",omitempty"` // of List: there may be a next page
-	Ended bool            `json:",omitempty"` // of Evict: this question has ended the hold
+	Keys     json.RawMessage `json:",omitempty"` // of List and Peek: a list of the root's KeyInfo
+	Next     lockfsm.Cursor  // of List: where the next page begins
+	More     bool            `json:",omitempty"`        // of List: there may be a next page
+	Events   json.RawMessage `json:",omitempty"`        // of Watch and Audit: a list of the root's Event
+	Position uint64          `json:",omitempty,string"` // of Watch: where the next question goes on
+	Missed   bool            `json:",omitempty"`        // of Watch: what came behind After is not known any more, begin anew
+
+	Ended bool `json:",omitempty"` // of Evict: this question has ended the hold
 }
