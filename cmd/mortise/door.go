@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,6 +90,7 @@ func (d *door) handler() http.Handler {
 	post("/v1/unlock", d.unlock)
 	post("/v1/check", d.check)
 	mux.HandleFunc("POST /v1/hold", d.hold)
+	mux.HandleFunc("GET /v1/watch", d.watch)
 	get("/v1/keys", d.keys)
 	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.node.Peek(ctx, r.FormValue("key")) })
 	get("/v1/status", func(context.Context, *http.Request) (any, error) { return statusOf(d.node), nil })
@@ -273,6 +275,25 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 					return
 				}
 			}
+		}
+	}
+}
+
+// watch tells what happens to keys, a line each, as long as it is read.
+func (d *door) watch(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
+	if err != nil {
+		refuse(w, bad("after %q is no position", r.FormValue("after")))
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(d.leases.ctx, cancel)()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
+	for e, err := range d.node.Watch(ctx, r.FormValue("prefix"), after) {
+		if err != nil || lines.Encode(happenedOf(e)) != nil || flush.Flush() != nil {
+			return
 		}
 	}
 }

@@ -29,6 +29,8 @@ var (
 // leases are the clients of an agent. What a client holds belongs to its lease and is released with it. Safe for concurrent use.
 type leases struct {
 	node *mortise.Node
+	ctx  context.Context // ends with all leases
+	end  context.CancelFunc
 
 	mu     sync.Mutex // guards what follows, and every lease; never held across a wait
 	all    map[string]*lease
@@ -45,7 +47,11 @@ type lease struct {
 	end      context.CancelCauseFunc
 }
 
-func newLeases(node *mortise.Node) *leases { return &leases{node: node, all: map[string]*lease{}} }
+func newLeases(node *mortise.Node) *leases {
+	ls := &leases{node: node, all: map[string]*lease{}}
+	ls.ctx, ls.end = context.WithCancel(context.Background())
+	return ls
+}
 
 // open begins a lease. Without a ttl it has to be ended.
 func (ls *leases) open(name string, ttl time.Duration) (*lease, error) {
@@ -201,6 +207,7 @@ func (ls *leases) drop(id string) bool {
 
 // close ends all leases, and refuses new ones.
 func (ls *leases) close() {
+	ls.end()
 	ls.mu.Lock()
 	ls.closed = true
 	var ids []string

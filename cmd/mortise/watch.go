@@ -85,19 +85,23 @@ func nextEvents(ctx context.Context, g *guest.Guest, q desk.Question) (a desk.An
 // tellEvent prints one event; that there is nothing new is none.
 func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
-		h := happened{
-			Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
-		}
-		if !e.At.IsZero() {
-			h.At = &e.At
-		}
-		return c.show(h)
+		return c.show(happenedOf(e))
 	}
 	if e.What == "current" {
 		return nil
 	}
 	_, err := fmt.Fprintln(c.out, eventLine(e))
 	return err
+}
+
+func happenedOf(e mortise.Event) happened {
+	h := happened{
+		Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+	}
+	if !e.At.IsZero() {
+		h.At = &e.At
+	}
+	return h
 }
 
 // eventLine is an event for people.
