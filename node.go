@@ -69,7 +69,7 @@ type Node struct {
 // Start starts a node. ctx bounds the start only. It returns when the node is up: it listens, looks for the others and takes requests,
 // which wait until there is a leader; see Ready. An error names every mistake in the configuration at once, or says what of the
 // machine it could not get; nothing is left running then. Close or Leave ends the node.
-func Start(ctx context.Context, config Config) (*Node, error) { return start(ctx, config, realEnv()) }
+func Start(ctx context.Context, config Config) (*Node, error) { return start(ctx, config, envOf(ctx)) }
 
 func start(ctx context.Context, config Config, env env) (*Node, error) {
 	config = config.withDefaults()

@@ -211,6 +211,9 @@ func (c *ClientCore) heldNoMore(r *Request) {
 func (c *ClientCore) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{})
+	if bug("overdue-holder-does-not-know") {
+		c.outcomes = c.outcomes[:len(c.outcomes)-1]
+	}
 	e.req = nil
 	c.free(e)
 }

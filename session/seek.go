@@ -210,13 +210,17 @@ func (c *ClientCore) sessionGone(now clock.Time) {
 	c.move(now, leader)
 }
 
-// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error.
+// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error; where the end of the
+// session frees the lock, with nil, that is no confirmation for a lock with a delay: it can stay taken.
 func (c *ClientCore) forgetSession(releasing error) {
 	c.dropFrees()
 	var again []*entry
 	for e := c.sent.head; e != nil; {
-		next := e.next
+		next, told := e.next, releasing
 		if r := e.req; r != nil {
+			if told == nil && r.outlives() && !e.stays && !bug("delayed-lock-said-free") {
+				told = ErrLost
+			}
 			switch r.stage {
 			case stageWaiting:
 				r.entry = &entry{req: r, order: r.order}
@@ -225,7 +229,7 @@ func (c *ClientCore) forgetSession(releasing error) {
 				c.lose(r)
 			}
 		}
-		c.drop(e, releasing)
+		c.drop(e, told)
 		e = next
 	}
 	c.askAgain(again)

@@ -17,6 +17,7 @@ var allowed = map[string][]string{
 	"internal/history/historytest": {"internal/history", "lockfsm"},
 	"internal/memnet":              {},
 	"internal/house":               {},
+	"internal/outside":             {"internal/clock"},
 	"internal/credentials":         {},
 	"internal/desk":                {"lockfsm"},
 	"internal/guest":               {"", "cluster", "internal/clock", "internal/credentials", "internal/desk", "lockfsm", "session", "transport", "go.etcd.io/raft/v3/raftpb"},
@@ -27,6 +28,7 @@ var allowed = map[string][]string{
 	"transport":                    {"transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "transport", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
+		"internal/outside",
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"stripe":              {""},
@@ -36,6 +38,7 @@ var allowed = map[string][]string{
 	"internal/fakelock":   {""},
 	"locker":              {""},
 	"locker/lockertest":   {"", "locker"},
+	"mortisetest":         {"", "internal/clock", "internal/memnet", "internal/outside"},
 	"fence":               {""},
 	"fence/grpcfence":     {"", "fence", "google.golang.org/grpc/..."},
 	"fence/fencetest":     {"", "fence"},

@@ -20,7 +20,7 @@ const stateEvery = 16
 
 func (o *watch) founded(c *birth.Charter) {
 	if o.groups[c.Group] == nil {
-		o.groups[c.Group] = &group{charter: *c}
+		o.groups[c.Group] = &group{charter: *c, delays: check.Delays{Drift: o.w.cfg.Drift + 1e-6}}
 	}
 }
 
@@ -111,6 +111,9 @@ func (o *watch) trail(r *replica, e history.Event) {
 			g.acks.Ended(e.Index, key, check.Terms{Permits: e.Permits, Of: e.Of}, e.Token, e.How.String())
 		}
 	}
+	if e.Kind == history.End {
+		o.ended(g, &e)
+	}
 }
 
 // queue sees what comes to the queues of a group and what leaves them.
@@ -124,7 +127,9 @@ func (o *watch) queue(r *replica, e history.Event, leaves bool) {
 			o.w.must(f.Gone(key, e.Place))
 			continue
 		}
-		o.w.must(f.Queued(key, e.Place, check.Terms{Permits: e.Permits, Of: e.Of}, len(e.Keys) > 0))
+		terms := check.Terms{Permits: e.Permits, Of: e.Of}
+		o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
+		o.arrives(r, key, terms)
 	}
 }
 
@@ -161,6 +166,7 @@ func (o *watch) result(r *replica, result *lockfsm.Result) {
 		switch result.Kind {
 		case lockfsm.Expire:
 			o.stats.Expired++
+			o.groups[r.group].delays.Expired(result.Session, o.w.now)
 			o.outlived(r, result.Session)
 		case lockfsm.EndGrace:
 			o.graceEnds(r)
