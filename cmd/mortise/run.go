@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -103,7 +104,8 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 		case <-asking:
 		}
 	}()
-	defer func() { close(asking); <-done }()
+	heard := sync.OnceFunc(func() { close(asking); <-done }) // no signal is taken any more
+	defer heard()
 	wait := c.run.wait
 	if c.run.try {
 		wait = max(c.within, 3*time.Second) // for the answer
@@ -124,8 +126,12 @@ func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*gues
 	lock, err := s.Acquire(ctx, mortise.Request{
 		Key: key, Try: c.run.try, Shared: c.run.shared, Permits: c.run.permits, Of: c.run.of, Value: value,
 	})
-	if err == nil {
+	heard()
+	if err == nil && interrupted(ctx, nil) == nil {
 		return s, lock, nil
+	}
+	if err == nil { // the signal came first: the command would never hear of it
+		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
 	}
 	closing, stop := context.WithTimeout(context.Background(), lastWords)
 	defer stop()
