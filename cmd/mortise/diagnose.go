@@ -94,7 +94,7 @@ func (f facts) nobody(d *diagnosis) {
 	d.Problem = "no instance answers"
 	steps := map[string]string{
 		"refused": "start the instances at the addresses that refuse the connection: their processes do not run, or Join names a wrong address or port",
-		"silent":  "see whether the machines that do not answer are up, and whether a firewall lets the port through from here",
+		"silent":  "see whether the machines that do not answer are up, and whether a firewall lets the port through from here; one that wants a secret is silent too to a command that was given none",
 		"foreign": "give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it",
 		"version": "use a build of this command that fits the instances",
 	}
