@@ -79,7 +79,7 @@ func (f *fleet) says(args []string, code int, texts ...string) {
 	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {
 		s := f.mortise(args...)
 		for _, text := range texts {
-			if !strings.Contains(s.out, text) || s.code != code {
+			if !strings.Contains(s.out+s.errs, text) || s.code != code {
 				return errors.New(s.out + s.errs)
 			}
 		}
