@@ -36,6 +36,7 @@ type Node struct {
 	records *records // nil: memory
 
 	history *history.Recorder // nil: nothing is recorded
+	teller  *teller           // nil: there are no hooks
 	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
@@ -50,7 +51,10 @@ type Node struct {
 	attached atomic.Bool   // its session is attached to a leader
 	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
 	without  atomic.Int64  // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
-	failed   atomic.Pointer[error]
+	told     leading       // guarded by knowing
+
+	grantable grantable // for how long locks could be granted
+	failed    atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave
@@ -91,8 +95,11 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
+	n.teller = newTeller(config, env)
+	n.grantable.begin(env.clock.Now())
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
+		Watch: (&witness{node: n}).news,
 	})
 	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},
@@ -151,7 +158,7 @@ func (n *Node) startCluster() error {
 		Settings: n.config.group().birth(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
-		Services: n.env.srv, JoinFunc: n.config.JoinFunc,
+		Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(),
 	}
 	if n.records != nil {
 		config.Records = n.records

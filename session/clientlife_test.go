@@ -39,7 +39,7 @@ func TestNoSession(t *testing.T) {
 			b.turn()
 			end(b)
 			b.want("1: open nonce 2")
-			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossExpired, Request: held, Err: ErrLost}) ||
 				b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released}) {
 				t.Fatalf("outcomes %+v", b.outcomes)
 			}
@@ -114,7 +114,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 	if string(b.commands[0].Record) != "new life" {
 		t.Errorf("record %q", b.commands[0].Record)
 	}
-	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossRestarted, Request: held, Err: ErrLost}) ||
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}

@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	},
 	"stripe":              {""},
 	"flight":              {""},
+	"console":             {""},
 	"tick":                {""},
 	"election":            {""},
 	"internal/fakelock":   {""},

@@ -27,6 +27,9 @@ type call struct {
 	forced bool       // the state has ended its hold by force, whatever it believes
 	told   bool       // that somebody waits
 
+	detaches bool // it will let go of its hold without ending it
+	once     bool // its caller makes no other call
+
 	lapsed bool // its belief has ended by the clock
 	until  time.Duration
 }
@@ -79,7 +82,9 @@ func (c *call) next() {
 			break
 		}
 	}
-	if o := c.outer; o == nil {
+	if o := c.outer; c.once {
+		return
+	} else if o == nil {
 		p.w.after(p.w.between(0, p.w.cfg.Think), func() { p.caller() })
 	} else if o.inner == c {
 		o.inner = nil
@@ -139,8 +144,13 @@ func (c *call) release() {
 		return
 	}
 	c.abandonInner()
-	c.p.w.watch.frees(c)
-	c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
+	if c.detaches {
+		c.p.w.watch.detaches(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req) })
+	} else {
+		c.p.w.watch.frees(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
+	}
 	c.next()
 }
 
@@ -157,5 +167,7 @@ func (c *call) lost(why error) {
 }
 
 func (c *call) released(err error) {
-	c.p.w.watch.released(c, err)
+	if !c.detaches { // what became of that the log says
+		c.p.w.watch.released(c, err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file is what people do to locks that others hold, step by step, while the trouble goes on and for a while after it.
@@ -15,7 +16,7 @@ import (
 type step func(w *world)
 
 func steps() []step {
-	return []step{(*world).forceSome}
+	return []step{(*world).forceSome, (*world).resumeSome}
 }
 
 // walk lets all kinds of steps happen.
@@ -67,4 +68,57 @@ func (w *world) forceSome() {
 		w.watch.forced.Asked(seen.Key, seen.Token)
 		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"), Value: []byte("it takes too long")})
 	})
+}
+
+// resumeSome lets a process take up a hold that the leader shows, by its token: soon, or so late that it is probably over.
+func (w *world) resumeSome() {
+	l := w.leader()
+	if l == nil {
+		return
+	}
+	type request struct {
+		session lockfsm.SessionID
+		number  lockfsm.Number
+	}
+	places := map[request]int{}
+	for _, e := range l.machine.Entries() {
+		places[request{e.Session, e.Number}]++
+	}
+	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool {
+		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call knows its one key
+	})
+	if len(held) == 0 {
+		return
+	}
+	seen, thinks := held[w.rng.IntN(len(held))], 5*time.Millisecond
+	if w.chance(0.3) {
+		thinks = w.cfg.TTL
+	}
+	m := w.machines[w.rng.IntN(len(w.machines))]
+	w.after(w.between(0, thinks), func() {
+		if p := m.proc; p != nil && !p.dead && !p.leaving && !w.quiet {
+			w.watch.forced.Asked(seen.Key, seen.Token)
+			p.resume(seen.Key, seen.Token)
+		}
+	})
+}
+
+// resume makes a call that takes a hold up.
+func (p *proc) resume(key string, token lockfsm.Token) {
+	w := p.w
+	w.numbers++
+	c := &call{p: p, id: w.numbers, once: true, detaches: w.chance(0.3), hold: w.between(0, w.cfg.Hold)}
+	c.req = session.Request{Key: key, Terms: &session.Terms{Resume: token}, Caller: c}
+	if w.chance(0.3) {
+		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
+		if known := w.watch.shorter[token]; known == 0 || c.req.Terms.Delay < known {
+			w.watch.shorter[token] = c.req.Terms.Delay
+		}
+	}
+	p.calls = append(p.calls, c)
+	w.watch.asks(c)
+	p.inClient(func(now clock.Time) { p.client.Acquire(now, &c.req) })
+	if w.chance(w.cfg.Cancel) {
+		w.after(w.between(0, 5*time.Millisecond), c.leave)
+	}
 }

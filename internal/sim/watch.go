@@ -59,6 +59,7 @@ type Stats struct {
 	Behind, Crowded                  int // writers who came while others shared; permits asked for while somebody held some
 	Deadlocks, Full                  int // refused: as a deadlock, since too many waited
 
+	Detached, Resumed                int // holds that were let go of and stayed, and that were taken up
 	Forced, Overdue, Wanted, Delayed int // holds ended by force, by themselves; holders told that somebody waits; holds that an expiry ended after a delay
 
 	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
@@ -97,6 +98,8 @@ func (s *Stats) Add(o Stats) {
 	s.Overdue += o.Overdue
 	s.Wanted += o.Wanted
 	s.Delayed += o.Delayed
+	s.Detached += o.Detached
+	s.Resumed += o.Resumed
 	s.Changes += o.Changes
 	s.Replaced += o.Replaced
 	s.Leaves += o.Leaves
@@ -111,6 +114,7 @@ func newWatch(w *world) *watch {
 		o.served.Bound += longestDelay * w.cfg.TTL
 	}
 	o.longest.Late, o.delayed = lateWord, map[lockfsm.Token]time.Duration{}
+	o.handed, o.shorter = map[lockfsm.Token]time.Duration{}, map[lockfsm.Token]time.Duration{}
 	return o
 }
 
@@ -148,7 +152,7 @@ func (o *watch) asks(c *call) {
 	keys, terms := c.keys(), c.terms()
 	o.w.note("%v call %d asks for %v, %+v, try %v, under %v", c.p, c.id, keys, terms, c.req.Try, c.outer)
 	o.record(c.p, history.Event{
-		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try,
+		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try, Resumes: c.resumes(),
 	})
 	o.served.Waits(keys, c.who(), c.req.Try, o.w.now)
 	o.stats.meets(terms, o.believers[keys[0]])

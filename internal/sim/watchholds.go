@@ -24,6 +24,8 @@ type holdings struct {
 	notices check.Notices
 	longest check.Longest
 	delayed map[lockfsm.Token]time.Duration // by which a hold was asked for
+	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may go on
+	shorter map[lockfsm.Token]time.Duration // the shortest that somebody has asked for who wanted to take the hold up
 }
 
 // limit returns until when the call's own handle says that it holds.
@@ -83,7 +85,7 @@ func (o *watch) toldWhy(c *call, why error) {
 	case errors.As(why, new(session.OverdueError)):
 		o.stats.Overdue++
 		o.w.must(o.longest.Overdue(c.who(), o.w.now))
-	case errors.As(why, &forced):
+	case errors.As(why, &forced) || errors.As(why, new(*session.TakenError)):
 		o.w.must(o.forced.Told(c.keys(), c.token))
 	}
 }
@@ -109,6 +111,9 @@ func (o *watch) ended(g *group, e *history.Event) {
 	delete(o.delayed, e.Token)
 	switch e.How {
 	case history.ByForce:
+		if delay > 0 {
+			o.handed[e.Token] = delay
+		}
 		o.forcedEnd(e)
 	case history.ByExpire:
 		if delay > 0 {
@@ -116,6 +121,33 @@ func (o *watch) ended(g *group, e *history.Event) {
 			o.w.must(g.delays.Ended(e.Session, e.Key, e.Token, delay, o.w.now))
 		}
 	}
+}
+
+// resumed sees a hold taken up. It keeps its delay, unless its taker asks for another.
+func (o *watch) resumed(e *history.Event) {
+	o.stats.Resumed++
+	if delay := o.handed[e.Resumes]; delay > 0 {
+		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller hears of it, if he still listens
+			delay = min(delay, own)
+		}
+		o.delayed[e.Token] = delay
+	}
+	o.forced.Asked(e.Key, e.Token) // his own client takes it up once more, if it hears of it when its lease is short
+}
+
+// detaches sees a holder let go of a hold that is to stay.
+func (o *watch) detaches(c *call) {
+	o.w.note("%v call %d detaches %v", c.p, c.id, c.keys())
+	o.lapse(c.req.Key)
+	o.write(c)
+	until := o.w.now
+	if c.lapsed {
+		until = c.until
+	}
+	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
+	o.over(c)
+	o.disbelieve(c)
+	o.freed(c)
 }
 
 // arrives sees somebody come to the queue of a key, behind those who hold it.

@@ -106,13 +106,18 @@ func (o *watch) trail(r *replica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			o.w.must(g.fifo.Granted(key, e.Place))
+			if e.Resumes == 0 { // else it has its place from the one before
+				o.w.must(g.fifo.Granted(key, e.Place))
+			}
 		case history.End:
 			g.acks.Ended(e.Index, key, check.Terms{Permits: e.Permits, Of: e.Of}, e.Token, e.How.String())
 		}
 	}
-	if e.Kind == history.End {
+	switch {
+	case e.Kind == history.End:
 		o.ended(g, &e)
+	case e.Resumes != 0:
+		o.resumed(&e)
 	}
 }
 
@@ -168,6 +173,11 @@ func (o *watch) result(r *replica, result *lockfsm.Result) {
 			o.stats.Expired++
 			o.groups[r.group].delays.Expired(result.Session, o.w.now)
 			o.outlived(r, result.Session)
+		case lockfsm.Detach:
+			if result.Detached != 0 {
+				o.stats.Detached++
+				o.groups[r.group].delays.Expired(result.Detached, o.w.now)
+			}
 		case lockfsm.EndGrace:
 			o.graceEnds(r)
 		}

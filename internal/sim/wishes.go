@@ -27,6 +27,7 @@ func (w *world) wish(c *call) {
 	}
 	if w.chance(0.5) {
 		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
+		c.detaches = w.chance(0.2)
 		if w.chance(0.4) { // long enough for his process to die meanwhile
 			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
 		}
