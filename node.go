@@ -50,6 +50,7 @@ type Node struct {
 	instance atomic.Uint64 // ID of the present life
 	attached atomic.Bool   // its session is attached to a leader
 	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
+	without  atomic.Int64  // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
 	told     leading       // guarded by knowing
 
 	grantable grantable // for how long locks could be granted

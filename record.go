@@ -18,6 +18,7 @@ type record struct {
 	Zone     string   `json:"zone,omitempty"`
 	Rules    uint32   `json:"rules"` // highest rules version that this build knows
 	Settings settings `json:"settings"`
+	Guest    bool     `json:"guest,omitempty"` // it only takes locks: no instance of the service, it can have no replica and has no settings
 }
 
 // settings are what an instance was told about its group, in a form that is small and can be compared: two that are equal name the same.

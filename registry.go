@@ -80,7 +80,11 @@ func (g *registry) read(linked func(instance uint64) bool) (list []voters.Regist
 	list, records = make([]voters.Registered, 0, len(g.known)), make([]record, 0, len(g.known))
 	for _, k := range g.known {
 		s, r := k.session, k.record
-		records, longest = append(records, r), max(longest, s.TTL)
+		longest = max(longest, s.TTL)
+		if r.Guest {
+			continue // comes for one lock and goes: it neither votes nor has a word in what all have to agree on
+		}
+		records = append(records, r)
 		instance := r.id()
 		if instance == 0 {
 			continue // of another build, or another library: nobody who could vote

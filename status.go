@@ -183,7 +183,13 @@ func (n *Node) leaderKnown() {
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
+	known := n.attached.Load() || r != nil && r.role.Load().Leader != 0
+	if known {
+		n.without.Store(0)
+	} else {
+		n.without.CompareAndSwap(0, int64(n.env.clock.Now()))
+	}
 	if c := n.cluster(); c != nil {
-		c.HasLeader(n.attached.Load() || r != nil && r.role.Load().Leader != 0)
+		c.HasLeader(known)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -79,6 +80,9 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 func (in inbound) Ask(ctx context.Context, from string, question []byte) ([]byte, error) {
 	if bytes.HasPrefix(question, []byte(lookMark)) {
 		return in.n.answerLook(ctx, question)
+	}
+	if bytes.HasPrefix(question, []byte(desk.Mark)) {
+		return in.n.answerDesk(ctx, question)
 	}
 	if c := in.n.cluster(); c != nil {
 		return c.Answer(from, question), nil

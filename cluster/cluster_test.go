@@ -198,15 +198,15 @@ func TestNamesAreResolvedAnewAndAFailedLookupBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
+		f.mu.Lock() // before anybody looks: a name that is not there yet blocks nothing
+		f.dns["all.example"] = []string{"10.0.0.1"}
+		f.slow["ill.example"] = true
+		f.mu.Unlock()
 		for i := range 3 {
 			cfg := f.config(i, 3)
 			cfg.Join = []string{"all.example:7947", "ill.example:7947"}
 			f.start(cfg)
 		}
-		f.mu.Lock()
-		f.dns["all.example"] = []string{"10.0.0.1"}
-		f.slow["ill.example"] = true
-		f.mu.Unlock()
 		f.raft(10 * time.Second)
 		if w := f.nodes[1].Status().Waiting; !strings.Contains(w, "ill.example") || f.nodes[1].Status().Phase != Newborn {
 			t.Errorf("waits for %q, want the name that cannot be resolved", w)

@@ -53,7 +53,7 @@ func (c *Cluster) lookup(i int, asked time.Duration) {
 				c.in.post(func() { c.resolved(i, asked, got) })
 				close(ended)
 			}()
-			got = c.look(ctx, list)
+			got = c.cfg.look(ctx, list)
 		}()
 		select {
 		case <-ended:
@@ -71,7 +71,7 @@ func (c *Cluster) lookup(i int, asked time.Duration) {
 }
 
 // look gets the list of an entry and then the addresses of every host on it.
-func (c *Cluster) look(ctx context.Context, list func(context.Context) ([]string, error)) (got found) {
+func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]string, error)) (got found) {
 	lines, err := guarded(ctx, list, &got)
 	if err != nil {
 		got.err = err
@@ -90,7 +90,7 @@ func (c *Cluster) look(ctx context.Context, list func(context.Context) ([]string
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			l.addrs, l.err = c.cfg.Resolve(ctx, l.host)
+			l.addrs, l.err = cfg.Resolve(ctx, l.host)
 		})
 	}
 	all.Wait()

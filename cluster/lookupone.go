@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"slices"
+)
+
+// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now: for somebody who is no instance and wants to
+// ask one. What has no addresses has none; of several hosts of which some cannot be looked up it returns the others. A file is
+// read as it is, though somebody may be writing it. ctx bounds it.
+func Lookup(ctx context.Context, entry string) ([]string, error) {
+	if err := CheckJoin(entry); err != nil {
+		return nil, err
+	}
+	cfg := Config{Resolve: net.DefaultResolver.LookupHost, Services: systemServices}
+	r := newResolving(&cfg, entry)
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for who looks once
+		r.list = func(context.Context) ([]string, error) {
+			text, err := readSmall(path)
+			if err != nil {
+				return nil, err
+			}
+			return parseList(text)
+		}
+	}
+	got := cfg.look(ctx, r.list)
+	if got.err != nil {
+		return nil, got.err
+	}
+	addrs, failed := r.take(got.lines)
+	if len(addrs) == 0 && failed != "" {
+		return nil, lookupError(failed)
+	}
+	return slices.Clip(addrs), nil
+}
+
+// lookupError is why an entry leads to nobody.
+type lookupError string
+
+func (e lookupError) Error() string { return string(e) }

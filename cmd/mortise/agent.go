@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+const (
+	doorWithin  = 5 * time.Second
+	leaveWithin = 10 * time.Second
+	failedLook  = time.Second
+)
+
+type agentOptions struct{ listen string }
+
+func agentFlags(c *call, fs *flag.FlagSet) {
+	standard := os.Getenv(prefix + "_LISTEN")
+	if standard == "" {
+		standard = "127.0.0.1:7948"
+	}
+	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask: a loopback address, or unix:/path of a socket; "+prefix+"_LISTEN")
+}
+
+// agent is the command agent: a whole instance, and a door for programs of this machine.
+func agent(ctx context.Context, c *call) error {
+	if len(c.words) > 0 {
+		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
+	}
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	listener, err := listenFor(c.agent.listen)
+	if err != nil {
+		return usageError(err.Error())
+	}
+	node, err := mortise.Start(ctx, config)
+	if err != nil {
+		return usageError(errors.Join(err, listener.Close()).Error())
+	}
+	clients := newLeases(node)
+	d := &door{node: node, leases: clients, local: listener.Addr().Network() == "unix"}
+	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	err = c.tellStart(node, listener.Addr())
+	if err == nil {
+		err = c.serve(ctx, node, served)
+	}
+	clients.close() // which ends their connections
+	return errors.Join(err, within(doorWithin, server.Shutdown), within(leaveWithin, node.Leave))
+}
+
+// tellStart says where the agent is, once.
+func (c *call) tellStart(node *mortise.Node, at net.Addr) error {
+	s := node.Status()
+	where := at.String()
+	if at.Network() == "unix" {
+		where = "unix:" + where
+	}
+	if c.json {
+		return c.show(struct{ Name, Address, Listen string }{s.Name, s.Address, where})
+	}
+	_, err := fmt.Fprintf(c.out, "%s is an instance at %s; programs ask at %s\n", s.Name, s.Address, where)
+	return err
+}
+
+// serve waits for an end: a signal, the door's, or the node's.
+func (c *call) serve(ctx context.Context, node *mortise.Node, served <-chan error) error {
+	look := time.NewTicker(failedLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			return err
+		case <-look.C:
+			if err := node.Err(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func within(limit time.Duration, call func(context.Context) error) error {
+	ctx, done := context.WithTimeout(context.Background(), limit)
+	defer done()
+	return call(ctx)
+}
+
+// listenFor opens the door: on a loopback address, or as a socket that only this user may open.
+func listenFor(where string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(where, "unix:"); ok {
+		return listenUnix(path)
+	}
+	host, _, err := net.SplitHostPort(where)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("-listen %q is neither a loopback address with a port nor unix:/path: who asks there takes locks without showing a secret", where)
+	}
+	return net.Listen("tcp", where)
+}
+
+// listenUnix replaces a socket that nobody listens on any more, and nothing else.
+func listenUnix(path string) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("-listen: %s is there and is no socket", path)
+		}
+		if conn, err := net.Dial("unix", path); err == nil {
+			return nil, errors.Join(fmt.Errorf("-listen: another process listens on %s", path), conn.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("-listen: %w", err)
+		}
+	}
+	defer private()()
+	return net.Listen("unix", path)
+}

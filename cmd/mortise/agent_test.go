@@ -1,0 +1,265 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// post asks an agent.
+func (a *agentProcess) post(t *testing.T, path string, body, answer any) int {
+	t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.client().Post("http://localhost"+path, "application/json", bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	said, err := io.ReadAll(r.Body)
+	if err == nil && answer != nil {
+		err = json.Unmarshal(said, answer)
+	}
+	if err != nil {
+		t.Fatalf("%s says %q: %v", path, said, err)
+	}
+	return r.StatusCode
+}
+
+type object map[string]any
+
+// TestTheAgentsClients: what a client holds goes when the client does, by whichever of the two ways it keeps its lease.
+func TestTheAgentsClients(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, false, "a", "b", "c")
+	a, b := f.agents[0], f.agents[1]
+	var lease struct{ Lease string }
+	if code := a.post(t, "/v1/leases", object{"ttl": "1s", "name": "shop"}, &lease); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	var lock lockText
+	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "k", "wait": "0s"}, &lock); code != http.StatusOK || lock.Token == 0 {
+		t.Fatal(code, lock)
+	}
+	var other struct{ Lease string }
+	b.post(t, "/v1/leases", object{"ttl": "1m"}, &other)
+	var p problem
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": "0s"}, &p); code != http.StatusConflict || p.Held == nil || p.Held.Value != "shop" || p.Held.Holder != "a" {
+		t.Errorf("%d %+v", code, p)
+	}
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": "100ms"}, &p); code != http.StatusConflict || p.Kind != "busy" {
+		t.Errorf("%d %+v", code, p)
+	}
+	var kept struct{ Locks []lockText }
+	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &kept); code != http.StatusOK || len(kept.Locks) != 1 || kept.Locks[0] != lock {
+		t.Errorf("%d %+v", code, kept)
+	}
+	// Now it falls silent; the one who waits gets the lock.
+	var next lockText
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": patience.String()}, &next); code != http.StatusOK || next.Token <= lock.Token {
+		t.Fatal(code, next)
+	}
+	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &p); code != http.StatusNotFound || p.Kind != "no lease" {
+		t.Errorf("%d %+v", code, p)
+	}
+	// One whose connection is its lease.
+	var held, released bool
+	hold, err := a.client().Post("http://localhost/v1/hold", "application/json", strings.NewReader(`{"name":"streamer"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := json.NewDecoder(hold.Body)
+	if err := lines.Decode(&lease); err != nil {
+		t.Fatal(err)
+	}
+	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "s"}, &lock); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	check := func(agent *agentProcess, body object) bool {
+		var answer struct{ Held bool }
+		agent.post(t, "/v1/check", body, &answer)
+		return answer.Held
+	}
+	held = check(a, object{"lease": lease.Lease, "token": lock.Token}) && check(b, object{"key": "s", "token": lock.Token})
+	f.mortise("unlock", "--force", "s", "--token", tokenText(lock.Token), "--reason", "a test").wants(t, exitOK)
+	var lost lockText
+	if err := lines.Decode(&lost); err != nil || lost.Token != lock.Token || !strings.Contains(lost.Lost, "a test") {
+		t.Errorf("the loss is told as %+v, %v", lost, err)
+	}
+	released = !check(b, object{"key": "s", "token": lock.Token})
+	if !held || !released {
+		t.Errorf("held %v, then released %v", held, released)
+	}
+	a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "s"}, &lock)
+	_ = hold.Body.Close()
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "s", "wait": patience.String()}, &next); code != http.StatusOK {
+		t.Error(code)
+	}
+	// An agent that ends in good order leaves nothing held behind.
+	_ = b.cmd.Process.Signal(syscall.SIGTERM)
+	if err := b.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
+}
+
+// TestPython runs the client that we ship: it takes turns, sees who is busy, learns of a loss, and what it holds goes with its process.
+func TestPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not there")
+	}
+	t.Parallel()
+	f := startFleet(t, false, "a", "b", "c")
+	run := func(script string) *exec.Cmd {
+		cmd := exec.Command(python, "-c", "import os\nfrom mortise import *\nagent = 'unix:' + os.environ['AGENT']\n"+script)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1", "AGENT="+f.agents[0].socket, "OTHER="+f.agents[1].socket)
+		return cmd
+	}
+	out, err := run(`
+with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"]) as two:
+    with one.lock("orders/42", wait="30s", value="paints") as lock:
+        assert lock.held() and lock.key == "orders/42" and lock.token > 0
+        try:
+            two.lock("orders/42", wait="0s")
+            raise SystemExit("two holders")
+        except Busy as e:
+            assert "paints" in str(e), e
+        first = lock.token
+    assert not lock.held()
+    later = two.lock("orders/42")
+    assert later.token > first
+    later.unlock()
+    one.lock("left/1")
+with Mortise(agent) as three:
+    three.lock("left/1", wait="30s").unlock()
+try:
+    one.lock("left/2")
+    raise SystemExit("a lock without a lease")
+except Lost:
+    print("all is well")
+`).CombinedOutput()
+	if err != nil || string(out) != "all is well\n" {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dying := run("m = Mortise(agent)\nm.lock('dead/1')\nprint('held', flush=True)\nimport time\ntime.sleep(1000)")
+	pipe, err := dying.StdoutPipe()
+	if err == nil {
+		err = dying.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := make([]byte, 5); true {
+		if _, err := io.ReadFull(pipe, line); err != nil || string(line) != "held\n" {
+			_ = dying.Process.Kill()
+			t.Fatal(string(line), err)
+		}
+	}
+	f.mortise("run", "-n", "dead/1", "--", "true").wants(t, exitBusy)
+	_ = dying.Process.Kill()
+	_ = dying.Wait()
+	f.mortise("run", "-w", patience.String(), "dead/1", "--", "echo", "granted").wants(t, exitOK, "granted")
+}
+
+// TestReadme runs every line of shell that README.md shows, in order, against a cluster.
+func TestReadme(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not there")
+	}
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel()
+	f := startFleet(t, false, "a", "b", "c")
+	bin := filepath.Join(f.dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wrapper := "#!/bin/sh\n" + asMortise + "=1 exec " + os.Args[0] + ` "$@"` + "\n"
+	if err := os.WriteFile(filepath.Join(bin, "mortise"), []byte(wrapper), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```sh\n")[1:]
+	if len(blocks) < 5 {
+		t.Fatalf("%d blocks of shell: the test would see nothing", len(blocks))
+	}
+	for _, block := range blocks {
+		script, _, _ := strings.Cut(block, "```")
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir = f.dir
+		cmd.Env = append(f.environ("NAME=reader"), "PATH="+bin+":"+os.Getenv("PATH"), "SOCKET="+f.agents[0].socket)
+		began := time.Now()
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s\n%s[%v]", script, out, time.Since(began).Round(time.Millisecond))
+		if err != nil {
+			t.Errorf("%v\n%s\n%s", err, script, out)
+		}
+	}
+}
+
+// TestTheDoorIsForThisMachine: no page in a browser gets in, and nothing is done for whoever does not say what he sends.
+func TestTheDoorIsForThisMachine(t *testing.T) {
+	f := &fleet{t: t}
+	dir := t.TempDir()
+	cmd := f.command("agent", "-listen", "127.0.0.1:0", "-o", "json", "-bind", "127.0.0.1:0", "-dir", dir)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	var at struct{ Listen string }
+	if err := json.NewDecoder(out).Decode(&at); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(change func(*http.Request)) int {
+		r, _ := http.NewRequest(http.MethodPost, "http://"+at.Listen+"/v1/leases", strings.NewReader(`{"ttl":"5s"}`))
+		r.Header.Set("Content-Type", "application/json")
+		change(r)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	for want, change := range map[int]func(*http.Request){
+		http.StatusOK:         func(*http.Request) {},
+		http.StatusForbidden:  func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+		http.StatusBadRequest: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+	} {
+		if got := ask(change); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+	if got := ask(func(r *http.Request) { r.Host = "evil.example" }); got != http.StatusForbidden {
+		t.Errorf("%d for a name that leads here", got)
+	}
+	if got := ask(func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"tll":"5s"}`)); r.ContentLength = -1 }); got != http.StatusBadRequest {
+		t.Errorf("%d for a field that is misspelt", got)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// call is one command line, read.
+type call struct {
+	out, errs io.Writer
+	words     []string // what is not a flag
+	program   []string // what stands behind --, of run
+	environ   []string // of the process, as it was before flags changed it; for the command that run runs
+
+	json    bool
+	within  time.Duration
+	changed map[string]string // variables that flags have set, without their prefix
+
+	run    runOptions
+	top    topOptions
+	watch  watchOptions
+	unlock unlockOptions
+	agent  agentOptions
+}
+
+// prefix begins the names of our variables.
+const prefix = "MORTISE"
+
+// flagFor is a flag that stands for a variable of mortise.ConfigFromEnv.
+type flagFor struct{ name, variable, about string }
+
+// guestFlags are those of every command, nodeFlags those that only an instance needs besides.
+func guestFlags() []flagFor {
+	return []flagFor{
+		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
+		{"cluster", "CLUSTER", "label of the cluster (mortise)"},
+		{"name", "NAME", "what others are shown (the host name)"},
+		{"secret-file", "SECRET_FILE", "a file with the cluster's secret; or set MORTISE_SECRET"},
+		{"tls-cert", "TLS_CERT_FILE", "certificate, instead of a secret"},
+		{"tls-key", "TLS_KEY_FILE", "its key"},
+		{"tls-ca", "TLS_CA_FILE", "the authorities of the instances' certificates"},
+		{"tls-server-name", "TLS_SERVER_NAME", "a name that all certificates carry"},
+		{"ttl", "SESSION_TTL", "how long locks outlive the last sign of life (10s)"},
+	}
+}
+
+func nodeFlags() []flagFor {
+	return []flagFor{
+		{"bind", "BIND", "address to listen on for the other instances (:7947)"},
+		{"advertise", "ADVERTISE", "address at which they reach this one"},
+		{"replicas", "REPLICAS", "how many instances you run, all of them"},
+		{"founders", "FOUNDERS", "names of the instances that found and vote, separated by commas"},
+		{"voters", "VOTERS", "how many vote (3)"},
+		{"zone", "ZONE", "failure domain"},
+		{"dir", "DIR", "directory for the replicated state (none: memory)"},
+		{"grace", "GRACE", "how long a new group grants nothing (the TTL), or none"},
+	}
+}
+
+// parse reads the command line of a command. Flags and words may stand in any order before a --.
+func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
+	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
+	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
+	fs.SetOutput(errs)
+	fs.Usage = func() {
+		fmt.Fprintf(errs, "mortise %s [flags] %s\n%s\n\n", cmd.name, cmd.args, cmd.about)
+		fs.PrintDefaults()
+	}
+	list := guestFlags()
+	if cmd.instance {
+		list = append(list, nodeFlags()...)
+	}
+	for _, f := range list {
+		fs.Func(f.name, f.about+"; "+prefix+"_"+f.variable, func(v string) error { c.changed[f.variable] = v; return nil })
+	}
+	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE", func(string) error { c.changed["INSECURE"] = "true"; return nil })
+	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
+	fs.Func("o", "output: table or json (table)", func(v string) error {
+		if v != "table" && v != "json" {
+			return fmt.Errorf("want table or json")
+		}
+		c.json = v == "json"
+		return nil
+	})
+	if cmd.flags != nil {
+		cmd.flags(c, fs)
+	}
+	before, after := args, []string(nil)
+	if i := slices.Index(args, "--"); i >= 0 {
+		before, after = args[:i], args[i+1:]
+	}
+	for len(before) > 0 {
+		if err := fs.Parse(before); err == flag.ErrHelp {
+			return nil, err
+		} else if err != nil {
+			return nil, &exitError{code: exitUsage} // fs has said it
+		}
+		if before = fs.Args(); len(before) > 0 {
+			c.words, before = append(c.words, before[0]), before[1:]
+		}
+	}
+	if cmd.program {
+		c.program = after
+	} else {
+		c.words = append(c.words, after...)
+	}
+	return c, nil
+}
+
+// config reads the configuration from the variables and the flags, which win.
+func (c *call) config() (mortise.Config, error) {
+	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN"} { // ours, and no field of a Config
+		_ = os.Unsetenv(prefix + "_" + own)
+	}
+	if c.changed["SECRET_FILE"] != "" {
+		_ = os.Unsetenv(prefix + "_SECRET")
+	}
+	for name, value := range c.changed {
+		if err := os.Setenv(prefix+"_"+name, value); err != nil {
+			return mortise.Config{}, err
+		}
+	}
+	config, err := mortise.ConfigFromEnv(prefix)
+	if err != nil {
+		return config, usageError(err.Error())
+	}
+	if config.Name == "" {
+		config.Name, _ = os.Hostname()
+	}
+	return config, nil
+}
+
+// guest opens a guest of the cluster.
+func (c *call) guest() (*guest.Guest, error) {
+	config, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	g, err := guest.Open(config)
+	if err != nil {
+		return nil, usageError(err.Error())
+	}
+	return g, nil
+}
+
+// word returns the only word of the command line, or fallback.
+func (c *call) word(fallback string) (string, error) {
+	switch len(c.words) {
+	case 0:
+		return fallback, nil
+	case 1:
+		return c.words[0], nil
+	}
+	return "", usageError("too many words: " + strings.Join(c.words, " "))
+}
+
+// key returns the only word, which has to be there.
+func (c *call) key() (string, error) {
+	key, err := c.word("")
+	if err == nil && key == "" {
+		err = usageError("which key? mortise ls lists them")
+	}
+	return key, err
+}
+
+// put asks the cluster one question that needs a leader.
+func (c *call) put(ctx context.Context, g *guest.Guest, q desk.Question) (desk.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	return g.Put(ctx, q)
+}
+
+// show prints a value as one line of JSON.
+func (c *call) show(v any) error { return json.NewEncoder(c.out).Encode(v) }
+
+// table prints rows below a heading, in columns.
+func (c *call) table(heading string, rows [][]string) error { return table(c.out, heading, rows) }
+
+func table(out io.Writer, heading string, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ReplaceAll(heading, " ", "\t"))
+	for _, r := range rows {
+		for i := range r {
+			if r[i] == "" {
+				r[i] = "-"
+			}
+		}
+		fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	return w.Flush()
+}
+
+// myself says who runs this program, for those who meet him.
+func myself() string {
+	name, host := "somebody", "somewhere"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	text := fmt.Sprintf("%s@%s", name, host)
+	return text[:min(len(text), 100)]
+}
+
+// short rounds a time for people.
+func short(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Minute).String()
+}

@@ -1,0 +1,312 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asMortise makes this test binary be the command: so what is tested is what is built, with the race detector if the tests have it.
+const asMortise = "THIS_TEST_IS_MORTISE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMortise) != "" {
+		_ = os.Unsetenv(asMortise) // what we run is something else
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	testSecret = "a secret of the tests of cmd/mortise"
+	patience   = 30 * time.Second // for what should take a moment: a busy machine is no fault
+)
+
+// fleet is a cluster of real agents.
+type fleet struct {
+	t      *testing.T
+	dir    string
+	peers  string // the file that Join names
+	common []string
+	agents []*agentProcess
+}
+
+type agentProcess struct {
+	name, dir string
+	cmd       *exec.Cmd
+	socket    string
+	log       *os.File
+	Address   string
+}
+
+// startFleet starts agents and waits until all are ready. Variables are given without their prefix.
+func startFleet(t *testing.T, durable bool, names ...string) *fleet {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mortise") // the path of a socket has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{t: t, dir: dir, peers: filepath.Join(dir, "peers")}
+	f.common = []string{"JOIN=file://" + f.peers, "SECRET=" + testSecret, "SESSION_TTL=5s", "GRACE=none", "REPLICAS=" + fmt.Sprint(len(names))}
+	f.publish()
+	t.Cleanup(f.end)
+	for _, name := range names {
+		a := &agentProcess{name: name}
+		if durable {
+			a.dir = filepath.Join(dir, name)
+		}
+		f.start(a)
+		f.agents = append(f.agents, a)
+	}
+	f.publish()
+	f.ready()
+	return f
+}
+
+// publish writes the addresses of the agents where Join finds them.
+func (f *fleet) publish() {
+	f.t.Helper()
+	var text strings.Builder
+	for _, a := range f.agents {
+		fmt.Fprintln(&text, a.Address)
+	}
+	if err := os.WriteFile(f.peers+".new", []byte(text.String()), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.Rename(f.peers+".new", f.peers); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// in returns the fleet for a subtest.
+func (f *fleet) in(t *testing.T) *fleet {
+	other := *f
+	other.t = t
+	return &other
+}
+
+// environ is that of a process of the fleet: ours, without what could be in it of another cluster.
+func (f *fleet) environ(more ...string) []string {
+	var list []string
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "MORTISE_") {
+			list = append(list, pair)
+		}
+	}
+	for _, pair := range append(f.common, more...) {
+		list = append(list, "MORTISE_"+pair)
+	}
+	return append(list, asMortise+"=1", "GORACE=atexit_sleep_ms=0")
+}
+
+// start starts one agent, and returns when it has said where it is.
+func (f *fleet) start(a *agentProcess) {
+	f.t.Helper()
+	a.socket = filepath.Join(f.dir, a.name+".sock")
+	var err error
+	if a.log, err = os.OpenFile(filepath.Join(f.dir, a.name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	a.cmd = exec.Command(os.Args[0], "agent", "-o", "json", "-listen", "unix:"+a.socket)
+	a.cmd.Env, a.cmd.Stderr = f.environ("NAME="+a.name, "BIND=127.0.0.1:0", "DIR="+a.dir), a.log
+	out, err := a.cmd.StdoutPipe()
+	if err == nil {
+		err = a.cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, a)
+	}
+	if err != nil || a.Address == "" {
+		text, _ := os.ReadFile(a.log.Name())
+		f.t.Fatalf("agent %s says %q, %v\n%s", a.name, line, err, text)
+	}
+}
+
+// end ends what still runs, and shows what was logged if the test has failed.
+func (f *fleet) end() {
+	for _, a := range f.agents {
+		a.kill()
+		if f.t.Failed() {
+			text, _ := os.ReadFile(a.log.Name())
+			f.t.Logf("log of %s:\n%s", a.name, text)
+		}
+		_ = a.log.Close()
+	}
+	_ = os.RemoveAll(f.dir)
+}
+
+// kill ends an agent as a power cut does.
+func (a *agentProcess) kill() {
+	if a.cmd.ProcessState == nil {
+		_ = a.cmd.Process.Signal(syscall.SIGCONT)
+		_ = a.cmd.Process.Kill()
+		_ = a.cmd.Wait()
+	}
+}
+
+// client speaks HTTP with an agent.
+func (a *agentProcess) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", a.socket)
+	}}}
+}
+
+// ready waits until all agents that run can be granted locks.
+func (f *fleet) ready() {
+	f.t.Helper()
+	for _, a := range f.agents {
+		if a.cmd.ProcessState != nil {
+			continue
+		}
+		eventually(f.t, a.name+" is ready", func() error {
+			answer, err := a.client().Get("http://localhost/readyz")
+			if err != nil {
+				return err
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				var p problem
+				_ = json.NewDecoder(answer.Body).Decode(&p)
+				return fmt.Errorf("%s: %s", answer.Status, p.Error)
+			}
+			return nil
+		})
+	}
+}
+
+// eventually asks until there is no error.
+func eventually(t *testing.T, what string, ask func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := ask()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v: %v", what, patience, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// said is what a command line has said.
+type said struct {
+	out, errs string
+	code      int
+	took      time.Duration
+}
+
+// command makes a command line.
+func (f *fleet) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = f.environ("NAME=tester")
+	cmd.WaitDelay = time.Second // a process that is left behind, against the rules, must not hold up the test that says so
+	return cmd
+}
+
+// mortise runs a command line to its end.
+func (f *fleet) mortise(args ...string) said {
+	f.t.Helper()
+	return f.finish(f.command(args...))
+}
+
+func (f *fleet) finish(cmd *exec.Cmd) (s said) {
+	f.t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	began := time.Now()
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		f.t.Fatal(err)
+	}
+	s = said{out.String(), errs.String(), cmd.ProcessState.ExitCode(), time.Since(began)}
+	f.t.Logf("$ mortise %s\n%s%s[code %d after %v]", strings.Join(cmd.Args[1:], " "), s.out, s.errs, s.code, s.took.Round(time.Millisecond))
+	return s
+}
+
+// wants fails unless the code is that one and the output, of both kinds, has all the texts.
+func (s said) wants(t *testing.T, code int, texts ...string) said {
+	t.Helper()
+	if s.code != code {
+		t.Errorf("exit code %d, want %d: %s%s", s.code, code, s.out, s.errs)
+	}
+	for _, text := range texts {
+		if !strings.Contains(s.out+s.errs, text) {
+			t.Errorf("%q is not in\n%s%s", text, s.out, s.errs)
+		}
+	}
+	return s
+}
+
+// running is a run that has begun, whose child has said that it has.
+type running struct {
+	cmd  *exec.Cmd
+	out  *bufio.Reader
+	errs bytes.Buffer
+	pid  int // of the child
+}
+
+// begin starts a run whose command is a shell script, behind a line with its process ID.
+func (f *fleet) begin(script string, args ...string) *running {
+	f.t.Helper()
+	cmd := f.command(append(append([]string{"run"}, args...), "--", "sh", "-c", "echo $$; "+script)...)
+	r := &running{cmd: cmd}
+	cmd.Stderr = &r.errs
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { r.end() })
+	r.out = bufio.NewReader(out)
+	if _, err := fmt.Fscanln(r.out, &r.pid); err != nil {
+		_ = cmd.Wait()
+		f.t.Fatalf("the command has not begun: %v: %s", err, r.errs.String())
+	}
+	return r
+}
+
+// end ends what still runs.
+func (r *running) end() {
+	if r.cmd.ProcessState == nil {
+		_ = r.cmd.Process.Signal(syscall.SIGTERM)
+		timer := time.AfterFunc(patience, func() { _ = r.cmd.Process.Kill() })
+		defer timer.Stop()
+		_ = r.cmd.Wait()
+	}
+}
+
+// code waits for the end.
+func (r *running) code(t *testing.T) int {
+	t.Helper()
+	timer := time.AfterFunc(patience, func() { _ = r.cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = r.cmd.Wait()
+	t.Logf("a run has ended: %v\n%s", r.cmd.ProcessState, r.errs.String())
+	return r.cmd.ProcessState.ExitCode()
+}
+
+// alive reports whether a process is there.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// instance is an answer of the instance of that name, at its address, with its name as its ID.
+func instance(name string, change func(*guest.Report)) guest.Report {
+	r := guest.Report{
+		Addr: name + ":1", From: "test", Outcome: "answered",
+		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: "member", Group: "g", Leader: "a", Votes: true, Lease: "safe", Session: "attached", Voters: voting("a", "b", "c")},
+		Answer: desk.Answer{Replicas: 3},
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func voting(names ...string) (list []mortise.Member) {
+	for _, n := range names {
+		list = append(list, mortise.Member{Name: n, Instance: n, Address: n + ":1", Votes: true})
+	}
+	return list
+}
+
+func missing(name, outcome string) guest.Report {
+	return guest.Report{Addr: name + ":1", From: "test", Outcome: outcome, Err: errors.New("it is " + outcome)}
+}
+
+func leaderless(r *guest.Report) {
+	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", "lost", int64(90*time.Second)
+}
+
+// TestDiagnose is a table of what can be wrong: what is said of it, and what is not.
+func TestDiagnose(t *testing.T) {
+	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
+	for what, c := range map[string]struct {
+		facts facts
+		well  bool
+		want  []string
+		not   []string
+	}{
+		"all is well": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: well},
+			well:  true, want: []string{"a leads group g", "any one instance may be stopped"}, not: []string{"differ", "recover"},
+		},
+		"nobody answers": {
+			facts: facts{reports: []guest.Report{missing("a", "refused"), missing("b", "silent"), missing("c", "foreign")}, lookups: []error{errors.New("dns:///x leads to no address")}},
+			want:  []string{"no instance answers", "a:1: refused", "start the instances", "firewall", "secret", "leads to no address"},
+		},
+		"Join leads nowhere": {want: []string{"no instance answers", "correct Join"}},
+		"two groups": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", func(r *guest.Report) { r.Status.Group, r.Status.Leader = "h", "b" })}, health: well},
+			want:  []string{"two groups", "b belongs to group h", "stop the instances of one"},
+		},
+		"not founded": {
+			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) {
+				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = "newborn", "", "", "waits for 3 instances"
+			}), missing("b", "refused")}},
+			want: []string{"no group is founded yet", "waits for 3 instances", "b:1", "Replicas (3)"},
+		},
+		"quorum lost, with directories": {
+			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", "silent"), instance("new", func(r *guest.Report) {
+				r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", "newborn", "", ""
+			})}},
+			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing", "b at b:1: its machine or the network", "c at c:1: its process has been started anew: at c:1 is somebody new, new", "bring back 1 of the missing", "mortise recover g"},
+		},
+		"quorum lost, in memory": {
+			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", "refused"), missing("c", "refused")}},
+			want:  []string{"the quorum is lost", "its process does not run", "the group is in memory", "b at b:1, c at c:1"}, not: []string{"recover g"},
+		},
+		"a majority answers and nobody leads": {
+			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless), missing("c", "refused")}},
+			want:  []string{"there is no leader for 1m30s, although a majority of the voters answers", "a at a:1, b at b:1"}, not: []string{"recover g", "the quorum is lost"},
+		},
+		"the leader has just gone": {
+			facts: facts{reports: []guest.Report{missing("a", "refused"), instance("b", nil), instance("c", nil)}},
+			want:  []string{"although a majority", "b still takes a for the leader"},
+		},
+		"one is cut off": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", leaderless)}, health: &mortise.Health{
+				Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}}, Advice: "stop nobody now",
+			}},
+			want: []string{"c at c:1 knows no leader", "the voter c is not heard of for 7s: it answers here, so it is the network between them that is cut"},
+		},
+		"fewer than promised": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", "silent")}, health: well},
+			want:  []string{"Replicas says that 3 instances run, and 2 answer", "c at c:1: silent"},
+		},
+		"a founder is missing": {
+			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Answer = desk.Answer{Founders: []string{"a", "z"}} })}, health: well},
+			want:  []string{"the founder z does not answer"},
+		},
+		"one has failed": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil), instance("d", func(r *guest.Report) { r.Answer.Failed = "its disk burns" })}, health: well},
+			want:  []string{"d at d:1 has failed: its disk burns", "restart d"},
+		},
+		"clocks differ": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", func(r *guest.Report) { r.Skew = -4 * time.Second })}, health: well},
+			want:  []string{"the wall clocks of c and a differ by about 4s", "set the clocks"},
+		},
+		"settings differ": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: &mortise.Health{Differs: []string{"Voters: the group has 3; 5 on c"}}},
+			want:  []string{"settings differ: Voters: the group has 3; 5 on c"},
+		},
+	} {
+		d := diagnose(c.facts)
+		text := d.Problem + "\n" + strings.Join(d.Why, "\n") + "\n" + strings.Join(d.Steps, "\n")
+		if d.Well != c.well || len(d.Steps) == 0 {
+			t.Errorf("%s: well is %v, %d steps:\n%s", what, d.Well, len(d.Steps), text)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", what, want, text)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: %q is in\n%s", what, not, text)
+			}
+		}
+	}
+}

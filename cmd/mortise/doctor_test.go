@@ -1,0 +1,226 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// quickly fails if a command that needs no leader was slow: five times of what is promised, on whatever machine this is.
+func (s said) quickly(t *testing.T) said {
+	t.Helper()
+	if s.took > 5*time.Second {
+		t.Errorf("it took %v", s.took)
+	}
+	return s
+}
+
+// TestALostQuorum: two of three voters with directories are gone. What looks still works, doctor names the missing and the safe step, and that step
+// helps: first to bring them back, then, when they are lost for good, to give the group up.
+func TestALostQuorum(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, true, "a", "b", "c")
+	f.mortise("recover", "0123456789abcdef").wants(t, exitFailed, "nothing was done")
+	group := f.group("a")
+	f.mortise("recover", group).wants(t, exitFailed, "nothing is lost, and nothing was done")
+
+	for _, a := range f.agents[1:] {
+		a.kill()
+	}
+	want := []string{"the quorum is lost for ", "2 of 3 voters are missing", f.agents[1].Address + " refuses the connection", f.agents[2].Address + " refuses the connection", "bring back 1 of the missing voters", "mortise recover " + group}
+	f.doctorSays(exitNo, want...)
+	f.says([]string{"status"}, exitOK, "nobody leads", "a ", "refused")
+	f.says([]string{"members"}, exitOK, "answered", "refused", "votes")
+	f.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady, "mortise doctor")
+	f.mortise("unlock", "-timeout", "300ms", "--force", "k", "--token", "1", "--reason", "x").wants(t, exitNotReady)
+	f.mortise("run", "-n", "k", "--", "echo", "never").wants(t, exitNotReady)
+
+	f.start(f.agents[1]) // the first step
+	f.publish()          // not ready: as long as c is missing that takes half a minute
+	f.doctorSays(exitNo, "leads group "+group, "Replicas says that 3 instances run, and 2 answer")
+	f.mortise("run", "-w", patience.String(), "k", "--", "echo", "granted").wants(t, exitOK, "granted")
+
+	f.agents[1].kill() // now for good
+	for _, a := range f.agents[1:] {
+		if err := os.RemoveAll(a.dir); err != nil {
+			t.Fatal(err)
+		}
+		f.start(a)
+	}
+	f.publish()
+	eventually(t, "the group can be given up", func() error {
+		if s := f.mortise("recover", group); s.code != exitOK {
+			return errors.New(s.errs) // a may take b for the leader for a while
+		}
+		return nil
+	})
+	f.ready()
+	f.doctorSays(exitOK, "well: ")
+	if now := f.group("a"); now == group {
+		t.Errorf("the group is still %s", now)
+	}
+}
+
+// doctorSays asks until the doctor says all that: it is right a moment after something has happened, not at once.
+func (f *fleet) doctorSays(code int, texts ...string) { f.says([]string{"doctor"}, code, texts...) }
+
+// says is doctorSays for any command: on a busy machine an instance may take longer to answer than a command waits.
+func (f *fleet) says(args []string, code int, texts ...string) {
+	f.t.Helper()
+	eventually(f.t, strings.Join(args, " ")+" says "+strings.Join(texts, ", "), func() error {
+		s := f.mortise(args...)
+		for _, text := range texts {
+			if !strings.Contains(s.out+s.errs, text) || s.code != code {
+				return errors.New(s.out + s.errs)
+			}
+		}
+		return nil
+	})
+}
+
+// group is the group of an agent.
+func (f *fleet) group(name string) string {
+	f.t.Helper()
+	var all struct{ Instances []seen }
+	s := f.mortise("status", "-o", "json")
+	if err := json.Unmarshal([]byte(s.out), &all); err != nil {
+		f.t.Fatal(err)
+	}
+	for _, i := range all.Instances {
+		if i.Status != nil && i.Status.Name == name {
+			return i.Status.Group
+		}
+	}
+	f.t.Fatalf("%s does not answer", name)
+	return ""
+}
+
+// TestADeadVoter: one of three is gone, and another one is stopped: the doctor names them, and why.
+func TestADeadVoter(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, true, "a", "b", "c") // with directories a voter is missed for a minute
+	f.agents[2].kill()
+	f.doctorSays(exitNo, "the voter c is not heard of for", "its process does not run", "stop nobody now")
+	if err := f.agents[1].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	f.doctorSays(exitNo, "its machine or the network to it is gone, or it is stopped: "+f.agents[1].Address, "its process does not run: "+f.agents[2].Address)
+}
+
+// TestLooking is every command that looks, while all is well.
+func TestLooking(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, false, "a", "b", "c")
+	defer f.begin("exec sleep 1000", "orders/1", "-value", "one thing").end()
+	defer f.begin("exec sleep 1000", "--shared", "orders/2").end()
+	defer f.begin("exec sleep 1000", "users/1").end()
+	ls := f.mortise("ls").quickly(t).wants(t, exitOK, "orders/1", "orders/2", "users/1", "tester", "one thing")
+	if strings.Contains(f.mortise("ls", "orders/").wants(t, exitOK, "orders/1").out, "users") {
+		t.Error("ls shows what does not begin with its prefix")
+	}
+	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"Key":"orders/1"`, `"Token":"`)
+	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds", regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
+	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"Key":"nobody","Queue":null`)
+	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address)
+	f.says([]string{"status"}, exitOK, "next safe step", "safe")
+	f.doctorSays(exitOK, "well: ")
+	f.mortise("members").quickly(t)
+	f.mortise("status").quickly(t)
+	f.mortise("doctor").quickly(t)
+	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK, "3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
+		t.Error("top writes for a terminal where none is")
+	}
+	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"Keys":1`)
+
+	w := f.command("watch", "-o", "json", "orders/")
+	out, err := w.StdoutPipe()
+	if err == nil {
+		err = w.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Process.Kill(); _ = w.Wait() }()
+	lines := json.NewDecoder(out)
+	var last happened
+	next := func(want, key string) {
+		t.Helper()
+		for last = (happened{}); last.What == "" || last.What == "current"; {
+			last = happened{}
+			if err := lines.Decode(&last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last.What != want || last.Key != key {
+			t.Fatalf("watch says %+v; want %s of %q", last, want, key)
+		}
+	}
+	next("reset", "")
+	next("held", "orders/1")
+	next("held", "orders/2")
+	r := f.begin("exec sleep 1000", "orders/3")
+	next("held", "orders/3")
+	f.mortise("unlock", "--force", "orders/3", "--token", tokenText(last.Token), "--reason", "a look").wants(t, exitOK)
+	after := fmt.Sprint(last.Position)
+	next("freed", "orders/3")
+	if last.Cause != "forced" || last.Reason != "a look" || !strings.HasPrefix(last.By, "mortise unlock by ") {
+		t.Errorf("watch says %+v", last)
+	}
+	r.code(t)
+	f.mortise("audit").wants(t, exitOK, "freed", "orders/3", "a look")
+	w2 := f.command("watch", "-after", after, "orders/")
+	if out, err = w2.StdoutPipe(); err == nil {
+		err = w2.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w2.Process.Kill(); _ = w2.Wait() }()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "freed  orders/3") || !strings.Contains(line, "a look") {
+		t.Errorf("watch goes on with %q, %v", line, err)
+	}
+
+	// One instance in reach is enough, and whoever lacks the secret gets nothing.
+	one := f.in(t)
+	one.common = append(one.common, "JOIN="+f.agents[0].Address+",127.0.0.1:1")
+	one.mortise("ls").quickly(t).wants(t, exitOK, "orders/1")
+	one.mortise("run", "-n", "orders/4", "--", "echo", "granted").quickly(t).wants(t, exitOK, "granted")
+	stranger := f.in(t)
+	stranger.common = append(stranger.common, "SECRET=another secret of the same length!!")
+	stranger.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady, "has another secret")
+	stranger.mortise("doctor").wants(t, exitNo, "no instance answers", "give this command the secret")
+	stranger.mortise("unlock", "-timeout", "300ms", "--force", "orders/1", "--token", "1", "--reason", "x").wants(t, exitNotReady)
+	plain := f.in(t)
+	plain.common = append(plain.common, "SECRET=")
+	plain.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady)
+	elsewhere := f.in(t)
+	elsewhere.common = append(elsewhere.common, "CLUSTER=elsewhere")
+	elsewhere.mortise("status", "-timeout", "300ms").wants(t, exitNotReady, "Config.Cluster")
+}
+
+// TestWhatCannotBeAsked: mistakes are told by name, before anybody is asked.
+func TestWhatCannotBeAsked(t *testing.T) {
+	f := &fleet{t: t, common: []string{"JOIN=127.0.0.1:1"}}
+	f.mortise("ls", "a", "b").wants(t, exitUsage, "too many words")
+	f.mortise("get").wants(t, exitUsage, "which key")
+	f.mortise("recover").wants(t, exitUsage, "which group")
+	f.mortise("ls", "-join", "nonsense").wants(t, exitUsage, "MORTISE_JOIN")
+	f.mortise("top", "-by", "colour").wants(t, exitUsage)
+	f.mortise("agent", "-listen", "0.0.0.0:7948").wants(t, exitUsage, "neither a loopback address")
+	f.mortise("ls", "-o", "yaml").wants(t, exitUsage, "want table or json")
+	f.mortise("help").wants(t, exitOK, "doctor", "unlock")
+	f.mortise("run", "-h").wants(t, exitOK, "kill-after")
+	f.common = []string{"JOINN=127.0.0.1:1"}
+	f.mortise("ls").wants(t, exitUsage, "MORTISE_JOINN")
+	f.common = nil
+	f.mortise("ls").wants(t, exitUsage, "Join: is empty")
+}

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// This file is the HTTP door of an agent. Bodies and answers are JSON, a token is a string, a time is written 10s.
+
+const (
+	bodyMost    = 1 << 20
+	keysMost    = 1000                   // that /v1/keys tells
+	answerSoon  = time.Second            // of /readyz and of questions to the leader, so that the answer can say why there is none
+	lostLook    = 100 * time.Millisecond // how often a held lease is looked at
+	stillAlive  = 5 * time.Second        // between two lines that say nothing
+	unlockAsked = 5 * time.Second
+)
+
+// door answers the programs of this machine.
+type door struct {
+	node   *mortise.Node
+	leases *leases
+	local  bool // it is a socket in the file system: who may open it is decided there
+}
+
+// lockText is a lock as clients are told of it.
+type lockText struct {
+	Key   string        `json:"key"`
+	Token mortise.Token `json:"token"`
+	Lost  string        `json:"lost,omitempty"`
+}
+
+// asked is the body of every question.
+type asked struct {
+	Lease     string        `json:"lease"`
+	Name      string        `json:"name"`
+	TTL       string        `json:"ttl"`
+	Key       string        `json:"key"`
+	Keys      []string      `json:"keys"`
+	Token     mortise.Token `json:"token"`
+	Wait      *string       `json:"wait"` // none: as long as the connection stays; 0s: an answer now
+	Shared    bool          `json:"shared"`
+	Permits   int           `json:"permits"`
+	Of        int           `json:"of"`
+	Value     string        `json:"value"`
+	MaxHold   string        `json:"max_hold"`
+	LockDelay string        `json:"lock_delay"`
+}
+
+func (d *door) handler() http.Handler {
+	mux := http.NewServeMux()
+	post := func(path string, do func(*http.Request, asked) (any, error)) {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			a, err := read(w, r)
+			if err == nil {
+				var v any
+				if v, err = do(r, a); err == nil {
+					say(w, http.StatusOK, v)
+					return
+				}
+			}
+			refuse(w, err)
+		})
+	}
+	get := func(path string, do func(context.Context, *http.Request) (any, error)) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
+			defer cancel()
+			if v, err := do(ctx, r); err != nil {
+				refuse(w, err)
+			} else {
+				say(w, http.StatusOK, v)
+			}
+		})
+	}
+	post("/v1/leases", d.open)
+	post("/v1/keepalive", d.keepalive)
+	post("/v1/end", d.end)
+	post("/v1/lock", d.lock)
+	post("/v1/unlock", d.unlock)
+	post("/v1/check", d.check)
+	mux.HandleFunc("POST /v1/hold", d.hold)
+	mux.HandleFunc("GET /v1/watch", d.watch)
+	get("/v1/keys", d.keys)
+	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.node.Peek(ctx, r.FormValue("key")) })
+	get("/v1/status", func(context.Context, *http.Request) (any, error) { return statusOf(d.node), nil })
+	get("/v1/health", func(ctx context.Context, _ *http.Request) (any, error) { return d.node.Health(ctx) })
+	get("/readyz", func(ctx context.Context, _ *http.Request) (any, error) { return struct{}{}, d.node.Ready(ctx) })
+	get("/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
+	return d.guard(mux)
+}
+
+// guard keeps browsers out: a page from anywhere could otherwise have them talk to an address of this machine.
+func (d *door) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		ip := net.ParseIP(strings.Trim(host, "[]"))
+		switch {
+		case r.Header.Get("Origin") != "":
+			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
+		case !d.local && host != "localhost" && (ip == nil || !ip.IsLoopback()):
+			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// read takes the body of a question.
+func read(w http.ResponseWriter, r *http.Request) (a asked, err error) {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
+		return a, bad("send Content-Type: application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyMost))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		return a, bad("the body: %v", err)
+	}
+	return a, nil
+}
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
+}
+
+// span reads a time; an empty one is fallback.
+func span(name, text string, fallback time.Duration) (time.Duration, error) {
+	if text == "" {
+		return fallback, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, bad("%s %q is not a time as 10s", name, text)
+	}
+	return d, nil
+}
+
+func (d *door) open(_ *http.Request, a asked) (any, error) {
+	ttl, err := span("ttl", a.TTL, leaseTTL)
+	if err == nil && (ttl < leaseTTLMin || ttl > leaseTTLMax) {
+		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, leaseTTLMax)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := d.leases.open(a.Name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"lease": l.id, "ttl": ttl.String()}, nil
+}
+
+func (d *door) keepalive(_ *http.Request, a asked) (any, error) {
+	l, held, err := d.leases.keep(a.Lease)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"ttl": l.ttl.String(), "locks": append([]lockText{}, held...)}, nil
+}
+
+func (d *door) end(_ *http.Request, a asked) (any, error) {
+	if !d.leases.drop(a.Lease) {
+		return nil, errNoLease
+	}
+	return struct{}{}, nil
+}
+
+func (d *door) lock(r *http.Request, a asked) (any, error) {
+	request := mortise.Request{Key: a.Key, Keys: a.Keys, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value}
+	l, err := d.leases.find(a.Lease)
+	if err != nil {
+		return nil, err
+	}
+	if request.Value == "" {
+		request.Value = l.name
+	}
+	if request.MaxHold, err = span("max_hold", a.MaxHold, 0); err != nil {
+		return nil, err
+	}
+	if request.LockDelay, err = span("lock_delay", a.LockDelay, 0); err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	if a.Wait != nil {
+		wait, err := span("wait", *a.Wait, 0)
+		if err != nil {
+			return nil, err
+		}
+		request.Try = wait == 0
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(wait, 3*time.Second))
+		if wait > 0 {
+			cancel()
+			ctx, cancel = context.WithTimeout(r.Context(), wait)
+		}
+		defer cancel()
+	}
+	lock, err := d.leases.acquire(ctx, a.Lease, request)
+	if err != nil {
+		return nil, err
+	}
+	return lockText{Key: lock.Key(), Token: lock.Token()}, nil
+}
+
+func (d *door) unlock(r *http.Request, a asked) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
+	defer cancel()
+	return struct{}{}, d.leases.release(ctx, a.Lease, a.Token)
+}
+
+// check says whether a lock is held: with a lease by this agent's clock, as Lock.Err does; with a key by asking the leader.
+func (d *door) check(r *http.Request, a asked) (any, error) {
+	if a.Lease != "" {
+		lock, err := d.leases.lock(a.Lease, a.Token)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]bool{"held": lock.Err() == nil}, nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
+	defer cancel()
+	held, err := d.node.Check(ctx, a.Key, a.Token)
+	return map[string]bool{"held": held}, err
+}
+
+// hold is a lease that lives as long as this answer is read: a line for its name, a line for each lock that it loses, and now and then one that
+// says nothing.
+func (d *door) hold(w http.ResponseWriter, r *http.Request) {
+	a, err := read(w, r)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	l, err := d.leases.open(a.Name, 0)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer d.leases.drop(l.id)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
+	line := func(v any) bool { return lines.Encode(v) == nil && flush.Flush() == nil }
+	if !line(map[string]string{"lease": l.id}) {
+		return
+	}
+	look, alive := time.NewTicker(lostLook), time.NewTicker(stillAlive)
+	defer look.Stop()
+	defer alive.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-l.ctx.Done():
+			return
+		case <-alive.C:
+			if !line(struct{}{}) {
+				return
+			}
+		case <-look.C:
+			for _, lost := range d.leases.lost(l) {
+				if !line(lost) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// watch tells what happens to keys, a line each, as long as it is read.
+func (d *door) watch(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.ParseUint(cmp.Or(r.FormValue("after"), "0"), 10, 64)
+	if err != nil {
+		refuse(w, bad("after %q is no position", r.FormValue("after")))
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(d.leases.ctx, cancel)()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
+	for e, err := range d.node.Watch(ctx, r.FormValue("prefix"), after) {
+		if err != nil || lines.Encode(happenedOf(e)) != nil || flush.Flush() != nil {
+			return
+		}
+	}
+}
+
+// keys lists keys by prefix.
+func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
+	list := []mortise.KeyInfo{}
+	for k, err := range d.node.List(ctx, r.FormValue("prefix")) {
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == keysMost {
+			return map[string]any{"keys": list, "more": true}, nil
+		}
+		list = append(list, k)
+	}
+	return map[string]any{"keys": list, "more": false}, nil
+}
+
+// statusOf is Node.Status with its error as a text.
+func statusOf(n *mortise.Node) any {
+	s := n.Status()
+	text := ""
+	if s.Err != nil {
+		text, s.Err = s.Err.Error(), nil
+	}
+	return struct {
+		mortise.Status
+		Err string `json:",omitempty"`
+	}{s, text}
+}
+
+// problem is the answer to what could not be done.
+type problem struct {
+	Error string             `json:"error"`
+	Kind  string             `json:"kind"`
+	Held  *mortise.HeldError `json:"held,omitempty"` // of busy: by whom
+}
+
+func say(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+}
+
+// refuse says why not: 400 wrong, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
+func refuse(w http.ResponseWriter, err error) {
+	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
+	set := func(c int, kind string) { code, p.Kind = c, kind }
+	switch {
+	case errors.As(err, &p.Held):
+		set(http.StatusConflict, "busy")
+	case errors.Is(err, mortise.ErrBadRequest), errors.Is(err, mortise.ErrBadKey):
+		set(http.StatusBadRequest, "wrong")
+	case errors.Is(err, errNoLease):
+		set(http.StatusNotFound, "no lease")
+	case errors.Is(err, errNoLock):
+		set(http.StatusNotFound, "no lock")
+	case errors.Is(err, mortise.ErrLost):
+		set(http.StatusGone, "lost")
+	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany):
+		set(http.StatusServiceUnavailable, "not ready")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
+		set(http.StatusConflict, "busy")
+	}
+	say(w, code, p)
+}

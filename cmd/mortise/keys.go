@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// walk gives every key that begins with prefix to each, which ends the walk by false.
+func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
+	q := desk.Question{Op: desk.List, Key: prefix}
+	for {
+		a, err := c.put(ctx, g, q)
+		if err != nil {
+			return err
+		}
+		var keys []mortise.KeyInfo
+		if err := json.Unmarshal(a.Keys, &keys); err != nil {
+			return err
+		}
+		for _, k := range keys {
+			if !each(k) {
+				return nil
+			}
+		}
+		if !a.More {
+			return nil
+		}
+		q.Next = a.Next
+	}
+}
+
+// list is the command ls.
+func list(ctx context.Context, c *call) error {
+	prefix, err := c.word("")
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var rows [][]string
+	var failed error
+	err = c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
+		if c.json {
+			failed = c.show(k)
+			return failed == nil
+		}
+		rows = append(rows, keyRow(k, time.Now()))
+		return true
+	})
+	if err != nil || failed != nil || c.json {
+		return cmpErr(err, failed)
+	}
+	return c.table(keyHeading, rows)
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const keyHeading = "KEY HOLDER TOKEN HELD-FOR WAITING VALUE"
+
+// keyRow is one key in a line: its first holder stands for all.
+func keyRow(k mortise.KeyInfo, now time.Time) []string {
+	row := []string{k.Key, "", "", "", strconv.Itoa(k.Waiting), ""}
+	if k.Held > 0 && len(k.Queue) > 0 {
+		first := k.Queue[0]
+		row[1], row[2], row[3], row[5] = first.Holder, tokenText(first.Token), heldFor(first, now), first.Value
+		if k.Held > 1 {
+			row[1] += fmt.Sprintf(" and %d more", k.Held-1)
+		}
+	}
+	return row
+}
+
+func tokenText(t mortise.Token) string {
+	if t == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(t), 10)
+}
+
+func heldFor(s mortise.Standing, now time.Time) string {
+	if s.Since.IsZero() {
+		return ""
+	}
+	return short(max(now.Sub(s.Since), 0))
+}
+
+// peek asks for the queue of one key.
+func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.KeyInfo, error) {
+	a, err := c.put(ctx, g, desk.Question{Op: desk.Peek, Key: key})
+	if err != nil {
+		return mortise.KeyInfo{}, err
+	}
+	var keys []mortise.KeyInfo
+	if err := json.Unmarshal(a.Keys, &keys); err != nil || len(keys) == 0 {
+		return mortise.KeyInfo{Key: key}, err
+	}
+	return keys[0], nil
+}
+
+// get is the command get.
+func get(ctx context.Context, c *call) error {
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	k, err := c.peek(ctx, g, key)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.show(k)
+	}
+	if k.Revision != 0 {
+		fmt.Fprintf(c.out, "data %q at revision %d\n", k.Data, k.Revision)
+	}
+	if len(k.Queue) == 0 {
+		fmt.Fprintf(c.out, "%s is free, and nobody waits for it\n", key)
+		return nil
+	}
+	var rows [][]string
+	for i, s := range k.Queue {
+		rows = append(rows, standingRow(i, s, time.Now()))
+	}
+	if err := c.table("PLACE HOLDER STATE TOKEN HELD-FOR LEASE-LEFT KIND VALUE", rows); err != nil {
+		return err
+	}
+	if more := k.Held + k.Waiting - len(k.Queue); more > 0 {
+		fmt.Fprintf(c.out, "and %d more\n", more)
+	}
+	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 {
+		fmt.Fprintf(c.out, "\nIf %s will not give it back: stop it, then  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(key), uint64(first.Token))
+	}
+	return nil
+}
+
+func standingRow(i int, s mortise.Standing, now time.Time) []string {
+	row := []string{strconv.Itoa(i), s.Holder, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left), "", s.Value}
+	switch {
+	case s.Expired:
+		row[2] = "expired, kept by its delay"
+	case s.Token == 0 && s.WaitsFor >= 0:
+		row[2] = fmt.Sprintf("waits for %d", s.WaitsFor)
+	case s.Token == 0:
+		row[2] = "waits"
+	}
+	if s.Left == 0 {
+		row[5] = ""
+	}
+	switch {
+	case s.Shared:
+		row[6] = "shared"
+	case s.Of > 0:
+		row[6] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
+	}
+	if len(s.Keys) > 1 {
+		row[6] = strings.TrimSpace(row[6] + " with " + strings.Join(s.Keys, ","))
+	}
+	return row
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// Bounds of the leases of an agent.
+const (
+	leasesMost  = 10_000
+	leaseTTL    = 10 * time.Second
+	leaseTTLMin = time.Second
+	leaseTTLMax = 10 * time.Minute
+)
+
+var (
+	errNoLease   = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, or it was ended; what it held is released")
+	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
+	errTooMany   = errors.New("this agent has as many leases as it may")
+	errLeaseOver = errors.New("the lease has ended")
+)
+
+// leases are the clients of an agent. What a client holds belongs to its lease and is released with it. Safe for concurrent use.
+type leases struct {
+	node *mortise.Node
+	ctx  context.Context // ends with all leases
+	end  context.CancelFunc
+
+	mu     sync.Mutex // guards what follows, and every lease; never held across a wait
+	all    map[string]*lease
+	closed bool
+}
+
+// lease is one client.
+type lease struct {
+	id, name string
+	ttl      time.Duration // 0: it lives as long as its connection
+	timer    *time.Timer   // nil without a ttl
+	locks    map[mortise.Token]*mortise.Lock
+	ctx      context.Context // ends with the lease
+	end      context.CancelCauseFunc
+}
+
+func newLeases(node *mortise.Node) *leases {
+	ls := &leases{node: node, all: map[string]*lease{}}
+	ls.ctx, ls.end = context.WithCancel(context.Background())
+	return ls
+}
+
+// open begins a lease. Without a ttl it has to be ended.
+func (ls *leases) open(name string, ttl time.Duration) (*lease, error) {
+	l := &lease{id: rand.Text(), name: name, ttl: ttl, locks: map[mortise.Token]*mortise.Lock{}}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed {
+		return nil, mortise.ErrLeaving
+	}
+	if len(ls.all) >= leasesMost {
+		return nil, errTooMany
+	}
+	ls.all[l.id] = l
+	if ttl > 0 {
+		l.timer = time.AfterFunc(ttl, func() { ls.drop(l.id) })
+	}
+	return l, nil
+}
+
+// find returns a lease that lives.
+func (ls *leases) find(id string) (*lease, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	if l == nil {
+		return nil, errNoLease
+	}
+	return l, nil
+}
+
+// keep prolongs a lease by its ttl, and lists what it still holds: what is not in the list is lost.
+func (ls *leases) keep(id string) (*lease, []lockText, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	if l == nil || l.timer != nil && !l.timer.Stop() {
+		return nil, nil, errNoLease // or its time is over, and drop waits for mu
+	}
+	if l.timer != nil {
+		l.timer.Reset(l.ttl)
+	}
+	held, _ := l.sift()
+	return l, held, nil
+}
+
+// sift drops what the lease has lost, and returns the rest and what it has dropped. The caller holds mu.
+func (l *lease) sift() (held, lost []lockText) {
+	for token, lock := range l.locks {
+		if err := lock.Err(); err != nil {
+			delete(l.locks, token)
+			lost = append(lost, lockText{Key: lock.Key(), Token: token, Lost: err.Error()})
+			continue
+		}
+		held = append(held, lockText{Key: lock.Key(), Token: token})
+	}
+	byToken := func(a, b lockText) int {
+		if a.Token < b.Token {
+			return -1
+		}
+		return 1
+	}
+	slices.SortFunc(held, byToken)
+	slices.SortFunc(lost, byToken)
+	return held, lost
+}
+
+// lost returns what the lease has lost since it was asked last.
+func (ls *leases) lost(l *lease) []lockText {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	_, lost := l.sift()
+	return lost
+}
+
+// acquire takes a lock for a lease. It is given back if the lease ends meanwhile, or ctx does.
+func (ls *leases) acquire(ctx context.Context, id string, r mortise.Request) (*mortise.Lock, error) {
+	l, err := ls.find(id)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(errLeaseOver) })()
+	lock, err := ls.node.Acquire(ctx, r)
+	if err != nil {
+		if l.ctx.Err() != nil {
+			err = errNoLease
+		}
+		return nil, err
+	}
+	ls.mu.Lock()
+	lives := ls.all[id] == l && ctx.Err() == nil
+	if lives {
+		l.locks[lock.Token()] = lock
+	}
+	ls.mu.Unlock()
+	if !lives {
+		_ = lock.UnlockSoon() // nobody was told that he has it
+		return nil, errNoLease
+	}
+	return lock, nil
+}
+
+// lock finds a lock of a lease.
+func (ls *leases) lock(id string, token mortise.Token) (*mortise.Lock, error) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	if l == nil {
+		return nil, errNoLease
+	}
+	lock := l.locks[token]
+	if lock == nil {
+		return nil, errNoLock
+	}
+	return lock, nil
+}
+
+// release gives a lock back and waits for the confirmation.
+func (ls *leases) release(ctx context.Context, id string, token mortise.Token) error {
+	lock, err := ls.lock(id, token)
+	if err != nil {
+		return err
+	}
+	err = lock.Unlock(ctx)
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l := ls.all[id]; l != nil {
+		delete(l.locks, token)
+	}
+	return err
+}
+
+// drop ends a lease: its locks are released, its requests given up. It reports whether there was one.
+func (ls *leases) drop(id string) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l := ls.all[id]
+	if l == nil {
+		return false
+	}
+	delete(ls.all, id)
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.end(errLeaseOver)
+	for _, lock := range l.locks {
+		_ = lock.UnlockSoon()
+	}
+	return true
+}
+
+// close ends all leases, and refuses new ones.
+func (ls *leases) close() {
+	ls.end()
+	ls.mu.Lock()
+	ls.closed = true
+	var ids []string
+	for id := range ls.all {
+		ids = append(ids, id)
+	}
+	ls.mu.Unlock()
+	for _, id := range ids {
+		ls.drop(id)
+	}
+}

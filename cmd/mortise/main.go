@@ -1,0 +1,106 @@
+// Command mortise looks at a cluster of mortise, says what is wrong with it, runs a command under a lock, ends a lock that nobody will give
+// back, and serves programs in other languages.
+//
+// # What it is
+//
+// All commands but agent are guests (internal/guest): they dial one instance of the cluster or several, with the cluster's own secret or
+// certificates, and are counted by nobody. So a run that lives for a second neither gets a vote nor takes part in founding a group. agent
+// is a whole instance, with an HTTP door on this machine.
+//
+// # Guarantees
+//
+// run: the command runs only while its lock is believed to be held; README.md says what happens at the loss. doctor, status and members need no
+// leader and no majority: one instance that answers is enough, and what does not answer is told with its reason.
+//
+// # Concurrency
+//
+// Each command is one goroutine and those of the packages that it stands on; nothing is left running when it ends.
+//
+// # Failure
+//
+// Every way to fail has an exit code of its own, in exit.go and README.md. Errors go to standard error, answers to standard output.
+//
+// # Limits
+//
+// top looks at 10,000 keys. The agent has 10,000 leases.
+//
+// # Refused alternative
+//
+// run as a whole node, as agent is: internal/guest says what a node that lives for a second does to a cluster.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// command is one word behind mortise.
+type command struct {
+	name, args, about string
+	run               func(ctx context.Context, c *call) error
+	flags             func(c *call, fs *flag.FlagSet) // its own; nil: none
+	instance          bool                            // it takes the flags of an instance
+	program           bool                            // what stands behind -- is a program, not more words
+}
+
+func commands() []command {
+	return []command{
+		{name: "run", args: "KEY -- COMMAND...", about: "take the lock, run the command, give the lock back", run: runUnderLock, flags: runFlags, program: true},
+		{name: "ls", args: "[PREFIX]", about: "keys that are held or waited for", run: list},
+		{name: "get", args: "KEY", about: "who holds a key, who waits for it, in order", run: get},
+		{name: "top", args: "[PREFIX]", about: "the keys that are waited for most, held longest, change hands most; live", run: top, flags: topFlags},
+		{name: "watch", args: "[PREFIX]", about: "what happens to keys, a line each", run: watch, flags: watchFlags},
+		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", run: audit},
+		{name: "members", about: "the instances, and which of them answer", run: members},
+		{name: "status", about: "the group as every instance sees it", run: status},
+		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},
+		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", run: unlock, flags: unlockFlags},
+		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", run: recoverGroup},
+		{name: "agent", about: "be an instance, with an HTTP door for programs in other languages", run: agent, flags: agentFlags, instance: true},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Main runs one command line and returns its exit code. It reads and changes the environment of the process.
+func Main(ctx context.Context, args []string, out, errs io.Writer) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		usage(out)
+		if len(args) == 0 {
+			return exitUsage
+		}
+		return exitOK
+	}
+	for _, cmd := range commands() {
+		if cmd.name != args[0] {
+			continue
+		}
+		c, err := parse(cmd, args[1:], out, errs)
+		if err == flag.ErrHelp {
+			return exitOK
+		}
+		if err == nil {
+			err = cmd.run(ctx, c)
+		}
+		return report(errs, cmd.name, err)
+	}
+	return report(errs, "", usageError("there is no command "+args[0]+"; mortise help lists them"))
+}
+
+func usage(out io.Writer) {
+	fmt.Fprintln(out, "mortise COMMAND [flags] ...")
+	for _, cmd := range commands() {
+		fmt.Fprintf(out, "  %-8s %s\n           %s\n", cmd.name, cmd.args, cmd.about)
+	}
+	fmt.Fprintln(out, "\nmortise COMMAND -h lists its flags. The cluster is described by flags or by the variables MORTISE_JOIN, MORTISE_SECRET and so on.")
+}

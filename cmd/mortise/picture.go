@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// seen is one address of a survey, as -o json shows it.
+type seen struct {
+	Address string
+	From    string // where the address comes from
+	Outcome string // "answered", "refused", "silent", "foreign" or "version"
+	Error   string `json:",omitempty"`
+	Failed  string `json:",omitempty"` // why the instance has stopped to be one
+	Durable bool
+	Status  *mortise.Status `json:",omitempty"`
+}
+
+func seenOf(r guest.Report) seen {
+	s := seen{Address: r.Addr, From: r.From, Outcome: r.Outcome, Failed: r.Answer.Failed, Durable: r.Answer.Durable, Status: r.Status}
+	if r.Err != nil {
+		s.Error = r.Err.Error()
+	}
+	return s
+}
+
+// survey asks everybody. An error says that nobody answered, and why.
+func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []error, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	reports, errs := g.Survey(ctx)
+	failed := append([]error(nil), errs...)
+	for _, r := range reports {
+		if r.Status != nil {
+			return reports, errs, nil
+		}
+		failed = append(failed, r.Err)
+	}
+	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
+}
+
+// members is the command members.
+func members(ctx context.Context, c *call) error {
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	reports, _, err := c.survey(ctx, g)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		for _, r := range reports {
+			if err := c.show(seenOf(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	named := names(reports)
+	var rows [][]string
+	for _, r := range reports {
+		row := []string{named[r.Addr], r.Addr, "", "", "", r.Outcome}
+		if s := r.Status; s != nil {
+			row[0], row[2], row[3], row[4] = s.Name, s.Instance, zoneOf(s), part(s)
+		}
+		rows = append(rows, row)
+	}
+	return c.table("NAME ADDRESS INSTANCE ZONE PART ANSWER", rows)
+}
+
+// names finds the names of addresses in what those who answer say of others.
+func names(reports []guest.Report) map[string]string {
+	named := map[string]string{}
+	for _, r := range reports {
+		if r.Status == nil {
+			continue
+		}
+		for _, m := range slices.Concat(r.Status.Members, r.Status.Voters) {
+			if m.Name != "" {
+				named[m.Address] = m.Name
+			}
+		}
+	}
+	return named
+}
+
+func zoneOf(s *mortise.Status) string {
+	for _, m := range s.Members {
+		if m.Instance == s.Instance {
+			return m.Zone
+		}
+	}
+	return ""
+}
+
+// part is what an instance does in its group, in a word.
+func part(s *mortise.Status) string {
+	switch {
+	case s.Leading:
+		return "leads"
+	case s.Votes:
+		return "votes"
+	case s.Phase != "member":
+		return s.Phase
+	}
+	return "member"
+}
+
+// healthWithin is how long a leader may take to say how the voters stand: who takes longer has most likely lost his lead.
+const healthWithin = time.Second
+
+// health asks the leader how the voters stand, by way of any of those who know one; nil: nobody leads.
+func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Report) *mortise.Health {
+	ctx, cancel := context.WithTimeout(ctx, min(c.within, healthWithin))
+	defer cancel()
+	for _, r := range reports {
+		if r.Status == nil || r.Status.Leader == "" || ctx.Err() != nil {
+			continue
+		}
+		a, err := g.Ask(ctx, r.Addr, desk.Question{Op: desk.Health})
+		var h mortise.Health
+		if err == nil && a.Error == "" && json.Unmarshal(a.Health, &h) == nil {
+			return &h
+		}
+	}
+	return nil
+}
+
+// status is the command status.
+func status(ctx context.Context, c *call) error {
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	reports, _, err := c.survey(ctx, g)
+	if err != nil {
+		return err
+	}
+	h := c.health(ctx, g, reports)
+	if c.json {
+		all := struct {
+			Health    *mortise.Health // nil: nobody leads
+			Instances []seen
+		}{Health: h}
+		for _, r := range reports {
+			all.Instances = append(all.Instances, seenOf(r))
+		}
+		return c.show(all)
+	}
+	if h != nil {
+		fmt.Fprintf(c.out, "%s\n\n", h)
+	} else {
+		fmt.Fprint(c.out, "nobody leads; mortise doctor says why\n\n")
+	}
+	var rows [][]string
+	var notes []string
+	for _, r := range reports {
+		s := r.Status
+		if s == nil {
+			continue
+		}
+		rows = append(rows, []string{s.Name, s.Address, part(s), s.Group, s.Leader, fmt.Sprint(s.Term), s.Lease, short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
+		if text := strings.TrimSpace(s.Waiting + " " + r.Answer.Failed); text != "" {
+			notes = append(notes, s.Name+": "+text)
+		}
+	}
+	if err := c.table("NAME ADDRESS PART GROUP LEADER TERM LEASE LEFT HOLDS WAITS", rows); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		if r.Status == nil {
+			notes = append(notes, fmt.Sprintf("%s (named by %s): %s: %v", r.Addr, r.From, r.Outcome, r.Err))
+		}
+	}
+	for _, n := range notes {
+		fmt.Fprintln(c.out, n)
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// lastWords is how long run tries to end its session where that helps nobody but those who look.
+const lastWords = 300 * time.Millisecond
+
+type runOptions struct {
+	try         bool
+	wait        time.Duration
+	shared      bool
+	permits, of int
+	grace       time.Duration
+	value       string
+}
+
+func runFlags(c *call, fs *flag.FlagSet) {
+	fs.BoolVar(&c.run.try, "n", false, "do not wait: exit with 120 if the lock is held")
+	fs.DurationVar(&c.run.wait, "w", 0, "wait at most so long, then exit with 120 (or 122 if there was nobody to grant it); 0: as long as it takes")
+	fs.BoolVar(&c.run.shared, "shared", false, "hold the lock together with all others who share it")
+	fs.IntVar(&c.run.permits, "permits", 0, "take so many permits of a semaphore")
+	fs.IntVar(&c.run.of, "of", 0, "out of so many")
+	fs.DurationVar(&c.run.grace, "kill-after", 5*time.Second, "when the lock is lost the command gets TERM, and after this time KILL")
+	fs.StringVar(&c.run.value, "value", "", "what others see of this holder (the name of the command and the process's ID)")
+}
+
+// runUnderLock is the command run.
+func runUnderLock(ctx context.Context, c *call) error {
+	key, err := c.key()
+	switch o := c.run; {
+	case err != nil:
+		return err
+	case len(c.program) == 0:
+		return usageError("which command? mortise run KEY -- COMMAND...")
+	case o.try && o.wait != 0:
+		return usageError("-n and -w are two different things: set one")
+	case o.wait < 0 || o.grace < 0:
+		return usageError("a time is negative")
+	case o.permits != 0 && o.of == 0 || o.of != 0 && o.permits == 0:
+		return usageError("--permits and --of belong together")
+	}
+	path, err := exec.LookPath(c.program[0])
+	if err != nil {
+		return &exitError{exitNotFound, err.Error()}
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, passedOn()...)
+	defer signal.Stop(signals)
+	s, lock, err := c.take(g, key, signals)
+	if err != nil {
+		return err
+	}
+	code, err := c.under(lock, path, signals)
+	give := c.within
+	if lock.Err() != nil {
+		give = lastWords // there may be nobody to hear it
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), give)
+	defer cancel()
+	if gone := errors.Join(lock.Unlock(ctx), s.Close(ctx)); gone != nil && err == nil {
+		if errors.Is(gone, mortise.ErrLost) {
+			return &exitError{exitLost, "the lock was lost before the command ended by itself: " + gone.Error()}
+		}
+		fmt.Fprintln(c.errs, "mortise run: the lock was not given back in time and runs out by itself:", gone)
+	}
+	if err == nil && code != 0 {
+		err = &exitError{code: code}
+	}
+	return err
+}
+
+// take waits for the lock, as long as the flags and the signals allow.
+func (c *call) take(g *guest.Guest, key string, signals <-chan os.Signal) (*guest.Session, *guest.Lock, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	asking, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case s := <-signals:
+			cancel(&exitError{signalCode(s), "ended by " + s.String() + " while it waited for the lock"})
+		case <-asking:
+		}
+	}()
+	heard := sync.OnceFunc(func() { close(asking); <-done }) // no signal is taken any more
+	defer heard()
+	wait := c.run.wait
+	if c.run.try {
+		wait = max(c.within, 3*time.Second) // for the answer
+	}
+	if wait > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, wait)
+		defer stop()
+	}
+	s, err := g.Session(ctx)
+	if err != nil {
+		return nil, nil, interrupted(ctx, err)
+	}
+	value := c.run.value
+	if value == "" {
+		value = fmt.Sprintf("%s, process %d", filepath.Base(c.program[0]), os.Getpid())
+	}
+	lock, err := s.Acquire(ctx, mortise.Request{
+		Key: key, Try: c.run.try, Shared: c.run.shared, Permits: c.run.permits, Of: c.run.of, Value: value,
+	})
+	heard()
+	if err == nil && interrupted(ctx, nil) == nil {
+		return s, lock, nil
+	}
+	if err == nil { // the signal came first: the command would never hear of it
+		err = errors.Join(interrupted(ctx, nil), lock.Unlock(ctx))
+	}
+	closing, stop := context.WithTimeout(context.Background(), lastWords)
+	defer stop()
+	_ = s.Close(closing) // or it runs out by itself: it holds nothing
+	return nil, nil, interrupted(ctx, err)
+}
+
+// interrupted is err, or why ctx ended if that was a signal.
+func interrupted(ctx context.Context, err error) error {
+	var own *exitError
+	if errors.As(context.Cause(ctx), &own) {
+		return own
+	}
+	return err
+}
+
+// under runs the command while the lock is held, and returns its exit code.
+func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (code int, err error) {
+	runtime.LockOSThread() // the kernel ends the command when this thread ends: see child_linux.go
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(path, c.program[1:]...)
+	cmd.Args[0] = c.program[0]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, c.out, c.errs
+	cmd.Env = childEnviron(c.environ, c.words[0], lock.Token())
+	at := isTerminal(os.Stdin)
+	apart(cmd, at)
+	if err := lock.Err(); err != nil {
+		return 0, &exitError{exitLost, "the lock was lost before the command could begin: " + err.Error()}
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, &exitError{exitCannotRun, err.Error()}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var kill <-chan time.Time
+	var lost error
+	gone := lock.Done()
+	for {
+		select {
+		case err := <-ended:
+			if lost != nil {
+				outlive(cmd, at, kill)
+			}
+			return endOf(cmd, err, lost)
+		case s := <-signals:
+			if !at || !typed(s) { // what is typed at a terminal its processes all get
+				tell(cmd, s, at)
+			}
+		case <-gone:
+			gone, lost = nil, lock.Err()
+			fmt.Fprintf(c.errs, "mortise run: %v: the command is asked to end, and killed in %v\n", lost, c.run.grace)
+			tell(cmd, syscall.SIGTERM, at)
+			timer := time.NewTimer(c.run.grace)
+			defer timer.Stop()
+			kill = timer.C
+		case <-kill:
+			tell(cmd, syscall.SIGKILL, at)
+		}
+	}
+}
+
+// outlive waits for what the command has left in its process group, once its lock is lost, and kills it when its time is over.
+func outlive(cmd *exec.Cmd, terminal bool, kill <-chan time.Time) {
+	often := time.NewTicker(20 * time.Millisecond)
+	defer often.Stop()
+	for left(cmd, terminal) {
+		select {
+		case <-kill:
+			tell(cmd, syscall.SIGKILL, terminal)
+			return
+		case <-often.C:
+		}
+	}
+}
+
+// endOf turns the end of the command into an exit code.
+func endOf(cmd *exec.Cmd, err, lost error) (int, error) {
+	if lost != nil {
+		return 0, &exitError{code: exitLost, text: "the lock was lost, and the command has ended: " + cmd.ProcessState.String()}
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return childCode(cmd.ProcessState), nil
+}
+
+// childEnviron is our environment, and what the command has to know.
+func childEnviron(environ []string, key string, token mortise.Token) []string {
+	var list []string
+	for _, pair := range environ {
+		if !strings.HasPrefix(pair, prefix+"_TOKEN=") && !strings.HasPrefix(pair, prefix+"_KEY=") {
+			list = append(list, pair)
+		}
+	}
+	return append(list, fmt.Sprintf("%s_TOKEN=%d", prefix, uint64(token)), prefix+"_KEY="+key)
+}

@@ -1,0 +1,15 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+// isTerminal reports whether a person may be looking.
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

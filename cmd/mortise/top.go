@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// topKeys is how many keys top looks at.
+const topKeys = 10_000
+
+type topOptions struct {
+	every time.Duration
+	rows  int
+	count int
+	by    string
+}
+
+func topFlags(c *call, fs *flag.FlagSet) {
+	fs.DurationVar(&c.top.every, "every", 2*time.Second, "time between two looks")
+	fs.IntVar(&c.top.rows, "n", 20, "rows")
+	fs.IntVar(&c.top.count, "count", 0, "end after so many looks (0: at Ctrl-C)")
+	fs.StringVar(&c.top.by, "by", "waiting", "order: waiting, held (longest held) or changes (of hands, seen between looks)")
+}
+
+// hot is a key as top sees it.
+type hot struct {
+	mortise.KeyInfo
+	HeldFor time.Duration // by its first holder
+	Changes int           // how often the first holder was another than at the look before, since top runs
+}
+
+// top is the command top.
+func top(ctx context.Context, c *call) error {
+	prefix, err := c.word("")
+	if err != nil {
+		return err
+	}
+	less, ok := topOrders()[c.top.by]
+	if !ok || c.top.rows < 1 || c.top.every < 100*time.Millisecond {
+		return usageError("-by is waiting, held or changes; -n is at least 1 and -every at least 100ms")
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	before := map[string]hot{}
+	for look := 1; ; look++ {
+		keys, more, err := c.hottest(ctx, g, prefix, before)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			slices.SortFunc(keys, less)
+			err = c.showTop(prefix, keys, more)
+		}
+		if err != nil && (look == 1 || c.top.count > 0) {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintln(c.errs, "mortise top:", err) // it may come back
+		}
+		if look == c.top.count {
+			return nil
+		}
+		if !sleep(ctx, c.top.every) {
+			return nil
+		}
+	}
+}
+
+// topOrders are the orders in which keys can be shown.
+func topOrders() map[string]func(a, b hot) int {
+	then := func(a, b hot) int {
+		return cmp.Or(-cmp.Compare(a.Waiting, b.Waiting), -cmp.Compare(a.HeldFor, b.HeldFor), cmp.Compare(a.Key, b.Key))
+	}
+	return map[string]func(a, b hot) int{
+		"waiting": then,
+		"held":    func(a, b hot) int { return cmp.Or(-cmp.Compare(a.HeldFor, b.HeldFor), then(a, b)) },
+		"changes": func(a, b hot) int { return cmp.Or(-cmp.Compare(a.Changes, b.Changes), then(a, b)) },
+	}
+}
+
+// hottest looks once, and notes in before what it saw.
+func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot, more bool, err error) {
+	now := time.Now()
+	err = c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
+		h := hot{KeyInfo: k}
+		if k.Held > 0 && len(k.Queue) > 0 && !k.Queue[0].Since.IsZero() {
+			h.HeldFor = max(now.Sub(k.Queue[0].Since), 0)
+		}
+		old, known := before[k.Key]
+		h.Changes = old.Changes
+		if known && firstToken(k) != firstToken(old.KeyInfo) {
+			h.Changes++
+		}
+		keys = append(keys, h)
+		more = len(keys) >= topKeys
+		return !more
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	clear(before) // what is gone may be forgotten
+	for _, h := range keys {
+		before[h.Key] = h
+	}
+	return keys, more, nil
+}
+
+func firstToken(k mortise.KeyInfo) mortise.Token {
+	if len(k.Queue) == 0 {
+		return 0
+	}
+	return k.Queue[0].Token
+}
+
+// showTop prints one look. A terminal is cleared before; anything else gets one table below the other.
+func (c *call) showTop(prefix string, keys []hot, more bool) error {
+	held, waiting := 0, 0
+	for _, h := range keys {
+		held, waiting = held+h.Held, waiting+h.Waiting
+	}
+	shown := keys[:min(len(keys), c.top.rows)]
+	if c.json {
+		return c.show(struct {
+			At                  time.Time
+			Keys, Held, Waiting int
+			More                bool // there are more keys than top looks at
+			Top                 []hot
+		}{time.Now(), len(keys), held, waiting, more, shown})
+	}
+	var b strings.Builder
+	if isTerminal(c.out) {
+		b.WriteString("\x1b[H\x1b[2J")
+	}
+	which := "keys"
+	if prefix != "" {
+		which = "keys of " + prefix
+	}
+	if more {
+		which = "first " + which
+	}
+	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().Format(time.TimeOnly), len(keys), which, held, waiting, c.top.by)
+	var rows [][]string
+	for _, h := range shown {
+		row := keyRow(h.KeyInfo, time.Now())
+		rows = append(rows, append(row[:5:5], fmt.Sprint(h.Changes), row[5]))
+	}
+	if err := table(&b, "KEY HOLDER TOKEN HELD-FOR WAITING CHANGES VALUE", rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(c.out, b.String())
+	return err
+}
+
+// sleep waits, and reports false if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

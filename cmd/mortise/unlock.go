@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+type unlockOptions struct {
+	force  bool
+	token  uint64
+	reason string
+}
+
+func unlockFlags(c *call, fs *flag.FlagSet) {
+	fs.BoolVar(&c.unlock.force, "force", false, "say that you mean it: the holder may still be at work, and only the token protects the resource then")
+	fs.Func("token", "token of the hold to end, as get shows it", func(v string) (err error) {
+		c.unlock.token, err = strconv.ParseUint(v, 10, 64)
+		return err
+	})
+	fs.StringVar(&c.unlock.reason, "reason", "", "why; the holder is told, and the leader writes it into its log")
+}
+
+// unlock is the command unlock.
+func unlock(ctx context.Context, c *call) error {
+	key, err := c.key()
+	switch {
+	case err != nil:
+		return err
+	case !c.unlock.force:
+		return usageError("--force is missing: this ends a hold that is somebody else's")
+	case c.unlock.token == 0:
+		return usageError("--token is missing: mortise get " + quoted(key) + " shows it; so nothing is ended that was granted since")
+	case c.unlock.reason == "":
+		return usageError("--reason is missing: the holder and the log are told why")
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	a, err := c.put(ctx, g, desk.Question{Op: desk.Evict, Key: key, Token: c.unlock.token, By: "mortise unlock by " + myself(), Reason: c.unlock.reason})
+	if err != nil {
+		return err
+	}
+	if c.json {
+		err = c.show(struct{ Ended bool }{a.Ended})
+	} else if a.Ended {
+		fmt.Fprintf(c.out, "%s: the hold with token %d has ended\n", key, c.unlock.token)
+	} else {
+		fmt.Fprintf(c.out, "%s: nobody holds it with token %d any more; nothing was ended\n", key, c.unlock.token)
+	}
+	if err == nil && !a.Ended {
+		err = &exitError{code: exitNo}
+	}
+	return err
+}
+
+// recoverGroup is the command recover: it tells every instance of the group that it reaches to give the group up. If one of them knows
+// a leader none is told.
+func recoverGroup(ctx context.Context, c *call) error {
+	group, err := c.word("")
+	if err == nil && group == "" {
+		err = usageError("which group? mortise doctor shows it, and says whether this is the step to take")
+	}
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	reports, _, err := c.survey(ctx, g)
+	if err != nil {
+		return err
+	}
+	var told []guest.Report
+	for _, r := range reports {
+		switch {
+		case r.Status == nil || r.Status.Group != group:
+		case r.Status.Leader != "":
+			return fmt.Errorf("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name, r.Status.Leader, group)
+		case !r.Answer.Durable:
+			return fmt.Errorf("%s keeps no directory: a group in memory starts anew by itself when all its instances are there; nothing was done", r.Status.Name)
+		default:
+			told = append(told, r)
+		}
+	}
+	if len(told) == 0 {
+		return fmt.Errorf("no instance that answers belongs to group %s; nothing was done", group)
+	}
+	return c.giveUp(ctx, g, group, told)
+}
+
+// giveUp tells each instance, one after the other.
+func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
+	var failed []error
+	for _, r := range told {
+		asking, cancel := context.WithTimeout(ctx, c.within)
+		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Recover, Group: group})
+		cancel()
+		if err == nil && a.Error != "" {
+			err = errors.New(a.Error)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s at %s: %w", r.Status.Name, r.Addr, err))
+			continue
+		}
+		fmt.Fprintf(c.out, "%s at %s has given group %s up\n", r.Status.Name, r.Addr, group)
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	fmt.Fprintln(c.out, "they found the next group as soon as all that "+foundedBy(told[0])+" asks for are in reach; it grants nothing until its grace is over")
+	return nil
+}
+
+// foundedBy names the setting by which a group is founded.
+func foundedBy(r guest.Report) string {
+	if len(r.Answer.Founders) > 0 {
+		return fmt.Sprintf("Founders (%d names)", len(r.Answer.Founders))
+	}
+	return fmt.Sprintf("Replicas (%d)", r.Answer.Replicas)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+type watchOptions struct{ after uint64 }
+
+func watchFlags(c *call, fs *flag.FlagSet) {
+	fs.Uint64Var(&c.watch.after, "after", 0, "go on behind this position, as -o json shows it (0: begin with what there is now)")
+}
+
+// watchWithin is how long one question of a watch may take: the leader waits a while for something to happen.
+const watchWithin = 10 * time.Second
+
+// happened is a mortise.Event as -o json shows it: large numbers are strings.
+type happened struct {
+	Position   uint64 `json:",string"`
+	What       string
+	Key        string        `json:",omitempty"`
+	Token      mortise.Token `json:",omitempty"`
+	Holder     string        `json:",omitempty"`
+	At         *time.Time    `json:",omitempty"`
+	Cause      string        `json:",omitempty"`
+	By, Reason string        `json:",omitempty"`
+	Data       []byte        `json:",omitempty"`
+	Revision   uint64        `json:",omitempty,string"`
+}
+
+// watch is the command watch. It goes on over changes of leader and of instance, and says so if anything may be missing: that is a reset.
+func watch(ctx context.Context, c *call) error {
+	prefix, err := c.word("")
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	q := desk.Question{Op: desk.Watch, Key: prefix, After: c.watch.after}
+	for told := false; ; {
+		a, events, err := nextEvents(ctx, g, q)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && (!told || codeOf(err) != exitNotReady):
+			return err
+		case err != nil:
+			fmt.Fprintln(c.errs, "mortise watch:", err) // it may come back
+			continue
+		}
+		told = true
+		for _, e := range events {
+			if err := c.tellEvent(e); err != nil {
+				return err
+			}
+		}
+		if q.After = a.Position; a.Missed {
+			q.After = 0
+		}
+	}
+}
+
+// nextEvents asks once.
+func nextEvents(ctx context.Context, g *guest.Guest, q desk.Question) (a desk.Answer, events []mortise.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, watchWithin)
+	defer cancel()
+	if a, err = g.Put(ctx, q); err == nil && a.Events != nil {
+		err = json.Unmarshal(a.Events, &events)
+	}
+	return a, events, err
+}
+
+// tellEvent prints one event; that there is nothing new is none.
+func (c *call) tellEvent(e mortise.Event) error {
+	if c.json {
+		return c.show(happenedOf(e))
+	}
+	if e.What == "current" {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.out, eventLine(e))
+	return err
+}
+
+func happenedOf(e mortise.Event) happened {
+	h := happened{
+		Position: e.Position, What: e.What, Key: e.Key, Token: e.Token, Holder: e.Holder, Cause: e.Cause, By: e.By, Reason: e.Reason, Data: e.Data, Revision: e.Revision,
+	}
+	if !e.At.IsZero() {
+		h.At = &e.At
+	}
+	return h
+}
+
+// eventLine is an event for people.
+func eventLine(e mortise.Event) string {
+	at := "        "
+	if !e.At.IsZero() {
+		at = e.At.Format(time.TimeOnly)
+	}
+	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
+	if e.What == "reset" {
+		parts[2] = "what follows is what there is now"
+	}
+	if e.Holder != "" {
+		parts = append(parts, e.Holder)
+	}
+	if e.Token != 0 {
+		parts = append(parts, "token "+tokenText(e.Token))
+	}
+	if e.Cause != "" {
+		parts = append(parts, e.Cause)
+	}
+	if e.By != "" {
+		parts = append(parts, fmt.Sprintf("by %s: %s", e.By, cmp.Or(e.Reason, "no reason")))
+	}
+	if e.What == "data" {
+		parts = append(parts, fmt.Sprintf("%q", e.Data))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// audit is the command audit.
+func audit(ctx context.Context, c *call) error {
+	if _, err := c.word(""); err != nil || len(c.words) > 0 {
+		return usageError("audit takes no words")
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	a, err := c.put(ctx, g, desk.Question{Op: desk.Audit})
+	if err != nil {
+		return err
+	}
+	var events []mortise.Event
+	if err := json.Unmarshal(a.Events, &events); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := c.tellEvent(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

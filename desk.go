@@ -1,0 +1,168 @@
+package mortise
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file answers those who are no instances, as cmd/mortise: by what this node's own methods would say, wherever the leader is. It decides
+// nothing.
+
+// deskTime bounds an answer that needs a leader; who asks may ask for less.
+const deskTime = 3 * time.Second
+
+// nameMost is how long the name of somebody who ends a lock may be, as an instance's.
+const nameMost = 128
+
+// answerDesk answers one question.
+func (n *Node) answerDesk(ctx context.Context, body []byte) ([]byte, error) {
+	var q desk.Question
+	err := json.Unmarshal(bytes.TrimPrefix(body, []byte(desk.Mark)), &q)
+	if err == nil && n.cluster() == nil {
+		err = errStarting
+	}
+	var a desk.Answer
+	if err == nil {
+		within := deskTime
+		if q.Op == desk.Watch {
+			within += watchWait
+		}
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		err = n.answerTo(ctx, q, &a)
+	}
+	if err != nil {
+		a = desk.Answer{Error: err.Error(), Kind: desk.Wrong}
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || err == errStarting {
+			a.Kind = desk.NotReady
+		}
+	}
+	return json.Marshal(a)
+}
+
+// answerTo fills the answer to a question.
+func (n *Node) answerTo(ctx context.Context, q desk.Question, a *desk.Answer) (err error) {
+	switch q.Op {
+	case desk.Here:
+		return n.here(a)
+	case desk.Health:
+		health, err := n.Health(ctx)
+		if err != nil {
+			return err
+		}
+		a.Health, err = json.Marshal(health)
+		return err
+	case desk.List:
+		seen, err := n.look(ctx, question{Op: opList, Key: q.Key, Next: q.Next})
+		if err != nil {
+			return err
+		}
+		a.Next, a.More = seen.Next, seen.More
+		return seen.tell(a)
+	case desk.Peek:
+		seen, err := n.look(ctx, question{Op: opPeek, Key: q.Key})
+		if err != nil {
+			return err
+		}
+		return seen.tell(a)
+	case desk.Watch:
+		return n.watchFor(ctx, q, a)
+	case desk.Audit:
+		all, err := n.Audit(ctx)
+		if err != nil {
+			return err
+		}
+		a.Events, err = json.Marshal(all)
+		return err
+	case desk.Evict:
+		a.Ended, err = n.evictFor(ctx, q)
+		return err
+	case desk.Recover:
+		return n.Recover(ctx, q.Group)
+	}
+	return fmt.Errorf("mortise: %s does not know the question %q: its build is another one", n.config.Name, q.Op)
+}
+
+// here is the picture of this instance. It asks nobody.
+func (n *Node) here(a *desk.Answer) (err error) {
+	s := n.Status()
+	if s.Err != nil {
+		a.Failed = s.Err.Error()
+	}
+	s.Err, s.Health = nil, nil
+	a.Durable, a.Replicas, a.Founders = n.dir != nil, n.config.Replicas, n.config.Founders
+	a.SessionTTL, a.WallUnixMS = int64(n.config.SessionTTL), n.env.wall().UnixMilli()
+	if since := n.without.Load(); since != 0 {
+		a.Leaderless = int64(n.env.clock.Now().Sub(clock.Time(since)))
+	}
+	a.Status, err = json.Marshal(s)
+	return err
+}
+
+// watchMost is how much a watch may begin with: it is told in one answer.
+const watchMost = 20_000
+
+// watchFor tells what there is now, or what has happened since.
+func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (err error) {
+	var events []Event
+	if q.After != 0 {
+		s, err := n.look(ctx, question{Op: opWatch, Key: q.Key, After: q.After})
+		if err != nil {
+			return err
+		}
+		for i := range s.Events {
+			events = append(events, eventOf(&s.Events[i]))
+		}
+		a.Position, a.Missed = s.Position, s.Missed
+		a.Events, err = json.Marshal(events)
+		return err
+	}
+	for e, err := range n.Watch(ctx, q.Key, 0) {
+		switch {
+		case err != nil:
+			return err
+		case len(events) == watchMost:
+			return fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix", ErrBadRequest, watchMost)
+		}
+		if events = append(events, e); e.What == "reset" {
+			events = append(events[:0], e) // it has begun anew
+		}
+		if a.Position = e.Position; e.What == "current" {
+			break
+		}
+	}
+	a.Events, err = json.Marshal(events)
+	return err
+}
+
+// evictFor ends a hold for somebody who is no instance: he says who he is, and is believed as every instance is.
+func (n *Node) evictFor(ctx context.Context, q desk.Question) (ended bool, err error) {
+	switch {
+	case len(q.By) == 0 || len(q.By) > nameMost || !printable(q.By):
+		return false, fmt.Errorf("%w: who ends a lock gives a name of 1 to %d bytes", ErrBadRequest, nameMost)
+	case len(q.Reason) > lockfsm.MaxValueBytes:
+		return false, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(q.Reason), lockfsm.MaxValueBytes)
+	case q.Token == 0:
+		return false, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
+	}
+	seen, err := n.look(ctx, question{Op: opEvict, Key: q.Key, Token: q.Token, By: q.By, Reason: q.Reason})
+	return seen.Held, err
+}
+
+// tell puts what was seen into an answer.
+func (s *sight) tell(a *desk.Answer) (err error) {
+	keys := make([]KeyInfo, 0, len(s.Locks))
+	for _, l := range s.Locks {
+		keys = append(keys, s.info(l))
+	}
+	a.Keys, err = json.Marshal(keys)
+	return err
+}

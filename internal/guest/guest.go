@@ -1,0 +1,208 @@
+package guest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// askWithin bounds one question to one instance that needs no leader.
+const askWithin = time.Second
+
+// Guest asks the instances of a cluster. Make one with Open and end it with Close.
+type Guest struct {
+	config   mortise.Config
+	source   *credentials.Source // nil: plain text
+	instance transport.Instance
+	port     *transport.Port
+	sessions atomic.Pointer[session.Client] // of the Session; nil: none
+	asking   sync.WaitGroup                 // questions whose answer nobody waits for any more
+}
+
+// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles,
+// Insecure and SessionTTL, by the rules of mortise.Config; nobody is asked yet. An error names every mistake by its field.
+func Open(config mortise.Config) (*Guest, error) {
+	if config.Cluster == "" {
+		config.Cluster = "mortise"
+	}
+	if config.SessionTTL == 0 {
+		config.SessionTTL = 10 * time.Second
+	}
+	source, err := secure(config)
+	if err = errors.Join(check(config), err); err != nil {
+		return nil, err
+	}
+	g := &Guest{config: config, source: source, instance: transport.Instance(randomID())}
+	settings := transport.Config{
+		Identity: transport.Identity{Cluster: config.Cluster, Instance: g.instance},
+		Listener: newDeaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
+	}
+	if source != nil {
+		settings.TLS = source
+	}
+	g.port, err = transport.New(settings)
+	return g, err
+}
+
+// Close ends the guest. Its Session has to be closed before.
+func (g *Guest) Close() error {
+	err := g.port.Close() // which ends questions
+	g.asking.Wait()
+	return err
+}
+
+// check names what is wrong with the fields that only matter here.
+func check(c mortise.Config) error {
+	var errs []error
+	if len(c.Join) == 0 && c.JoinFunc == nil {
+		errs = append(errs, errors.New("Config.Join: is empty: say where an instance of the cluster is"))
+	}
+	for i, entry := range c.Join {
+		if err := cluster.CheckJoin(entry); err != nil {
+			errs = append(errs, fmt.Errorf("Config.Join[%d]: %w", i, err))
+		}
+	}
+	if c.SessionTTL < time.Second || c.SessionTTL > 10*time.Minute {
+		errs = append(errs, fmt.Errorf("Config.SessionTTL: %v is not between 1s and 10m", c.SessionTTL))
+	}
+	return errors.Join(errs...)
+}
+
+// secure makes what the configured kind of security stands on, as every instance does; nil for plain text.
+func secure(c mortise.Config) (*credentials.Source, error) {
+	chosen := 0
+	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != mortise.TLSFiles{}, c.Insecure} {
+		if set {
+			chosen++
+		}
+	}
+	switch {
+	case chosen > 1:
+		return nil, errors.New("Config.Secret: set one of Secret, TLS, TLSFiles and Insecure, not several")
+	case c.Secret != "":
+		return credentials.FromSecret(credentials.SecretConfig{Secret: c.Secret, Old: c.OldSecrets, Cluster: c.Cluster, Name: c.Name})
+	case c.TLS != nil:
+		return credentials.FromTLS(c.TLS)
+	case c.TLSFiles != mortise.TLSFiles{}:
+		return credentials.FromFiles(credentials.FilesConfig{
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName,
+		})
+	}
+	return nil, nil
+}
+
+// errOpen is why an address is not dialed.
+var errOpen = errors.New("it is on another machine and nothing protects the connection: set Secret (or TLS), or Insecure if the cluster has neither")
+
+// dial refuses plain text to other machines unless that is wanted.
+func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
+	open := g.source == nil && !g.config.Insecure
+	host, _, _ := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); open && ip != nil && !ip.IsLoopback() {
+		return nil, errOpen
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil || !open {
+		return conn, err
+	}
+	if there, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !there.IP.IsLoopback() {
+		return nil, errors.Join(errOpen, conn.Close())
+	}
+	return conn, nil
+}
+
+// Ask puts one question to whoever is at addr. An error says why there is no answer, in a sentence; what the instance could not do is in the
+// answer.
+func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Answer, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return desk.Answer{}, err
+	}
+	said, err := g.port.Ask(ctx, addr, 0, append([]byte(desk.Mark), body...))
+	if err != nil {
+		return desk.Answer{}, g.explain(err)
+	}
+	var a desk.Answer
+	if err := json.Unmarshal(said, &a); err != nil {
+		return desk.Answer{}, fmt.Errorf("%w: the instance at %s is of a build that does not know this question", transport.ErrVersion, addr)
+	}
+	return a, nil
+}
+
+// explain adds to a failed handshake what it means.
+func (g *Guest) explain(err error) error {
+	if g.source == nil || !errors.Is(err, transport.ErrForeign) {
+		return err
+	}
+	if text := g.source.Explain(err); text != "" {
+		return fmt.Errorf("%w: %s", transport.ErrForeign, text)
+	}
+	return err
+}
+
+func randomID() uint64 {
+	var b [8]byte
+	for binary.LittleEndian.Uint64(b[:]) == 0 {
+		_, _ = rand.Read(b[:]) // never fails: it ends the process rather than return bad bytes
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// inbound implements transport.Handler: a guest hears replies to its session, and nothing else.
+type inbound struct{ g *Guest }
+
+var errGuest = errors.New("guest: a guest answers nothing")
+
+func (in inbound) Frame(from transport.Identity, f transport.Frame) {
+	if c := in.g.sessions.Load(); c != nil && len(f.Replies) > 0 {
+		c.Receive(session.Peer(from.Instance), f.Replies)
+	}
+}
+
+func (in inbound) Down(peer transport.Identity, _ error) {
+	if c := in.g.sessions.Load(); c != nil {
+		c.Down(session.Peer(peer.Instance))
+	}
+}
+
+func (in inbound) Ask(context.Context, string, []byte) ([]byte, error) { return nil, errGuest }
+
+func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
+
+// deaf is a listener that nobody can reach: a port wants one.
+type deaf struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newDeaf() *deaf { return &deaf{closed: make(chan struct{})} }
+
+func (d *deaf) Accept() (net.Conn, error) {
+	<-d.closed
+	return nil, net.ErrClosed
+}
+
+func (d *deaf) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return nil
+}
+
+func (d *deaf) Addr() net.Addr { return &net.TCPAddr{} }

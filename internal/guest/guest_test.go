@@ -1,0 +1,184 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+)
+
+const patience = 30 * time.Second
+
+// town is a place where Join leads, and whoever is there.
+type town struct {
+	t     *testing.T
+	peers string
+	base  mortise.Config
+}
+
+func newTown(t *testing.T) *town {
+	peers := filepath.Join(t.TempDir(), "peers")
+	c := &town{t: t, peers: peers, base: mortise.Config{
+		Name: "n", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Secret: "a secret of the tests of guests", Replicas: 1, SessionTTL: 2 * time.Second, Grace: -1,
+		Logger: slog.New(slog.DiscardHandler),
+	}}
+	c.publish("")
+	return c
+}
+
+func (c *town) publish(text string) {
+	c.t.Helper()
+	if err := os.WriteFile(c.peers, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// node starts the only instance of a cluster, and waits until it is ready.
+func (c *town) node() *mortise.Node {
+	c.t.Helper()
+	n, err := mortise.Start(c.t.Context(), c.base)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.publish(n.Status().Address + "\n")
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	if err := n.Ready(ctx); err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+func (c *town) guest(change func(*mortise.Config)) *Guest {
+	c.t.Helper()
+	config := c.base
+	config.Name, config.Replicas = "visitor", 0
+	change(&config)
+	g, err := Open(config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return g
+}
+
+// TestASessionGoesOverToTheNextGroup: what was held is lost with the group, and the same session takes locks of the next one, elsewhere.
+func TestASessionGoesOverToTheNextGroup(t *testing.T) {
+	c := newTown(t)
+	first := c.node()
+	g := c.guest(func(*mortise.Config) {})
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := g.Session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Acquire(ctx, mortise.Request{Key: "k", Value: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *mortise.HeldError
+	if _, err := first.TryLock(ctx, "k"); !errors.As(err, &busy) || busy.Holder != "visitor" || busy.Value != "mine" || busy.Token != held.Token() {
+		t.Errorf("others see %v", err)
+	}
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "k", Try: true}); !errors.As(err, &busy) || busy.Holder != "visitor" {
+		t.Errorf("it sees itself as %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := c.node()
+	defer second.Close()
+	select {
+	case <-held.Done():
+	case <-ctx.Done():
+		t.Fatal("a lock outlives its group")
+	}
+	if err := held.Err(); !errors.Is(err, mortise.ErrLost) {
+		t.Error(err)
+	}
+	next, err := s.Acquire(ctx, mortise.Request{Key: "k"})
+	if err != nil || next.Token() <= held.Token() {
+		t.Fatal(next, err)
+	}
+	if err := next.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "k"}); err == nil {
+		t.Error("a closed session takes a lock")
+	}
+}
+
+// TestWhoLacksTheSecretGetsNothing: neither an answer nor a session, and it is told why.
+func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
+	c := newTown(t)
+	n := c.node()
+	defer n.Close()
+	lock, err := n.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*mortise.Config){
+		"another secret":  func(c *mortise.Config) { c.Secret = strings.Repeat("x", 32) },
+		"another cluster": func(c *mortise.Config) { c.Cluster = "another" },
+		"no secret":       func(c *mortise.Config) { c.Secret = "" },
+	} {
+		g := c.guest(change)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		for _, q := range []desk.Question{{Op: desk.Here}, {Op: desk.List}, {Op: desk.Evict, Key: "k", Token: uint64(lock.Token()), By: "x", Reason: "x"}} {
+			if a, err := g.Ask(ctx, n.Status().Address, q); err == nil {
+				t.Errorf("%s: %s is answered: %+v", what, q.Op, a)
+			}
+		}
+		if s, err := g.Session(ctx); err == nil || s != nil {
+			t.Errorf("%s: gets a session", what)
+		}
+		cancel()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := lock.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMistakesAreTold(t *testing.T) {
+	for want, c := range map[string]mortise.Config{
+		"Config.Join: is empty": {},
+		"Config.Join[0]":        {Join: []string{"nonsense"}},
+		"Config.Secret":         {Join: []string{"a:1"}, Secret: "short"},
+		"not several":           {Join: []string{"a:1"}, Secret: strings.Repeat("x", 32), Insecure: true},
+		"Config.SessionTTL":     {Join: []string{"a:1"}, SessionTTL: time.Millisecond},
+	} {
+		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestPlainTextStaysOnThisMachine: without anything that protects the connection no other machine is spoken to.
+func TestPlainTextStaysOnThisMachine(t *testing.T) {
+	g, err := Open(mortise.Config{Join: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for addr, want := range map[string]bool{"127.0.0.1:1": false, "[::1]:1": false, "192.0.2.1:1": true} {
+		if _, err := g.dial(ctx, addr); errors.Is(err, errOpen) != want {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}

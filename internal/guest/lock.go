@@ -1,0 +1,86 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Lock is a grant to a guest. It is as mortise.Lock, with less to it.
+type Lock struct{ hold session.Hold }
+
+// Acquire waits for a lock, or with Try asks for an answer now. Of r count Key, Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay. The errors
+// are those of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on, and the context's own, which says who held
+// the lock when the request was queued.
+func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error) {
+	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
+		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared", mortise.ErrBadRequest, r.Permits, r.Of)
+	}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay}
+	switch {
+	case r.Shared:
+		t.Permits = 1
+	case r.Of > 1:
+		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
+	}
+	l := &Lock{}
+	if err := s.client.AcquireInto(ctx, &l.hold, session.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
+		return nil, s.explain(r.Key, err)
+	}
+	return l, nil
+}
+
+// Token returns the fencing token of the grant.
+func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
+
+// Err returns nil while the lock is held, and why not once it is not. It computes from the clock at the call.
+func (l *Lock) Err() error {
+	err := l.hold.Err()
+	var forced *session.ForcedError
+	if errors.As(err, &forced) {
+		return &mortise.ForcedError{By: forced.By, Reason: forced.Reason}
+	}
+	return err
+}
+
+// Done returns a channel that is closed when the lock is no longer held.
+func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
+
+// Unlock releases the lock, whatever becomes of ctx, which bounds the wait for the confirmation.
+func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
+
+// explain turns an error of the session room into one of the root.
+func (s *Session) explain(key string, err error) error {
+	var held *session.HeldError
+	var wait *session.WaitError
+	switch {
+	case errors.As(err, &held):
+		return heldError(held)
+	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
+		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
+	case errors.As(err, &wait) && wait.Behind != nil:
+		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, heldError(wait.Behind))
+	case errors.As(err, &wait) && !s.attached():
+		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
+	case errors.As(err, &wait) && s.client.Status().GraceUntil != 0:
+		return fmt.Errorf("%w: lock %q: the group is in its grace, nothing is granted yet: %w", ErrNotReady, key, wait.Err)
+	}
+	return err
+}
+
+func heldError(e *session.HeldError) *mortise.HeldError {
+	var r struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(e.Record, &r) != nil || r.Name == "" {
+		r.Name = fmt.Sprintf("session %d", e.Session)
+	}
+	return &mortise.HeldError{
+		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters, Value: string(e.Value),
+	}
+}

@@ -1,0 +1,194 @@
+package guest
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+const (
+	followEvery = 5 * time.Second        // who votes is asked for anew, while the session is attached
+	seekEvery   = 250 * time.Millisecond // while it is not
+)
+
+// Session takes locks. Make one with Guest.Session, one at a time, and end it with Close.
+type Session struct {
+	guest  *Guest
+	client *session.Client
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+
+	group  uint64           // owned by the goroutine of follow, once that runs
+	voters []session.Target // likewise
+}
+
+// Session finds the group and begins a session in it, that of a guest. It returns when a group is known, which need not have a leader; ctx
+// bounds that, and its end is ErrNotReady with what was found instead.
+func (g *Guest) Session(ctx context.Context) (*Session, error) {
+	s := &Session{guest: g}
+	s.client = session.NewClient(session.ClientConfig{
+		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: func(b []byte) { _, _ = rand.Read(b) },
+	})
+	g.sessions.Store(s.client)
+	if r, err := g.first(ctx, func(r Report) bool { return groupOf(r) != 0 && r.Status.Leader != "" }); err == nil {
+		s.take([]Report{r})
+	}
+	for s.group == 0 && !s.refresh(ctx) {
+		select {
+		case <-ctx.Done():
+			g.sessions.Store(nil)
+			s.client.Close()
+			reports, errs := g.Survey(context.WithoutCancel(ctx))
+			return nil, fmt.Errorf("%w: no group was found in time: %s", ErrNotReady, found(reports, errs))
+		case <-time.After(again):
+		}
+	}
+	following, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.all.Go(func() { s.follow(following) })
+	return s, nil
+}
+
+// found says in a line what a survey has found.
+func found(reports []Report, errs []error) string {
+	for _, r := range reports {
+		if r.Status != nil {
+			return fmt.Sprintf("%s at %s is %s: %s", r.Status.Name, r.Addr, r.Status.Phase, r.Status.Waiting)
+		}
+		errs = append(errs, r.Err)
+	}
+	return errors.Join(errs...).Error()
+}
+
+// send is the client's way to a voter.
+func (s *Session) send(to session.Target, renewals, commands []byte) error {
+	return s.guest.port.Send(transport.Peer{Instance: transport.Instance(to.Peer), Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+}
+
+// follow keeps the list of voters fresh, and goes over to another group when this one is no more.
+func (s *Session) follow(ctx context.Context) {
+	for {
+		pause := seekEvery
+		if s.attached() {
+			pause = followEvery
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		s.refresh(ctx)
+	}
+}
+
+func (s *Session) attached() bool { return s.client.Status().Phase == session.Attached }
+
+// refresh asks the voters and those behind Join who votes now, and reports whether a group is known.
+func (s *Session) refresh(ctx context.Context) bool {
+	places, _ := s.guest.Places(ctx)
+	for _, v := range s.voters {
+		if !slices.ContainsFunc(places, func(p Report) bool { return p.Addr == v.Addr }) {
+			places = append(places, Report{Addr: v.Addr})
+		}
+	}
+	s.take(s.guest.visit(ctx, places))
+	return s.group != 0
+}
+
+// take reads answers. As long as somebody belongs to this session's group, or it is attached, it stays there.
+func (s *Session) take(reports []Report) {
+	voters := map[uint64][]session.Target{}
+	var led uint64
+	for _, r := range reports {
+		group := groupOf(r)
+		if group == 0 {
+			continue
+		}
+		for _, t := range targetsOf(r.Status.Voters) {
+			if !slices.Contains(voters[group], t) {
+				voters[group] = append(voters[group], t)
+			}
+		}
+		if led == 0 && r.Status.Leader != "" {
+			led = group
+		}
+	}
+	mine := voters[s.group]
+	slices.SortFunc(mine, func(a, b session.Target) int { return cmp.Compare(a.Peer, b.Peer) })
+	switch {
+	case len(mine) > 0:
+		if !slices.Equal(mine, s.voters) {
+			s.voters = mine
+			s.client.SetTargets(slices.Clone(mine))
+		}
+	case s.group != 0 && s.attached():
+	case led != 0:
+		s.bind(led, voters[led])
+	case s.group == 0:
+		for group, list := range voters { // any: without a leader it does not matter yet
+			s.bind(group, list)
+			return
+		}
+	}
+}
+
+// groupOf returns the group that an instance belongs to for good, or 0.
+func groupOf(r Report) uint64 {
+	if r.Status == nil || r.Status.Phase != "member" || r.Answer.Failed != "" {
+		return 0
+	}
+	group, err := strconv.ParseUint(r.Status.Group, 16, 64)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+func targetsOf(voters []mortise.Member) (list []session.Target) {
+	for _, v := range voters {
+		if id, err := strconv.ParseUint(v.Instance, 16, 64); err == nil && id != 0 && v.Address != "" {
+			list = append(list, session.Target{Peer: session.Peer(id), Addr: v.Address})
+		}
+	}
+	return list
+}
+
+// bind begins a session in a group; what was held in another is lost.
+func (s *Session) bind(group uint64, voters []session.Target) {
+	s.group, s.voters = group, voters
+	g := s.guest
+	g.port.Identify(transport.Identity{Cluster: g.config.Cluster, Instance: g.instance, Group: group})
+	record, err := json.Marshal(struct { // the root's record of an instance, as far as a guest has one
+		Name  string `json:"name"`
+		Guest bool   `json:"guest"`
+	}{g.config.Name, true})
+	if err != nil {
+		return // a string and a bool always marshal
+	}
+	s.client.Rebind(record, slices.Clone(voters))
+}
+
+// Close ends the session in the group, if a leader can be reached before ctx ends and no lock is held, and stops. What is held otherwise
+// is left to expire.
+func (s *Session) Close(ctx context.Context) error {
+	err := s.client.CloseSession(ctx)
+	s.cancel()
+	s.all.Wait()
+	s.guest.sessions.Store(nil)
+	s.client.Close()
+	return err
+}

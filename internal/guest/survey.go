@@ -1,0 +1,223 @@
+package guest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+const (
+	asksMost   = 64   // questions at a time
+	placesMost = 1024 // addresses of a survey
+	again      = 100 * time.Millisecond
+)
+
+// ErrNotReady says that no instance with a leader has answered. It is mortise.ErrNotReady.
+var ErrNotReady = mortise.ErrNotReady
+
+// Report is what a survey has found at one address.
+type Report struct {
+	Addr    string
+	From    string          // where the address comes from: an entry of Join, or the Name of the instance that named it
+	Status  *mortise.Status // nil: nobody answered
+	Answer  desk.Answer     // its other fields, if Status is set
+	Outcome string          // "answered", "refused", "silent", "foreign" or "version"
+	Err     error           // why there is no answer
+	Took    time.Duration
+	Skew    time.Duration // the instance's wall clock less ours, known to half of Took
+}
+
+// Places looks up where Join leads now: addresses, each with the entry that it comes from. What cannot be looked up is in errs.
+func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
+	add := func(entry string, addrs []string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s cannot be looked up: %w", entry, err))
+		}
+		if err == nil && len(addrs) == 0 {
+			errs = append(errs, fmt.Errorf("%s leads to no address", entry))
+		}
+		for _, a := range addrs {
+			if !slices.ContainsFunc(places, func(p Report) bool { return p.Addr == a }) {
+				places = append(places, Report{Addr: a, From: entry})
+			}
+		}
+	}
+	type looked struct {
+		addrs []string
+		err   error
+	}
+	results := make([]looked, len(g.config.Join))
+	var all sync.WaitGroup
+	for i, entry := range g.config.Join {
+		all.Go(func() { results[i].addrs, results[i].err = cluster.Lookup(ctx, entry) })
+	}
+	all.Wait()
+	for i, r := range results {
+		add(g.config.Join[i], r.addrs, r.err)
+	}
+	if g.config.JoinFunc != nil {
+		addrs, err := g.config.JoinFunc(ctx)
+		add("Config.JoinFunc", addrs, err)
+	}
+	return places, errs
+}
+
+// Survey asks everybody: where Join leads, and whoever is named by those who answer, as a voter or a member. It needs no leader. It ends
+// when nobody new is named; ctx bounds it, and each question a second.
+func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
+	todo, errs := g.Places(ctx)
+	for len(todo) > 0 && len(reports) < placesMost {
+		answers := g.visit(ctx, todo)
+		reports, todo = append(reports, answers...), nil
+		for _, r := range answers {
+			if r.Status == nil {
+				continue
+			}
+			for _, m := range slices.Concat(r.Status.Voters, r.Status.Members) {
+				known := func(p Report) bool { return p.Addr == m.Address }
+				if m.Address != "" && !slices.ContainsFunc(reports, known) && !slices.ContainsFunc(todo, known) {
+					todo = append(todo, Report{Addr: m.Address, From: r.Status.Name})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(reports, func(a, b Report) int { return cmp.Compare(a.name(), b.name()) })
+	return reports, errs
+}
+
+func (r Report) name() string {
+	if r.Status == nil {
+		return "\xff" + r.Addr
+	}
+	return r.Status.Name + r.Status.Instance
+}
+
+// visit asks all places at once, and returns when each has answered or failed.
+func (g *Guest) visit(ctx context.Context, places []Report) []Report {
+	reports := slices.Clone(places)
+	free := make(chan struct{}, asksMost)
+	var all sync.WaitGroup
+	for i := range reports {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			g.here(ctx, &reports[i])
+		})
+	}
+	all.Wait()
+	return reports
+}
+
+// here asks for the picture of one instance.
+func (g *Guest) here(ctx context.Context, r *Report) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	asked := time.Now()
+	r.Answer, r.Err = g.Ask(ctx, r.Addr, desk.Question{Op: desk.Here})
+	r.Took = time.Since(asked)
+	if r.Err == nil && r.Answer.Error != "" {
+		r.Err = errors.New(r.Answer.Error)
+	}
+	if r.Err == nil {
+		var s mortise.Status
+		if r.Err = json.Unmarshal(r.Answer.Status, &s); r.Err == nil {
+			r.Status = &s
+		}
+	}
+	r.Outcome = outcome(r.Err)
+	if r.Status != nil {
+		r.Skew = time.UnixMilli(r.Answer.WallUnixMS).Sub(asked.Add(r.Took / 2))
+	}
+}
+
+// outcome sorts the reasons for which there is no answer.
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return "answered"
+	case errors.Is(err, transport.ErrRefused):
+		return "refused"
+	case errors.Is(err, transport.ErrVersion):
+		return "version"
+	case errors.Is(err, transport.ErrForeign):
+		return "foreign"
+	}
+	return "silent"
+}
+
+// Put finds an instance that has a leader and puts a question to it, and again until there is an answer or ctx ends. An error of the
+// instance that no repetition mends is returned as it is; ErrNotReady says that none of those that answered has a leader, or nobody answered.
+func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
+	var last error
+	for {
+		addr, err := g.led(ctx)
+		if err == nil {
+			var a desk.Answer
+			a, err = g.Ask(ctx, addr, q)
+			switch {
+			case err != nil:
+			case a.Kind == desk.NotReady:
+				err = errors.New(a.Error)
+			case a.Error != "":
+				return a, errors.New(a.Error)
+			default:
+				return a, nil
+			}
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return desk.Answer{}, fmt.Errorf("%w: %w", ErrNotReady, last)
+		case <-time.After(again):
+		}
+	}
+}
+
+// led returns the address of the first instance that answers and has a leader.
+func (g *Guest) led(ctx context.Context) (string, error) {
+	r, err := g.first(ctx, func(r Report) bool {
+		return r.Status != nil && r.Status.Leader != "" && r.Status.Session == "attached"
+	})
+	return r.Addr, err
+}
+
+// first asks everybody behind Join at once and returns the first answer that is wanted; what still runs then ends by itself.
+func (g *Guest) first(ctx context.Context, wanted func(Report) bool) (Report, error) {
+	places, errs := g.Places(ctx)
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan Report, len(places))
+	for _, p := range places {
+		g.asking.Go(func() {
+			g.here(asking, &p)
+			answers <- p
+		})
+	}
+	answered := ""
+	for range places {
+		switch r := <-answers; {
+		case wanted(r):
+			return r, nil
+		case r.Status != nil && answered == "":
+			answered = fmt.Sprintf("%s at %s answers and has no leader: %s", r.Status.Name, r.Addr, cmp.Or(r.Answer.Failed, r.Status.Waiting))
+		case r.Status == nil:
+			errs = append(errs, r.Err)
+		}
+	}
+	if answered != "" {
+		return Report{}, errors.New(answered)
+	}
+	return Report{}, fmt.Errorf("no instance answers: %w", errors.Join(errs...))
+}
