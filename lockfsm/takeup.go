@@ -28,11 +28,11 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return TooManySessions
 	}
-	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: s.ttl, leaving: s.leaving, gone: true, record: s.record}
+	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true, record: s.record}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
 	m.noteLeft(e, Released)
-	res.Detached, res.TTL = left.id, left.delay()
+	res.Detached, res.TTL = left.id, left.ttl
 	return Done
 }
 
