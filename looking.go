@@ -324,7 +324,7 @@ func (r *replica) left(ctx context.Context, locks []lockfsm.LockInfo) map[lockfs
 
 // info is what people are told of a lock.
 func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}
+	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
 	for i, e := range l.Queue {
 		st := Standing{
 			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -169,7 +170,7 @@ func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
 func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn bool) {
 	if l.Data.Revision != 0 {
 		told.data[l.Key] = uint64(l.Data.Revision)
-		if !w.yield(Event{What: "data", Key: l.Key, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}, nil) {
+		if !w.yield(Event{What: "data", Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
 			return false, false
 		}
 	}
@@ -259,7 +260,7 @@ func eventOf(e *lockfsm.Event) Event {
 	}
 	if e.How != nil {
 		told.By, told.Reason = string(e.How.By), string(e.How.Reason)
-		if told.Data = e.How.Data.Value; len(told.Data) > 0 {
+		if told.Data = bytes.Clone(e.How.Data.Value); len(told.Data) > 0 {
 			told.Revision = uint64(e.How.Data.Revision)
 		}
 		told.Value, told.Labels = showed(e.How.Value)
