@@ -325,7 +325,13 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 		t.release(s, c, r)
 		return
 	}
-	if len(t.sessions) == int(t.charter.Limits.Sessions) {
+	gone := 0
+	for _, o := range t.sessions {
+		if o.gone {
+			gone++
+		}
+	}
+	if limit := int(t.charter.Limits.Sessions); len(t.sessions) >= limit || gone >= (limit+1)/2 {
 		t.release(s, c, r)
 		r.Code = TooManySessions
 		return
