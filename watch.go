@@ -13,7 +13,7 @@ import (
 // Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a value of its own.
 type Event struct {
 	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from. It is 0 from a "reset" until
-	// "current": who has heard only a part of what there is begins anew.
+	// all that there is has been told: who has heard only a part of that begins anew.
 	Position uint64
 
 	// What has happened to Key:
@@ -95,37 +95,17 @@ func (w *watch) run() {
 	}
 }
 
-// begin tells what there is now. That is read page by page while things happen, so a hold may be read that begins or ends behind the position at which the
-// reading began: what happened up to its end is then told as far as it goes on from what was read. It reports whether to go on.
+// begin tells what there is now. That is read page by page while things happen: behind each page comes what has happened meanwhile, as far as it goes on from
+// what was told. It reports whether to go on.
 func (w *watch) begin() bool {
 	for {
 		told, whole, goOn := w.read()
 		if !goOn {
 			return false
 		}
-		if !whole { // by two leaders, whose lists have different orders
-			continue
-		}
-		for w.after = told.from; w.after < told.upTo; {
-			s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: w.after})
-			if err != nil {
-				w.yield(Event{}, err)
-				return false
-			}
-			if whole = !s.Missed; !whole {
-				break
-			}
-			for i := range s.Events {
-				e := eventOf(&s.Events[i])
-				e.Position = 0
-				if told.goesOn(&s.Events[i]) && !w.yield(e, nil) {
-					return false
-				}
-			}
-			w.after = s.Position
-		}
-		if whole {
-			return w.yield(Event{What: "current", Position: w.after}, nil)
+		if whole { // and not by two leaders, whose lists have different orders, or so slowly that the leader has forgotten what happened
+			w.after = told.from
+			return told.more || w.yield(Event{What: "current", Position: w.after}, nil)
 		}
 	}
 }
@@ -147,9 +127,36 @@ func (w *watch) read() (told told, whole, goOn bool) {
 				return told, whole, goOn
 			}
 		}
+		if whole, goOn := w.catchUp(&told); !whole || !goOn {
+			return told, whole, goOn
+		}
 		more, q.Next = s.More, s.Next
 	}
 	return told, true, true
+}
+
+// catchUp tells what has happened from where the reading is to where the last page was read.
+func (w *watch) catchUp(told *told) (whole, goOn bool) {
+	told.more = false
+	for told.from < told.upTo {
+		s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: told.from})
+		if err != nil {
+			w.yield(Event{}, err)
+			return false, false
+		}
+		if s.Missed {
+			return false, true
+		}
+		for i := range s.Events {
+			e := eventOf(&s.Events[i])
+			e.Position = 0
+			if told.goesOn(&s.Events[i]) && !w.yield(e, nil) {
+				return false, false
+			}
+		}
+		told.from, told.more = s.Position, s.More
+	}
+	return true, true
 }
 
 // page asks for a part of what there is, and reports whether the same leader answers as before, and whether to go on.
@@ -168,7 +175,7 @@ func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
 
 // tellLock tells what there is of one key. Of one that very many share the page has not all.
 func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn bool) {
-	if l.Data.Revision != 0 {
+	if uint64(l.Data.Revision) > told.data[l.Key] {
 		told.data[l.Key] = uint64(l.Data.Revision)
 		if !w.yield(Event{What: "data", Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
 			return false, false
@@ -196,21 +203,26 @@ func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn 
 	return true, true
 }
 
+// tellHold tells a hold, unless that has been told as it began.
 func (w *watch) tellHold(key string, st *Standing, told *told) bool {
 	hold := holdID{key, lockfsm.Token(st.Token)}
-	told.held[hold] = true
 	e := Event{What: "held", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, At: st.Since, Value: st.Value, Labels: st.Labels}
-	if !w.yield(e, nil) {
+	if !told.held[hold] && !w.yield(e, nil) {
 		return false
 	}
-	told.left[hold] = st.Expired
-	return !st.Expired || w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, Cause: "expired"}, nil)
+	told.held[hold] = true
+	if !st.Expired || told.left[hold] {
+		return true
+	}
+	told.left[hold] = true
+	return w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, Cause: "expired"}, nil)
 }
 
-// told is what a reading has told: of one leader, between two positions.
+// told is what a reading has told, by one leader.
 type told struct {
 	leader     uint64
-	from, upTo uint64
+	from, upTo uint64 // it is at from, and the last page was read at upTo
+	more       bool   // has happened behind from
 	held, left map[holdID]bool
 	data       map[string]uint64
 }
@@ -231,11 +243,12 @@ func (t *told) goesOn(e *lockfsm.Event) bool {
 	case lockfsm.Ended:
 		known := t.held[hold]
 		delete(t.held, hold)
+		delete(t.left, hold)
 		return known
 	case lockfsm.Left:
-		known := !t.held[hold] || t.left[hold]
-		t.left[hold] = true
-		return !known
+		news := t.held[hold] && !t.left[hold]
+		t.left[hold] = t.left[hold] || news
+		return news
 	case lockfsm.Wrote:
 		d := e.How.Data
 		known, any := t.data[e.Key]

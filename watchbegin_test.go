@@ -2,6 +2,7 @@ package mortise
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,6 +179,45 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 		}
 		if told["k/1"] != 1 || told["k/2"] != 1 {
 			t.Errorf("told: %v", told)
+		}
+	})
+}
+
+// TestWatchBeginsWhereMuchHappens: also when there is more to read than the leader remembers of what happens meanwhile.
+func TestWatchBeginsWhereMuchHappens(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		for i := range 500 {
+			f.lock(0, fmt.Sprintf("k/%03d", i))
+		}
+		busy := func(n int) {
+			var all sync.WaitGroup
+			for i := range n {
+				all.Go(func() {
+					if l, err := f.nodes[i%3].Lock(t.Context(), fmt.Sprint("k/busy/", i)); err != nil || l.Unlock(t.Context()) != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		w, told := newWatcher(t), 0
+		for e, err := range f.nodes[1].Watch(t.Context(), "k/", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.see(e)
+			if e.What == "held" && !strings.HasPrefix(e.Key, "k/busy/") {
+				if told++; told%100 == 50 {
+					busy(1000) // 2,000 events, 10,000 in all
+				}
+			}
+			if e.What == "current" || w.resets > 1 {
+				break
+			}
+		}
+		if w.resets != 1 || len(w.held) != 500 {
+			t.Errorf("%d resets, %d are held", w.resets, len(w.held))
 		}
 	})
 }
