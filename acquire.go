@@ -24,6 +24,14 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 
 // acquire is Acquire in the session of a client.
 func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
+	if n.teller != nil && n.teller.locks {
+		return n.acquireHooked(ctx, client, r)
+	}
+	return n.acquireIn(ctx, client, r, nil)
+}
+
+// acquireIn is acquire; w hears of the loss of the lock, and may be nil.
+func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request, w *hooked) (*Lock, error) {
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
@@ -37,10 +45,11 @@ func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (
 		return again, nil
 	}
 	if n.history != nil {
-		return n.acquireRecorded(ctx, client, r, under)
+		return n.acquireRecorded(ctx, client, r, under, w)
 	}
 	l := &Lock{node: n}
-	if err := client.AcquireInto(ctx, &l.hold, r.of(under)); err != nil {
+	l.watch(w)
+	if err := client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
 		return nil, n.explain(r.String(), err)
 	}
 	return l, nil

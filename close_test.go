@@ -169,6 +169,7 @@ func TestLeaveEndsWaitingCalls(t *testing.T) {
 				left := make(chan error, 1)
 				go func() { left <- f.nodes[leaver].Leave(context.Background()) }()
 				wantIs(t, <-waiting, ErrLeaving)
+				wantIs(t, f.nodes[leaver].Ready(t.Context()), ErrLeaving) // or it would be sent work that it cannot do
 				unlock(t, mine)
 				if err := <-left; err != nil {
 					t.Errorf("Leave: %v", err)

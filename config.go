@@ -115,6 +115,9 @@ type Config struct {
 	// each lock that is held. Default: nil, nothing is recorded.
 	History io.Writer
 
+	// Hooks are told what happens, for metrics and traces. adapters/mortiseotel has some that are ready to use. Default: nil, nobody is told.
+	Hooks *Hooks
+
 	// Logger gets few lines: changes of state, and what the node waits for. Default: slog.Default().
 	Logger *slog.Logger
 }

@@ -88,7 +88,7 @@ func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err err
 		_ = store.Close()
 		return nil, false, err
 	}
-	return store, state.Empty(), nil
+	return n.timed(store), state.Empty(), nil
 }
 
 // dropLog removes the log of a raft ID that this instance has given up.

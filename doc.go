@@ -25,6 +25,9 @@
 // [Node.Peek], [Node.List] and [Node.Check] tell who holds what and who waits; [Node.ForceUnlock] ends what does not end by itself. What can stand on
 // these names has packages of its own: fence, election, tick, flight, stripe, locker.
 //
+// [Hooks] are functions that are told what happens, for metrics, traces and logs; adapters/mortiseotel has some for OpenTelemetry. What is better asked than told
+// is in [Node.Status].
+//
 // # Guarantees
 //
 //   - Those who hold a key have together no more permits than there are: one unexpired grant in the replicated state, if it is exclusive. The

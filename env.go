@@ -8,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
@@ -26,6 +27,24 @@ type env struct {
 	files   raftlog.FS
 	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
 	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
+}
+
+// envOf returns the real world, but for what the context of Start has in its place: package mortisetest puts that there.
+func envOf(ctx context.Context) env {
+	e, w := realEnv(), outside.From(ctx)
+	if w.Listen != nil {
+		e.listen = w.Listen
+	}
+	if w.Dial != nil {
+		e.dial = w.Dial
+	}
+	if w.Resolve != nil {
+		e.resolve = w.Resolve
+	}
+	if w.Clock != nil {
+		e.clock = w.Clock
+	}
+	return e
 }
 
 func realEnv() env {

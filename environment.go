@@ -39,7 +39,7 @@ import (
 //	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
-// White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History and
+// White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
 // Logger have no variables: set them in what is returned. Nothing else is read from the environment, here or in Start.
 //
 // The error names all mistakes at once, by variable, and a variable with the prefix that is none of these is one, since it is most

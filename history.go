@@ -31,14 +31,15 @@ func newHistory(c Config, e env) *history.Recorder {
 }
 
 // acquireRecorded is Acquire with a record of it.
-func (n *Node) acquireRecorded(ctx context.Context, client *session.Client, r Request, under *session.Request) (*Lock, error) {
-	asks := r.of(under)
+func (n *Node) acquireRecorded(ctx context.Context, client *session.Client, r Request, under *session.Request, w *hooked) (*Lock, error) {
+	asks := w.marked(&r, r.of(under))
 	asked := history.Event{Key: asks.Key, Try: asks.Try}
 	if t := asks.Terms; t != nil {
 		asked.Keys, asked.Permits, asked.Of, asked.Resumes = t.Keys, t.Permits, t.Of, t.Resume
 	}
 	op := n.history.Call(asked)
 	l := &Lock{node: n, tape: &tape{op: op}}
+	l.watch(w)
 	if err := client.AcquireInto(ctx, &l.hold, asks); err != nil {
 		var held *session.HeldError
 		if r.Try && errors.As(err, &held) {

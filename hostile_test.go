@@ -184,7 +184,7 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 		for i, n := range f.nodes { // before what is left can expire
 			if r := n.replica.Load(); r == nil {
 				t.Fatalf("node %d does not vote any more", i)
-			} else if s := r.keeper.Status(); s.Sessions > 3+16 || s.Attachments > 3 {
+			} else if s := r.keeper.Status(); s.Sessions > 3+256 || s.Attachments > 3 {
 				t.Errorf("node %d keeps %+v", i, s)
 			}
 		}
@@ -208,7 +208,7 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 		}
 		for i, n := range f.nodes {
 			s := n.replica.Load().keeper.Status()
-			if s.Sessions > 3+16 || s.Attachments > 3 || s.Opens > 0 || s.Peers > 5 {
+			if s.Sessions > 3+256 || s.Attachments > 3 || s.Opens > 0 || s.Peers > 5 {
 				t.Errorf("node %d keeps %+v", i, s)
 			}
 			unlock(t, locks[i])

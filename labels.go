@@ -8,6 +8,7 @@ const labelMark = 0
 type shown struct {
 	Value  []byte            `json:"v,omitempty"`
 	Labels map[string]string `json:"l,omitempty"`
+	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
 }
 
 // showing returns the bytes of value and labels.
@@ -15,7 +16,7 @@ func showing(value string, labels map[string]string) []byte {
 	if len(labels) == 0 && (value == "" || value[0] != labelMark) {
 		return []byte(value)
 	}
-	b, err := json.Marshal(shown{[]byte(value), labels})
+	b, err := json.Marshal(shown{Value: []byte(value), Labels: labels})
 	if err != nil { // strings always marshal
 		return nil
 	}

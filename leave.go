@@ -139,7 +139,7 @@ func pause(ctx context.Context, d time.Duration) {
 // held expire, and until then nobody else is granted them; use Leave for an end in good order. It is bounded, and may be called in
 // every state and again. If the disk of Config.Dir does not answer, Close stops all the rest and returns an error that says so after 20 s
 // at most: a goroutine that is stuck in a system call cannot be ended, and ends by itself when the call does. It does nothing more
-// then, and the directory stays in use by this process.
+// then, and the directory stays in use by this process. What hooks have still to be told is told before it returns; see [Hooks].
 func (n *Node) Close() error {
 	closed := ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
@@ -149,7 +149,7 @@ func (n *Node) Close() error {
 	n.closed = true
 	n.mu.Unlock()
 	n.goroutines.Wait()
-	return errors.Join(err, n.history.Close())
+	return errors.Join(err, n.history.Close(), n.teller.close())
 }
 
 // shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first,

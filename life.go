@@ -68,6 +68,7 @@ func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.client.SetTargets(targets(voters))
 	n.own.aim(targets(voters))
+	n.leaderMoved()
 	if r := n.replica.Load(); r != nil {
 		r.tellKeeper()
 	}

@@ -38,10 +38,12 @@ type Lock struct {
 	hold session.Hold
 	tape *tape // nil: nothing is recorded
 
-	again    *Lock         // the first handle, if this is another one; then hold and tape are that one's
+	hooked *hooked // nil: no hook hears of it
+
+	again    *Lock         // the first handle, if this is another one; then hold, tape and hooked are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
-	others   int           // of the first handle: how many besides one are not unlocked; -1: none is left
+	others   int32         // of the first handle: how many besides one are not unlocked; -1: none is left
 }
 
 // Key returns the key that is locked; of several the first in ascending order.
@@ -109,31 +111,22 @@ func (l *Lock) over() error {
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
-func (l *Lock) Unlock(ctx context.Context) error {
-	f := l.first()
-	if left, first := l.exit(); left {
-		return f.leave(first)
-	}
-	if f.tape != nil {
-		return f.unlockRecorded(ctx)
-	}
-	return lossOf(f.hold.Release(ctx))
-}
+func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, unlocking) }
 
 // Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
 // nothing; ErrLost if the lock was lost before (it stays then as well); ErrOverloaded if the group keeps too many detached holds, 65,536, or
 // too many sessions, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
-func (l *Lock) Detach(ctx context.Context) error {
-	f := l.first()
-	if left, first := l.exit(); left {
-		return f.leave(first)
+func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, detaching) }
+
+// exitBy lets go of this handle.
+func (l *Lock) exitBy(ctx context.Context, how letting) error {
+	left, first := l.exit()
+	if first && l.first().hooked != nil {
+		return l.letGoHooked(ctx, how, left)
 	}
-	if f.tape != nil {
-		return f.detachRecorded(ctx)
-	}
-	return lossOf(f.hold.Detach(ctx))
+	return l.letGo(ctx, how, left, first)
 }
 
 // leave is what the Unlock of a handle returns that leaves the lock to others: ErrLost if it was lost by then. Called again it has nothing to add.
@@ -151,13 +144,4 @@ func (l *Lock) leave(first bool) error {
 // things. Nobody says whether the lock was held until the end; ask Err before the last effect, or fence it with the token. A process that
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
-func (l *Lock) UnlockSoon() error {
-	f := l.first()
-	if left, first := l.exit(); left {
-		return f.leave(first)
-	}
-	if f.tape != nil {
-		return f.unlockSoonRecorded()
-	}
-	return lossOf(f.hold.ReleaseSoon())
-}
+func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), unlockingSoon) }

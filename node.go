@@ -36,6 +36,7 @@ type Node struct {
 	records *records // nil: memory
 
 	history *history.Recorder // nil: nothing is recorded
+	teller  *teller           // nil: there are no hooks
 	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
@@ -49,7 +50,10 @@ type Node struct {
 	instance atomic.Uint64 // ID of the present life
 	attached atomic.Bool   // its session is attached to a leader
 	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
-	failed   atomic.Pointer[error]
+	told     leading       // guarded by knowing
+
+	grantable grantable // for how long locks could be granted
+	failed    atomic.Pointer[error]
 
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave
@@ -68,7 +72,7 @@ type Node struct {
 // Start starts a node. ctx bounds the start only. It returns when the node is up: it listens, looks for the others and takes requests,
 // which wait until there is a leader; see Ready. An error names every mistake in the configuration at once, or says what of the
 // machine it could not get; nothing is left running then. Close or Leave ends the node.
-func Start(ctx context.Context, config Config) (*Node, error) { return start(ctx, config, realEnv()) }
+func Start(ctx context.Context, config Config) (*Node, error) { return start(ctx, config, envOf(ctx)) }
 
 func start(ctx context.Context, config Config, env env) (*Node, error) {
 	config = config.withDefaults()
@@ -90,8 +94,11 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
+	n.teller = newTeller(config, env)
+	n.grantable.begin(env.clock.Now())
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
+		Watch: (&witness{node: n}).news,
 	})
 	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},
@@ -150,7 +157,7 @@ func (n *Node) startCluster() error {
 		Settings: n.config.group().birth(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
-		Services: n.env.srv, JoinFunc: n.config.JoinFunc,
+		Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(),
 	}
 	if n.records != nil {
 		config.Records = n.records

@@ -14,9 +14,12 @@ const settleTime = 30 * time.Second
 // Ready waits until this node can be granted locks: its session is attached to a leader and the group is past its grace. The first time
 // it also waits, for at most 30 s, until no change of the voters is due or in flight, so that a rolling deployment that is paced by it
 // cannot be faster than the replacement of voters. It returns nil then; an error that wraps the context's and says what is missing if ctx
-// ends before; or the node's own error. It is what a readiness probe should ask; docs/SIZING.md says how, where a service has work that needs
-// no locks.
+// ends before; the node's own error; or ErrLeaving if it has begun to leave, since it is granted nothing then. It is what a readiness probe
+// should ask; docs/SIZING.md says how, where a service has work that needs no locks.
 func (n *Node) Ready(ctx context.Context) error {
+	if err := n.admit(ctx); err != nil {
+		return err
+	}
 	if err := n.client.WaitReady(ctx); err != nil {
 		return n.explain("wait until ready", err)
 	}

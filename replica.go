@@ -60,6 +60,7 @@ type replica struct {
 	settings atomic.Pointer[groupSettings] // the group's; nil: not known
 	rules    atomic.Uint32                 // version of the lock rules in force
 	remarks  atomic.Pointer[[]string]      // settings that differ, while this replica leads
+	missed   seldom                        // snapshots that did not arrive
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
@@ -327,7 +328,7 @@ func (r *replica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 		defer cancel()
 		err := r.node.port.SendSnapshot(ctx, r.node.peer(m.GetTo()), m)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			r.node.logger.Warn("a snapshot did not reach a voter; it is sent again", "voter", fmt.Sprintf("%016x", m.GetTo()), "error", err)
+			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter", fmt.Sprintf("%016x", m.GetTo()), "error", err)
 		}
 		done(err == nil)
 	})

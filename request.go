@@ -49,7 +49,8 @@ type Request struct {
 	// LockDelay keeps the lock taken for so long, at most 7 days, when its holder is gone: its session has expired, it has lost the lock because nobody renewed
 	// the session, or it has called [Lock.Detach]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
 	// compare tokens. Hours are for a hold that is to outlive its process: see Resume. It is counted by the leader from the moment at which the session
-	// expires; a new leader counts anew, and a group that is founded anew has forgotten it. After Unlock there is no delay.
+	// expires; a new leader counts anew, and a group that is founded anew has forgotten it. An Unlock that arrives leaves no delay;
+	// one that did not before the session expired is ErrLost, since the lock may stay taken.
 	LockDelay time.Duration
 
 	// Resume takes up a hold of Key by its token, with all its keys, instead of waiting for the lock: one whose holder is gone and that stays for its LockDelay,

@@ -39,9 +39,11 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held.
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
+// was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request.
 func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request) {
-	for s := scopeOf(ctx); s != nil; s = s.outer {
+	nearest := -1
+	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
 		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
 			continue
 		}
@@ -49,11 +51,26 @@ func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (a
 		if l.covers(r) && l.enter() {
 			return &Lock{node: n, again: l}, nil
 		}
-		if under == nil && l.hold.Of(client) {
-			under = l.hold.Request()
+		if !l.hold.Of(client) {
+			continue
+		}
+		if began := at + s.began(); under == nil || began < nearest && !bug("circle-behind-an-entry") {
+			under, nearest = l.hold.Request(), began
 		}
 	}
 	return nil, under
+}
+
+// began returns how many scopes further out the lock of s was entered first.
+func (s *scope) began() (further int) {
+	at := 0
+	for o := s; o != nil; o = o.outer {
+		if o.lock != nil && o.lock.first() == s.lock.first() {
+			further = at
+		}
+		at++
+	}
+	return further
 }
 
 // first returns the handle that Acquire was granted; the others entered it again.
@@ -108,7 +125,7 @@ func (l *Lock) exit() (left, first bool) {
 		return how == handleIsLeft, false
 	}
 	f.others--
-	if f.others >= 0 {
+	if f.others >= 0 && !bug("first-exit-frees") {
 		l.exited.Store(handleIsLeft)
 		return true, true
 	}

@@ -35,7 +35,7 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 		return nil, err
 	}
 	s := &Session{node: n, client: session.NewClient(session.ClientConfig{
-		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger,
+		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger, Watch: (&witness{node: n, own: true}).news,
 	})}
 	if err := n.own.add(s.client); err != nil {
 		s.client.Close()

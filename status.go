@@ -26,13 +26,18 @@ type Status struct {
 	Members []Member // all instances that gossip sees, this one among them
 	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
-	Session  string        // "seeking", "opening", "attaching" or "attached"
-	Lease    string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
-	LeaseFor time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
-	Held     int           // locks that this instance holds
-	Waiting  string        // what this node waits for and the way out, in a sentence; "" if nothing
-	Waiters  int           // calls on this instance that wait for a lock
-	Err      error         // as Node.Err
+	Session       string        // "seeking", "opening", "attaching" or "attached"
+	Lease         string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
+	LeaseFor      time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
+	LeaseTightest time.Duration // LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is lost
+	Held          int           // locks that this instance holds
+	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
+	Waiters       int           // calls on this instance that wait for a lock
+	Err           error         // as Node.Err
+
+	Age          time.Duration // since Start
+	Available    time.Duration // for how long of that this instance could be granted locks: attached to a leader, its lease not lost, and no grace
+	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
 // Member is one instance as others see it.
@@ -49,11 +54,16 @@ func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Instance: instanceText(n.instance.Load()), Address: n.address, Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
+	now := n.env.clock.Now()
+	s.LeaseFor = max(client.Deadline.Sub(now), 0)
+	s.LeaseTightest = s.LeaseFor
 	for _, own := range n.own.list() {
 		status := own.Status()
 		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
+		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
 	}
-	s.LeaseFor = max(client.Deadline.Sub(n.env.clock.Now()), 0)
+	s.Age, s.Available = n.grantable.share(now)
+	s.HooksDropped = n.teller.lost()
 	leader := uint64(client.Leader.Peer)
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
@@ -172,6 +182,7 @@ func (n *Node) leaderKnown() {
 	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
+	n.noteLeader(r)
 	if c := n.cluster(); c != nil {
 		c.HasLeader(n.attached.Load() || r != nil && r.role.Load().Leader != 0)
 	}

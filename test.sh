@@ -27,4 +27,5 @@ fi
 ./proctest.sh -part # real processes in network namespaces; skipped, loudly, where that is not possible
 (cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
 (cd deploy/check && go vet ./... && go test -count=1 ./...) # likewise: the types of Kubernetes
+(cd adapters/mortiseotel && go vet ./... && go test -race -count=1 ./...) # likewise: OpenTelemetry. promtool checks the alert rules; skipped, loudly, without it
 (cd fence/sqltest && go vet ./... && go test -race -count=1 ./...) # likewise: drivers. SQLite, and a PostgreSQL that it starts itself; skipped, loudly, without one

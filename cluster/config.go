@@ -36,8 +36,11 @@ type Config struct {
 	// JoinFunc returns further addresses, host:port each, as an entry of Join would lead to. It is called now and then, on a goroutine of
 	// its own, never twice at a time; ctx ends after two seconds and with Close, and it has to return then. nil: there is none.
 	JoinFunc func(ctx context.Context) ([]string, error)
-	Random   func([]byte) // fills with unpredictable bytes; nil: crypto/rand
-	Logger   *slog.Logger // nil: slog.Default()
+	// Changed is told whom gossip saw before and sees now, whenever that or what is known of one of them has changed. It must not block or keep the
+	// slices; it is called on the owner goroutine, and once before Start returns. nil: nobody wants to know.
+	Changed func(before, after []Member)
+	Random  func([]byte) // fills with unpredictable bytes; nil: crypto/rand
+	Logger  *slog.Logger // nil: slog.Default()
 }
 
 // withDefaults returns a copy in which every nil that has a meaning is replaced by it.

@@ -61,7 +61,7 @@ func (c *Cluster) publish() {
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter
 	}
-	c.view.Store(v)
+	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
 // members lists whom gossip sees, and this instance whether gossip sees it or not.

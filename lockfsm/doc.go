@@ -9,7 +9,7 @@
 //
 // # What there is
 //
-// A lock is a queue of entries in the order in which their requests were committed. It exists while it has an entry; nothing is
+// A lock is a queue of entries in the order in which their requests were committed. It exists while it has an entry, or data (data.go); nothing is
 // kept of names that nobody uses. Those entries hold the lock that fit beside each other, counted from the first, all others wait, each for the
 // one directly before it. Of the ordinary, exclusive ones that is the first alone:
 //
@@ -25,14 +25,19 @@
 // A request can name the one under whose lock it was made, its owner. A circle of requests that wait for each other is found when the last one
 // closes it, and that one is refused (circle.go).
 //
-// An entry is the request of one session, named by (session, number). It is made by Acquire and goes by Release, Cancel, an Attach
+// A hold can outlive the session that has it, for a delay that its request asks for, and be taken up by an Acquire that names its token (takeup.go).
+//
+// What happens to holds and to data is numbered, alike on every replica, and the last of it is kept for those who watch (events.go).
+//
+// An entry is the request of one session, named by (session, number). It is made by Acquire and goes by Release, Cancel, Detach, an Attach
 // that does not name it, or the end of its session. These are the states of a request:
 //
 //	             Acquire, somebody is before it,
 //	             or the grace lasts
 //	(unused) ------------------------------------> waiting --+
 //	   |  |                                           |      | Release, Cancel, Attach without it,
-//	   |  |  Acquire, nobody is in its way            |      | Close or Expire of its session, Evict
+//	   |  |  Acquire, nobody is in its way,           |      | Close or Expire of its session, Evict, Detach,
+//	   |  |  or it takes up a hold                    |      | or another takes it up
 //	   |  +------------------------------+            |      v
 //	   |                                 |            |   finished
 //	   |                                 v            |      ^
@@ -52,8 +57,8 @@
 //	                  +-----------------------+----------------------------------+--> over: Close on this epoch,
 //	                                                                                  Expire in its own term
 //
-// If it holds something with a delay, Expire leaves it gone: nobody speaks for it, those locks stay taken, and
-// Expire comes again for each of the delays, the shortest first: when none is left it is over.
+// If it holds something with a delay, Expire leaves it gone: nobody speaks for it, those locks stay taken, and Expire comes again for each of the delays, the
+// shortest first: when none is left it is over, or before, when the last of them is taken up or ended. Detach makes a session that is gone from the beginning, for one hold.
 //
 // And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
 // after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL and the settings, and Raise the
@@ -142,6 +147,12 @@
 // A snapshot of a copy, or of a state of which versions are kept. A copy of all stops the grants for as long as the copying takes; structures
 // that share what has not changed cost every command an allocation or more. To encode first what is about to change costs only what does
 // change while a snapshot is taken.
+//
+// Holds that belong to nobody, with a lifetime of their own. They would need a second way for time to end things; as part of a session that is gone they end by the
+// Expire that there is.
+//
+// Events in the snapshot. A replica that begins with one would know what came before; but every snapshot would carry as many events as anybody might ever
+// ask for, so that a watch need not be told that it has missed some, which it must be able to hear anyhow.
 //
 // Sessions that expire by a deadline in the state. Replicated time is a clock that stops with the leader and must be written at every
 // renewal; deadlines in the leader's memory cost no log entry, and a new leader simply starts them anew.

@@ -157,6 +157,9 @@ func (m *Machine) release(c *view) Code {
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
+	if l := m.locks[string(c.key)]; e == nil && l != nil && l.holder() != nil && bug("evict-hits-later-hold") {
+		e = l.holder().lead()
+	}
 	if e == nil {
 		return
 	}

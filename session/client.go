@@ -23,7 +23,10 @@ type ClientConfig struct {
 	Random func([]byte)
 	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called by the client's goroutine only.
 	Changed func(Phase)
-	Logger  *slog.Logger
+	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or the grace has changed, and what has become of
+	// renewals; that a lease goes bad, at the next turn, of which there are several in a second while a leader is looked for. It must not block. It is called by the client's goroutine only.
+	Watch  func(*News)
+	Logger *slog.Logger
 }
 
 // Client is an instance's end of its session. All methods are safe for concurrent use. One goroutine, started by NewClient and stopped
@@ -340,7 +343,7 @@ func (c *Client) finish(out ClientOutput) {
 			if limit := o.Request.until; limit != 0 {
 				until = min(until, limit)
 			}
-			o.Request.Caller.(*Hold).end(o.Err, until)
+			o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
 		}
 	}
 	c.deadline.Store(int64(out.Deadline))
@@ -355,6 +358,9 @@ func (c *Client) finish(out ClientOutput) {
 			h.ready <- struct{}{}
 		case OutcomeFailed:
 			h.err = o.Err
+			if held, met := o.Err.(*HeldError); met {
+				h.behind.Store(held)
+			}
 			h.ready <- struct{}{}
 		case OutcomeReleased:
 			h.settle(o.Err)
@@ -368,7 +374,7 @@ func (c *Client) finish(out ClientOutput) {
 
 // publish makes the state of the core visible to Status.
 func (c *Client) publish() {
-	status := c.core.Status(0)
+	status := c.core.Status(c.now)
 	c.mu.Lock()
 	before := c.status
 	c.status, c.heeded = status, c.core.target.Peer // before the frame to it goes out
@@ -376,6 +382,7 @@ func (c *Client) publish() {
 	if status.Phase != before.Phase && c.config.Changed != nil {
 		c.config.Changed(status.Phase)
 	}
+	c.tell(before, status)
 	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
 		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl", status.TTL)
 	}

@@ -88,6 +88,7 @@ type ClientCore struct {
 	outcomes []Outcome
 	told     []Outcome // of the last Flush
 	likely   int       // bytes of commands in the last frame that had any
+	tally    tally
 }
 
 // NewClientCore returns the core of a client that asks for leases of the given length. It does nothing before Rebind.
@@ -105,7 +106,7 @@ func (c *ClientCore) Rebind(now clock.Time, record []byte, targets []Target) {
 	if c.closed {
 		return
 	}
-	c.forgetSession(ErrLost)
+	c.forgetSession(ErrLost, SessionRestarted)
 	c.record, c.targets, c.cursor, c.bound = record, targets, 0, record != nil
 	c.term, c.attTerm, c.moves, c.wait = 0, 0, 0, waitFirst
 	c.patience = c.answerTime()
@@ -205,7 +206,7 @@ func (c *ClientCore) Next() clock.Time {
 func (c *ClientCore) Status(now clock.Time) ClientStatus {
 	s := ClientStatus{
 		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now), Deadline: c.lease.deadline(),
-		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held,
+		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held, Ended: c.tally.ended,
 	}
 	if c.phase == Attached {
 		s.Leader, s.GraceUntil = c.target, c.graceUntil

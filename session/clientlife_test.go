@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestNoSession(t *testing.T) {
 			b.turn()
 			end(b)
 			b.want("1: open nonce 2")
-			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+			if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossExpired, Request: held, Err: ErrLost}) ||
 				b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released}) {
 				t.Fatalf("outcomes %+v", b.outcomes)
 			}
@@ -113,7 +114,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 	if string(b.commands[0].Record) != "new life" {
 		t.Errorf("record %q", b.commands[0].Record)
 	}
-	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Request: held, Err: ErrLost}) ||
+	if len(b.outcomes) != 2 || b.outcomes[0] != (Outcome{Kind: OutcomeLost, Why: LossRestarted, Request: held, Err: ErrLost}) ||
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
@@ -189,4 +190,26 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.want("2: attach 2 live next 1, renew 2")
 	b.reply(2, b.attached(lockfsm.Done))
 	b.want("2: leaving")
+}
+
+// TestReleaseOfADelayedLockBehindTheEndOfItsSession: the release has not come through, and the delay keeps the lock: that is no confirmation.
+func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.attach()
+	delayed := &Request{Key: "a", Terms: &Terms{Delay: time.Second}}
+	b.core.Acquire(b.now, delayed)
+	b.turn()
+	b.reply(1, b.state(b.commands[0].Number, lockfsm.Granted, 1000))
+	b.turn()
+	plain := b.hold("b")
+	b.core.Release(b.now, delayed)
+	b.core.Release(b.now, plain)
+	b.turn()
+	b.reply(1, b.ended(endNoSession))
+	b.turn()
+	if want := []Outcome{{Kind: OutcomeReleased, Request: delayed, Err: ErrLost}, {Kind: OutcomeReleased, Request: plain}}; !slices.Equal(b.outcomes, want) {
+		t.Fatalf("outcomes %+v, want %+v", b.outcomes, want)
+	}
+	b.empty()
 }

@@ -39,6 +39,8 @@ type Hold struct {
 	result   error         // of Release, set with settled
 	answer   chan struct{} // one slot: that it is over; taken from the client's pool
 	sharers  int           // who were given the answer besides the first; not all of them wait for it
+
+	lost func(Loss, error) // of OnLoss; never changed once the hold is given away
 }
 
 // Token returns the fencing token: every later grant of the same key has a higher one. It stays the same after the lock has ended.
@@ -79,9 +81,9 @@ func (h *Hold) look() (clock.Time, error) {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
-	reason := ErrLost
+	reason, why := ErrLost, LossLease
 	if h.limit != 0 && h.limit.Before(deadline) {
-		deadline, reason = h.limit, OverdueError{}
+		deadline, reason, why = h.limit, OverdueError{}, LossOverdue
 	}
 	expired := !now.Before(deadline) && !bug("timer-decides")
 	if h.over.Load() {
@@ -94,7 +96,7 @@ func (h *Hold) look() (clock.Time, error) {
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
-	err := h.end(reason, deadline)
+	err := h.end(reason, why, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
 	return now, err
 }
@@ -107,8 +109,16 @@ func (h *Hold) Until() clock.Time {
 	return h.until
 }
 
-// end marks the hold as ended by that time and returns why, which is an earlier reason if there is one.
-func (h *Hold) end(reason error, until clock.Time) error {
+// OnLoss has f called once if the hold is lost, by whoever notices: the client's goroutine, or a caller of Err. f must not block and must not
+// use the hold. It is to be called before the hold is given to AcquireInto; f may be called before that has returned, also with an error.
+func (h *Hold) OnLoss(f func(why Loss, err error)) { h.lost = f }
+
+// Behind returns who held the lock when the request was applied, so that it had to wait or was refused; nil if nobody did, or while it is not known. It may be called from the
+// beginning of AcquireInto.
+func (h *Hold) Behind() *HeldError { return h.behind.Load() }
+
+// end marks the hold as ended by that time and returns why, which is an earlier reason if there is one. loss is for OnLoss.
+func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended == nil {
@@ -116,6 +126,9 @@ func (h *Hold) end(reason error, until clock.Time) error {
 		h.over.Store(true)
 		if h.done != nil {
 			close(h.done)
+		}
+		if h.lost != nil && reason != ErrReleased {
+			h.lost(loss, reason)
 		}
 	}
 	return h.ended
@@ -212,7 +225,7 @@ func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 	h.mu.Unlock()
 	if now, err := h.look(); err != nil {
 		h.settle(err)
-	} else if err := h.end(ErrReleased, now); err != ErrReleased {
+	} else if err := h.end(ErrReleased, 0, now); err != ErrReleased {
 		h.settle(err) // lost between the two lines
 	} else if !h.client.post(clientInput{kind: how, hold: h}) {
 		h.settle(ErrClosed)

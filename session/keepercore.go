@@ -143,7 +143,14 @@ func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
 	for _, s := range l.Sessions {
+		if s.Gone && bug("delay-never-ends") {
+			continue
+		}
 		k.keep(s.ID, s.Nonce, s.Epoch, s.TTL)
+		if s.Gone && bug("delay-forgotten-by-new-leader") {
+			k.expiries.push(expiry{at: k.elapsed(), session: s.ID})
+			k.sessions[s.ID].deadline = k.elapsed()
+		}
 		if bug("no-extend") { // as if it knew when each was renewed last
 			k.sessions[s.ID].deadline = k.elapsed().Add(s.TTL / 8)
 			k.expiries.push(expiry{at: k.sessions[s.ID].deadline, session: s.ID})

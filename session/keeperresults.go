@@ -46,7 +46,7 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 	case lockfsm.Evict:
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
-		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
+		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession && !bug("ended-session-kept") {
 			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
@@ -112,6 +112,9 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 		}
 		k.openedBy(r.Session, a.peer)
 		for i := range r.States {
+			if bug("notice-lost-with-the-leader") {
+				r.States[i].Wanted = false
+			}
 			if !bug("attach-states-unsent") {
 				k.tell(a, &r.States[i])
 			}

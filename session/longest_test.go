@@ -17,10 +17,13 @@ func TestHoldsEndByThemselves(t *testing.T) {
 		b := newClientBench(t)
 		b.attach()
 		var all []*Request
-		freed := 0
+		freed, told, released := 0, 0, 0
 		look := func() {
 			b.turn()
 			for _, o := range b.outcomes {
+				if o.Kind == OutcomeLost {
+					told++
+				}
 				if o.Kind == OutcomeLost && (!errors.Is(o.Err, OverdueError{}) || !errors.Is(o.Err, ErrLost)) {
 					t.Errorf("seed %d: %v", seed, o.Err)
 				}
@@ -50,6 +53,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			look()
 			if gone := all[r.IntN(len(all))]; gone.stage == stageHeld && gone.until != 0 && r.IntN(3) == 0 {
 				b.core.Release(b.now, gone)
+				released++
 			}
 			next := b.core.Next()
 			if b.advance(time.Duration(r.IntN(60)) * time.Millisecond); len(b.core.limited) > 0 && next.After(b.core.limited[0].until) {
@@ -64,6 +68,9 @@ func TestHoldsEndByThemselves(t *testing.T) {
 			if q.stage == stageHeld {
 				endless++
 			}
+		}
+		if told != len(all)-endless-released {
+			t.Fatalf("seed %d: %d holders were told that their holds have ended, want %d", seed, told, len(all)-endless-released)
 		}
 		if len(b.core.limited) != 0 || b.core.held != endless || freed != len(all)-endless {
 			t.Fatalf("seed %d: %d are limited, %d held of %d, %d freed of %d", seed, len(b.core.limited), b.core.held, endless, freed, len(all))

@@ -26,6 +26,7 @@ const (
 // Outcome is news for a caller.
 type Outcome struct {
 	Kind    OutcomeKind
+	Why     Loss // with OutcomeLost
 	Request *Request
 	Token   lockfsm.Token
 	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero: never
@@ -117,7 +118,7 @@ func (c *ClientCore) Detach(now clock.Time, r *Request) bool {
 // Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases with ErrClosed. Nothing is sent any
 // more, and nothing is taken.
 func (c *ClientCore) Stop() {
-	c.forgetSession(ErrClosed)
+	c.forgetSession(ErrClosed, SessionStopped)
 	c.failWaiting(false, ErrClosed)
 	c.finishClose()
 }
@@ -210,7 +211,10 @@ func (c *ClientCore) heldNoMore(r *Request) {
 // overdue ends a hold that has lasted as long as it may.
 func (c *ClientCore) overdue(r *Request) {
 	e := r.entry
-	c.loseBy(r, OverdueError{})
+	c.loseBy(r, OverdueError{}, LossOverdue)
+	if bug("overdue-holder-does-not-know") {
+		c.outcomes = c.outcomes[:len(c.outcomes)-1]
+	}
 	e.req = nil
 	c.free(e)
 }
@@ -222,12 +226,12 @@ func (c *ClientCore) requeue(r *Request) {
 }
 
 // lose ends a held request: its lock is gone, or must be treated as gone.
-func (c *ClientCore) lose(r *Request) { c.loseBy(r, ErrLost) }
+func (c *ClientCore) lose(r *Request, why Loss) { c.loseBy(r, ErrLost, why) }
 
-func (c *ClientCore) loseBy(r *Request, err error) {
+func (c *ClientCore) loseBy(r *Request, err error, why Loss) {
 	c.heldNoMore(r)
 	r.stage, r.entry = stageOver, nil
-	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err})
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
 }
 
 // loseAll ends every held request, for ever, and frees their entries even though the session may live on.
@@ -235,7 +239,7 @@ func (c *ClientCore) loseAll() {
 	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
 		if e.req != nil && e.req.stage == stageHeld {
 			e.stays = e.req.outlives()
-			c.lose(e.req)
+			c.lose(e.req, LossLease)
 			e.req = nil
 			c.free(e)
 		}

@@ -140,7 +140,7 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 			c.frees = append(c.frees, e)
 		case !e.freeing && e.seen != c.epoch:
 			if e.req.stage == stageHeld {
-				c.lose(e.req)
+				c.lose(e.req, LossUnknown)
 			} else {
 				e.req.entry = &entry{req: e.req, order: e.order}
 				again = append(again, e.req.entry)
@@ -193,7 +193,7 @@ func (c *ClientCore) stateGranted(now clock.Time, e *entry, token lockfsm.Token)
 	case e.req.stage == stageWaiting:
 		c.grant(now, e, token)
 	case e.req.token != token: // cannot be; and the caller has fenced with a token that is no longer his
-		c.lose(e.req)
+		c.lose(e.req, LossUnknown)
 		e.req = nil
 		c.free(e)
 	}
@@ -205,7 +205,7 @@ func (c *ClientCore) finish(e *entry, err error) {
 	if r := e.req; r != nil && r.stage != stageReleasing {
 		switch {
 		case r.stage == stageHeld:
-			c.lose(r)
+			c.lose(r, LossUnknown)
 		case err == nil:
 			c.requeue(r)
 		default:
@@ -283,19 +283,19 @@ func (c *ClientCore) evicted(r *reply) {
 	if e == nil {
 		return
 	}
-	c.endedBy(e, &ForcedError{By: string(r.record), Reason: string(r.value)})
+	c.endedBy(e, &ForcedError{By: string(r.record), Reason: string(r.value)}, LossForced)
 }
 
 // taken takes the word that a hold goes on in another session.
 func (c *ClientCore) taken(r *reply) {
 	if e := c.byNumber[r.number]; e != nil {
-		c.endedBy(e, &TakenError{Record: bytes.Clone(r.record)})
+		c.endedBy(e, &TakenError{Record: bytes.Clone(r.record)}, LossTaken)
 	}
 }
 
-func (c *ClientCore) endedBy(e *entry, err error) {
+func (c *ClientCore) endedBy(e *entry, err error, why Loss) {
 	if e.req != nil && e.req.stage == stageHeld {
-		c.loseBy(e.req, err)
+		c.loseBy(e.req, err, why)
 		e.req = nil
 	}
 	c.finish(e, nil)
@@ -326,6 +326,7 @@ func (c *ClientCore) renewed(r *reply) {
 		}
 		c.lease.renewed(sent)
 		c.renewals.heard = r.seq
+		c.tally.answered(c.heardAt.Sub(sent))
 		c.patience = c.answerTime()
 	}
 }

@@ -17,6 +17,7 @@ func (c *ClientCore) linked() bool { return c.phase >= Attaching && !c.askDue }
 func (c *ClientCore) seek(now, at clock.Time, aim Target) {
 	if c.phase == Attached {
 		c.orphaned = now
+		c.tally.unanswered += len(c.renewals.waiting)
 	}
 	c.phase, c.retryAt, c.aim = Seeking, at, aim
 	c.askDue, c.renewDue = false, false
@@ -202,30 +203,39 @@ func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
 // wait for is asked anew under a new session.
 func (c *ClientCore) sessionGone(now clock.Time) {
 	leader := c.target
-	c.forgetSession(nil)
 	if c.closing {
+		c.forgetSession(nil, SessionClosed)
 		c.finishClose()
 		return
 	}
+	c.forgetSession(nil, SessionExpired)
 	c.move(now, leader)
 }
 
-// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error.
-func (c *ClientCore) forgetSession(releasing error) {
+// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error; where the end of the
+// session frees the lock, with nil, that is no confirmation for a lock with a delay: it can stay taken. end is
+// for the news.
+func (c *ClientCore) forgetSession(releasing error, end SessionEnd) {
+	if c.session != 0 {
+		c.tally.ended = end
+	}
 	c.dropFrees()
 	var again []*entry
 	for e := c.sent.head; e != nil; {
-		next := e.next
+		next, told := e.next, releasing
 		if r := e.req; r != nil {
+			if told == nil && r.outlives() && !e.stays && !bug("delayed-lock-said-free") {
+				told = ErrLost
+			}
 			switch r.stage {
 			case stageWaiting:
 				r.entry = &entry{req: r, order: r.order}
 				again = append(again, r.entry)
 			case stageHeld:
-				c.lose(r)
+				c.lose(r, end.loss())
 			}
 		}
-		c.drop(e, releasing)
+		c.drop(e, told)
 		e = next
 	}
 	c.askAgain(again)

@@ -32,6 +32,7 @@ type ClientStatus struct {
 	Renewed  clock.Time        // when the last acknowledged renewal was sent
 	Deadline clock.Time        // when every hold is lost unless a renewal is acknowledged before
 	Lease    LeaseState
+	Ended    SessionEnd // why the session before is over, if there is or was another
 	// GraceUntil is about when the grace of the group ends; until then requests queue and nothing is granted. Zero if it is over, or not
 	// attached.
 	GraceUntil clock.Time

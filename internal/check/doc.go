@@ -13,6 +13,31 @@
 //   - [Members]: a raft ID is one instance, one stay in the configuration, one life of its data; nobody votes twice.
 //   - [Served]: when the trouble is over, whoever waits is served; [Left]: nothing stays behind.
 //   - [Acks]: what a caller was told, the state says too, on every replica, for ever.
+//   - [Forced]: only that hold is ended by force which somebody has named, by key and token.
+//   - [Longest]: a hold that is to end by itself does so, and its holder knows.
+//   - [Delays]: what was locked with a delay is not free before it is over, whoever leads.
+//   - [Notices]: a holder who wants to know has been told that somebody waits, as soon as his lease is prolonged.
+//   - [Reentry]: who enters again has the token that he has, and nobody else is inside until he has left as often.
+//
+// # The models
+//
+// Others describe locks by models, one for each kind, and judge a history by one of them. Here every kind is one rule (see [Terms]), and a judge is
+// of a promise, not of a kind. So this is where each model is found:
+//
+//	owner-aware mutex     Beliefs: one owner at a time. That only its owner frees it: rule "ends" of package history, which knows sessions and numbers
+//	reentrant mutex       Reentry, in the root package's tests: a lock is entered again by its handles, and the state has one hold of it
+//	fenced mutex          Tokens: a later hold has a higher one; Register: what that is for. Reentry for both: constant within a hold
+//	reentrant and fenced  Reentry
+//	semaphore             Beliefs and FIFO, with permits: together no more than any holder says there are, and a small request passes no large one
+//	read/write            the same, a reader being one of any number; Register.Read: nobody has written beside a reader
+//	several keys          FIFO: nobody is passed whom that leaves no room; package history: one grant has all the keys that were asked for
+//	deadlock              Served: in the end nobody waits for what is free. That whoever is refused would have waited for himself: the twin in lockfsm
+//	evicted               Forced; Beliefs and history count such a hold as over at once, since whoever forces takes that upon himself
+//	longest hold          Longest; Beliefs: nobody else is granted it before
+//	lock-delay            Delays; FIFO and Beliefs: nobody is granted it meanwhile; Left: it ends
+//	notice                Notices
+//
+// Package internal/sim tells all of them but Reentry.
 //
 // # Guarantees
 //

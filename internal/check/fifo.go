@@ -90,3 +90,13 @@ func (f *FIFO) Granted(key string, at lockfsm.Revision) error {
 	q.row[i].granted = true
 	return nil
 }
+
+// Waits reports whether somebody waits for a key who does not fit beside a holder on these terms.
+func (f *FIFO) Waits(key string, holder Terms) bool {
+	for _, p := range f.queue(key).row {
+		if !p.granted && !holder.Beside(p.terms) {
+			return true
+		}
+	}
+	return false
+}

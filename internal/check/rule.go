@@ -21,6 +21,14 @@ type Terms struct{ Permits, Of uint32 }
 // Alone reports whether nobody else can hold the lock meanwhile.
 func (t Terms) Alone() bool { return t.Permits == 0 }
 
+// Beside reports whether two can hold the lock at the same time, if nobody else does.
+func (t Terms) Beside(other Terms) bool {
+	var both sum
+	both.add(t)
+	both.add(other)
+	return both.fits()
+}
+
 func (t Terms) count() (permits, of uint64) {
 	switch {
 	case t.Of != 0:

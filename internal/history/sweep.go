@@ -112,7 +112,7 @@ func (j *judge) claim() error {
 // tell notes that the answer e to call c tells of grant g.
 func (j *judge) tell(g *grant, c *call, e *Event) error {
 	switch {
-	case j.events[c.called].Resumes != j.events[g.event].Resumes && e.Outcome == Granted:
+	case e.Outcome == Granted && !j.goesBack(g, j.events[c.called].Resumes):
 		return j.broken(Phantom, []int32{c.called, c.ret, g.event}, "call %d resumes %d and was told of token %d, which resumes %d",
 			e.Op, j.events[c.called].Resumes, e.Token, j.events[g.event].Resumes)
 	case g.set != c.set && (e.Outcome == Granted && j.events[c.called].Resumes == 0 || !j.meet(g.set, c.set)):
@@ -130,6 +130,22 @@ func (j *judge) tell(g *grant, c *call, e *Event) error {
 		g.owner = c
 	}
 	return nil
+}
+
+// goesBack reports whether a grant takes up the hold with that token, by itself or by way of others that did: a client that hears of its grant when its
+// lease is short lets go of it and takes it up anew. Who asked for no hold was given none that goes on.
+func (j *judge) goesBack(g *grant, token lockfsm.Token) bool {
+	for at := g; ; {
+		resumes := j.events[at.event].Resumes
+		if resumes == token || resumes == 0 {
+			return resumes == token
+		}
+		before, known := j.byToken[uint64(resumes)]
+		if !known {
+			return true // from before the recording
+		}
+		at = &j.grants[before]
+	}
 }
 
 // heldBack judges a try that was told of somebody who waits: that can only be one who waits for several locks and comes first for this one.

@@ -145,17 +145,19 @@ func (t *Trail) asked(raw []byte, r lockfsm.Result) {
 	}
 }
 
-// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its place.
+// taken follows an Acquire that has taken a hold up: one ends, by others, and another begins at its place. In the queue nobody comes or goes.
 func (t *Trail) taken(q request, r lockfsm.Result) {
 	before := request{r.Evicted.Session, r.Evicted.Number}
 	h, known := t.live[before]
 	if !known {
 		return
 	}
-	t.end(before, h, ByForce)
+	delete(t.live, before)
+	end := t.event(End, before, h)
+	end.How = ByForce
+	t.say(end)
 	h.token = r.Token
 	t.live[q] = h
-	t.queue(q, false)
 	e := t.event(Grant, q, h)
 	e.Resumes = r.Evicted.Token
 	t.say(e)
@@ -166,7 +168,7 @@ func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
 	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions):
-		t.drop(q, ByRelease)
+		t.drop(q, ByCancel) // by somebody who knows nothing of it any more, and perhaps never did
 	case r.Detached != 0 && known:
 		delete(t.live, q)
 		t.live[request{r.Detached, r.Number}] = h

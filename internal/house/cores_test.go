@@ -77,8 +77,13 @@ func TestCoresArePure(t *testing.T) {
 	}
 }
 
-// stateless reports whether a package-level variable is no state: an error sentinel, an interface assertion, or a table in a test.
+// stateless reports whether a package-level variable is no state: an error sentinel, an interface assertion, a table in a test, or embedded
+// files, which nobody can change.
 func stateless(spec *ast.ValueSpec) bool {
+	if kind, ok := spec.Type.(*ast.SelectorExpr); ok && len(spec.Values) == 0 && kind.Sel.Name == "FS" {
+		x, ok := kind.X.(*ast.Ident)
+		return ok && x.Name == "embed"
+	}
 	for i, name := range spec.Names {
 		if name.Name == "_" {
 			continue

@@ -32,6 +32,8 @@ func TestStateRuleCatches(t *testing.T) {
 		`package p; var ErrX = errors.New("x")`:  true,
 		`package p; var _ I = t{}`:               true,
 		`package p; var names = [...]string{}`:   true,
+		`package p; var files embed.FS`:          true,
+		`package p; var disk os.FS`:              false,
 		`package p; var cache = map[int]int{}`:   false,
 		`package p; var count int`:               false,
 		`package p; var once = sync.OnceFunc(f)`: false,

@@ -80,39 +80,38 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: addr(address), Err: err}
 	}
-	for {
+	var here, there *conn
+	var l *listener
+	for here == nil {
 		n.mu.Lock()
 		cut := n.isCut(host, hostOf(address)) || n.isCut(hostOf(address), host) // a handshake needs both
 		healed := n.healed
-		l := n.listeners[address]
+		l = n.listeners[address]
+		if !cut && l != nil { // in one step with the look: a cut that comes next finds the connection
+			here, there = n.connect(host, address)
+		}
 		n.mu.Unlock()
-		if !cut {
-			if l == nil {
-				return fail(syscall.ECONNREFUSED)
+		switch {
+		case here != nil:
+		case !cut:
+			return fail(syscall.ECONNREFUSED)
+		default:
+			select {
+			case <-ctx.Done():
+				return fail(ctx.Err())
+			case <-healed:
 			}
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fail(ctx.Err())
-		case <-healed:
 		}
 	}
-	n.mu.Lock()
-	n.nextPort++
-	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
-	l := n.listeners[address]
-	if l == nil {
-		n.mu.Unlock()
-		return fail(syscall.ECONNREFUSED)
-	}
-	here, there := newPair(n, addr(local), addr(address))
-	here.in.latency, there.in.latency = n.latency, n.latency
-	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
-	n.mu.Unlock()
 	select {
 	case l.backlog <- there:
-		return here, nil
+		select {
+		case <-l.closed: // it may have been emptied for the last time before this one came
+		default:
+			return here, nil
+		}
+		here.reset()
+		return fail(syscall.ECONNREFUSED)
 	case <-l.closed:
 		here.reset()
 		return fail(syscall.ECONNREFUSED)
@@ -120,6 +119,16 @@ func (n *Network) dial(ctx context.Context, host, address string) (net.Conn, err
 		here.reset()
 		return fail(ctx.Err())
 	}
+}
+
+// connect makes a connection and returns both ends; the caller holds mu.
+func (n *Network) connect(host, address string) (here, there *conn) {
+	n.nextPort++
+	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
+	here, there = newPair(n, addr(local), addr(address))
+	here.in.latency, there.in.latency = n.latency, n.latency
+	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
+	return here, there
 }
 
 // Cut stops all traffic between two hosts, silently: bytes in flight and connections wait until Heal.
@@ -143,15 +152,22 @@ func (n *Network) CutOneWay(from, to string) {
 
 // Heal ends the cut between two hosts, in both directions.
 func (n *Network) Heal(a, b string) {
+	n.HealOneWay(a, b)
+	n.HealOneWay(b, a)
+}
+
+// HealOneWay ends the cut of what one host sends to another; one in the other direction stays.
+func (n *Network) HealOneWay(from, to string) {
 	n.mu.Lock()
-	delete(n.cuts, route{a, b})
-	delete(n.cuts, route{b, a})
-	conns := n.between(a, b)
+	delete(n.cuts, route{from, to})
+	conns := n.between(from, to)
 	close(n.healed)
 	n.healed = make(chan struct{})
 	n.mu.Unlock()
 	for _, c := range conns {
-		c.in.setStalled(false)
+		if hostOf(string(c.local)) == to {
+			c.in.setStalled(false)
+		}
 	}
 }
 

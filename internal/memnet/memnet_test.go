@@ -163,3 +163,26 @@ func TestLatency(t *testing.T) {
 		}
 	})
 }
+
+func TestHealInOneDirection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New()
+		client, server := connected(t, n)
+		n.Cut("a", "b")
+		_, _ = client.Write([]byte("late"))
+		_, _ = server.Write([]byte("hello"))
+		n.HealOneWay("b", "a")
+		if got, err := client.Read(make([]byte, 9)); got != 5 || err != nil {
+			t.Errorf("the healed direction: %d bytes, %v", got, err)
+		}
+		_ = server.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := server.Read(make([]byte, 9)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the other direction: %v, want silence", err)
+		}
+		n.HealOneWay("a", "b")
+		_ = server.SetReadDeadline(time.Time{})
+		if got, err := server.Read(make([]byte, 9)); got != 4 || err != nil {
+			t.Errorf("after both: %d bytes, %v", got, err)
+		}
+	})
+}

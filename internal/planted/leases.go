@@ -30,5 +30,11 @@ func leases() []Bug {
 		{Name: "redirect-from-anybody", Room: "session", Hazard: "59", Breaks: "any member can say that it leads, and acknowledge leases"},
 		{Name: "leave-grants-waiters", Room: "session", Hazard: "B5", Nodes: "TestLeaveEndsWaitingCalls", Breaks: "a call that waits while its node leaves is granted a lock that is left behind"},
 		{Name: "close-keeps-locks", Room: "session", Hazard: "70", Nodes: "TestCloseEndsWaitsAndLocks", Breaks: "locks go on saying that they are held after Close"},
+		{Name: "overdue-holder-does-not-know", Room: "session", Hazard: "none", Some: true, Breaks: "a hold that has lasted as long as it may is given back, and its holder is not told"},
+		{Name: "delay-forgotten-by-new-leader", Room: "session", Hazard: "none", Breaks: "a new leader does not know of a lock's delay, and frees it at once"},
+		{Name: "delay-never-ends", Room: "session", Hazard: "none", Breaks: "a new leader does not know of sessions that have expired, and what their delay keeps stays taken for ever"},
+		{Name: "delayed-lock-said-free", Room: "session", Seeds: 40, Hazard: "none", Breaks: "an unlock that never arrived is confirmed when its session has expired, though a delay keeps the lock"},
+		{Name: "ended-session-kept", Room: "session", Hazard: "76", Breaks: "a leader keeps an expired session whose last lock was ended by force"},
+		{Name: "notice-lost-with-the-leader", Room: "session", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
 	}
 }

@@ -26,6 +26,7 @@ func rules() []Bug {
 		{Name: "deadlock-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "none", Breaks: "who waits for each other in a circle waits for ever"},
 		{Name: "notice-not-given", Room: "lockfsm", Hazard: "none", Breaks: "a holder who wants to know is not told that somebody waits"},
 		{Name: "delay-ignored", Room: "lockfsm", Hazard: "none", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},
+		{Name: "evict-hits-later-hold", Room: "lockfsm", Hazard: "18", Some: true, Breaks: "an order to end a hold that comes late ends that of whoever holds the key by then"},
 		{Name: "detach-ends", Room: "lockfsm", Hazard: "none", Breaks: "a hold that was detached is free at once, though it was to stay"},
 		{Name: "put-overwrites", Room: "lockfsm", Hazard: "none", Breaks: "data is overwritten by somebody who has not seen it"},
 		{Name: "watch-has-gaps", Room: "lockfsm", Hazard: "23, 24", Breaks: "whoever watches misses what happened while he was away, and is not told"},

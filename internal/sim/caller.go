@@ -23,6 +23,13 @@ type call struct {
 
 	outer, inner *call // under whose lock it is made, and what is made under its own now
 
+	ends   clock.Time // when its hold ends by itself, as its handle says; zero: never
+	forced bool       // the state has ended its hold by force, whatever it believes
+	told   bool       // that somebody waits
+
+	detaches bool // it will let go of its hold without ending it
+	once     bool // its caller makes no other call
+
 	lapsed bool // its belief has ended by the clock
 	until  time.Duration
 }
@@ -53,6 +60,7 @@ func (p *proc) call(outer *call) *call {
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
+	w.wish(c)
 	p.calls = append(p.calls, c)
 	w.watch.asks(c)
 	p.inClient(func(now clock.Time) { p.client.Acquire(now, &c.req) })
@@ -74,7 +82,9 @@ func (c *call) next() {
 			break
 		}
 	}
-	if o := c.outer; o == nil {
+	if o := c.outer; c.once {
+		return
+	} else if o == nil {
 		p.w.after(p.w.between(0, p.w.cfg.Think), func() { p.caller() })
 	} else if o.inner == c {
 		o.inner = nil
@@ -111,12 +121,12 @@ func (c *call) failed(err error) {
 }
 
 // granted is where the caller begins to believe, unless it has left, or its first look at the clock tells it that the lock is lost again.
-func (c *call) granted(token lockfsm.Token) {
+func (c *call) granted(token lockfsm.Token, until clock.Time) {
 	if c.stage != waits {
 		return // the grant crosses the cancel: nobody here will ever believe in it
 	}
 	w := c.p.w
-	c.stage, c.token, c.group = holds, token, c.p.group
+	c.stage, c.token, c.group, c.ends = holds, token, c.p.group, until
 	w.watch.gets(c)
 	if c.mayNest() && w.chance(w.cfg.Nest) {
 		w.after(w.between(0, c.hold), c.nest)
@@ -134,23 +144,30 @@ func (c *call) release() {
 		return
 	}
 	c.abandonInner()
-	c.p.w.watch.frees(c)
-	c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
+	if c.detaches {
+		c.p.w.watch.detaches(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req) })
+	} else {
+		c.p.w.watch.frees(c)
+		c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })
+	}
 	c.next()
 }
 
-func (c *call) lost() {
+func (c *call) lost(why error) {
 	switch c.stage {
 	case waits: // granted and lost in one turn
 		c.p.w.watch.fails(c, "lost", 0)
 		c.next()
 	case holds:
-		c.p.w.watch.loses(c)
+		c.p.w.watch.loses(c, why)
 		c.abandonInner() // its context has ended
 		c.next()
 	}
 }
 
 func (c *call) released(err error) {
-	c.p.w.watch.released(c, err)
+	if !c.detaches { // what became of that the log says
+		c.p.w.watch.released(c, err)
+	}
 }

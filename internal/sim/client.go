@@ -69,10 +69,11 @@ func (p *proc) rebind(record []byte, targets []session.Target) {
 func (p *proc) finish(out session.ClientOutput) {
 	for _, o := range out.Outcomes {
 		if o.Kind == session.OutcomeLost {
-			o.Request.Caller.(*call).lost()
+			o.Request.Caller.(*call).lost(o.Err)
 		}
 	}
-	if out.Deadline != p.deadline {
+	prolonged := out.Deadline != p.deadline
+	if prolonged {
 		p.deadline = out.Deadline
 		p.w.watch.extended(p)
 	}
@@ -80,11 +81,16 @@ func (p *proc) finish(out session.ClientOutput) {
 		c := o.Request.Caller.(*call)
 		switch o.Kind {
 		case session.OutcomeGranted:
-			c.granted(o.Token)
+			c.granted(o.Token, o.Until)
 		case session.OutcomeFailed:
 			c.failed(o.Err)
 		case session.OutcomeReleased:
 			c.released(o.Err)
+		case session.OutcomeWanted:
+			c.wanted()
 		}
+	}
+	if prolonged {
+		p.w.watch.renewed(p)
 	}
 }

@@ -40,6 +40,9 @@ type Config struct {
 	Cancel  float64
 	Kinds   float64 // how many calls are of another kind than a mutex's
 	Nest    float64 // how many who hold ask for more under it
+	Wishes  float64 // how many calls want more of a hold: an end by itself, a delay, a notice
+
+	Steps time.Duration // between two steps of a kind that people take, on average; 0: none
 
 	Trouble Trouble
 	Verbose bool // keep the transcript
@@ -102,6 +105,9 @@ func Draw(seed uint64) Config {
 	if seed/2%2 == 1 { // by number, so that every campaign has as many worlds of mutexes alone, in which locks that are shared hide nothing
 		c.Kinds, c.Nest = share(0.3, 0.6), share(0.1, 0.3, 0.6)
 	}
+	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
+		c.Wishes, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
+	}
 	return c
 }
 
@@ -130,6 +136,6 @@ func (c *Config) String() string {
 	if c.Durable {
 		disk = "durable"
 	}
-	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v",
-		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest)
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v",
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps)
 }

@@ -41,6 +41,7 @@
 //	proc      a process: what a mortise.Node holds, from Start until it ends
 //	actor     the goroutine that owns a core: an inbox, a turn, one timer
 //	client    the shell of the session's client; caller.go has those who call it, kinds.go what they ask for
+//	wishes    what callers want of a hold besides; steps.go has what people do to holds of others: new kinds of either go there
 //	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
 //	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
 //	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper,
@@ -49,7 +50,8 @@
 //	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
 //	nemesis   whoever does bad things; blows.go has those that people do on purpose, such as a rolling restart, and those that come in a row
 //	people    whoever calls Recover where a majority of the disks is lost
-//	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes
+//	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes, watchholds.go
+//	          of ends by force and by themselves, delays and notices
 //
 // The glue between the cores is written again here, since that of the root package is made of goroutines. Where the two differ a bug of
 // that glue can hide; the tests of whole nodes in the root package are for those.
@@ -62,6 +64,10 @@
 //
 // In every other pair of runs callers also share locks, take permits, want several keys at once and ask for more under a lock that they hold, so that
 // they wait for each other in circles: whoever is refused gives back all that he holds and begins again.
+//
+// In two runs of every four callers also want a hold that ends by itself, one that leaves a delay when its session expires, and to be told when somebody
+// waits, and people end holds by force: some that are long over, so that the key is another's. A hold that was ended by force is over for the
+// judges from then on, whatever its holder believes until he hears of it; its holder must be told so, and so must one whose time is over.
 //
 // After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
 // only restarted, no group is founded while the one before has a majority.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -86,6 +87,14 @@ func (c *call) keys() []string {
 		return []string{c.req.Key}
 	}
 	return append([]string{c.req.Key}, c.req.Terms.Keys...)
+}
+
+// resumes returns the token of the hold that the call takes up, or 0.
+func (c *call) resumes() lockfsm.Token {
+	if c.req.Terms == nil {
+		return 0
+	}
+	return c.req.Terms.Resume
 }
 
 // terms returns how much of them.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -200,11 +201,12 @@ func (r *replica) event(e *raftlog.Event) {
 	case raftlog.Applied:
 		r.apply(e)
 	case raftlog.LeadBegins:
-		r.sessions, r.changed, r.stale = living(r.machine.Sessions()), false, true
+		sessions := r.machine.Sessions() // also those that have expired and keep a lock for its delay: somebody has to end them
 		lead := session.Leadership{
-			Term: e.Term, Sessions: r.sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
+			Term: e.Term, Sessions: slices.Clone(sessions), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
 			Grace: r.machine.Charter().Grace,
 		}
+		r.sessions, r.changed, r.stale = living(sessions), false, true
 		r.p.w.note("%v leads group %x in term %d", r.p, r.group, e.Term)
 		r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
 		r.proposeBorn()

@@ -37,6 +37,7 @@ func Run(cfg Config) *Report {
 		w.after(w.between(0, 2*time.Second), m.ensureUp)
 	}
 	w.after(w.between(0, 20*time.Second), w.unleash)
+	w.walk()
 	if cfg.Durable && cfg.Grace > 0 {
 		w.people()
 	}

@@ -23,7 +23,7 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("nothing was ever applied while a snapshot was taken: %+v", s)
 	}
 	s := total.Stats
-	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full)
+	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed)
 	if rare == 0 && (total.Runs >= 20 || total.Runs >= 4 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}

@@ -19,15 +19,16 @@ type watch struct {
 	stats   Stats
 	history []history.Event
 
-	front      check.Front
-	tokens     check.Tokens
-	beliefs    check.Beliefs
-	register   check.Register
-	hashes     check.Hashes
-	raft       check.Raft
-	rising     check.Rising
-	births     check.Groups
-	served     check.Served
+	front    check.Front
+	tokens   check.Tokens
+	beliefs  check.Beliefs
+	register check.Register
+	hashes   check.Hashes
+	raft     check.Raft
+	rising   check.Rising
+	births   check.Groups
+	served   check.Served
+	holdings
 	members    check.Members
 	names      map[uint64]string // of the machines, by instance
 	groups     map[uint64]*group
@@ -44,6 +45,7 @@ type group struct {
 	front   uint64 // highest index that anybody has applied
 	acks    check.Acks
 	fifo    check.FIFO
+	delays  check.Delays
 }
 
 // Stats counts what a run has met.
@@ -56,6 +58,9 @@ type Stats struct {
 	Shared, Permits, Several, Nested int // of those granted
 	Behind, Crowded                  int // writers who came while others shared; permits asked for while somebody held some
 	Deadlocks, Full                  int // refused: as a deadlock, since too many waited
+
+	Detached, Resumed                int // holds that were let go of and stayed, and that were taken up
+	Forced, Overdue, Wanted, Delayed int // holds ended by force, by themselves; holders told that somebody waits; holds that an expiry ended after a delay
 
 	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
 	Leaderless                           time.Duration // the longest time without a leader
@@ -89,6 +94,12 @@ func (s *Stats) Add(o Stats) {
 	s.Crowded += o.Crowded
 	s.Deadlocks += o.Deadlocks
 	s.Full += o.Full
+	s.Forced += o.Forced
+	s.Overdue += o.Overdue
+	s.Wanted += o.Wanted
+	s.Delayed += o.Delayed
+	s.Detached += o.Detached
+	s.Resumed += o.Resumed
 	s.Changes += o.Changes
 	s.Replaced += o.Replaced
 	s.Leaves += o.Leaves
@@ -99,6 +110,11 @@ func (s *Stats) Add(o Stats) {
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[uint64]uint64{}, names: map[uint64]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL
+	if w.cfg.Wishes > 0 {
+		o.served.Bound += longestDelay * w.cfg.TTL
+	}
+	o.longest.Late, o.delayed = lateWord, map[lockfsm.Token]time.Duration{}
+	o.handed, o.shorter = map[lockfsm.Token]time.Duration{}, map[lockfsm.Token]time.Duration{}
 	return o
 }
 
@@ -136,7 +152,7 @@ func (o *watch) asks(c *call) {
 	keys, terms := c.keys(), c.terms()
 	o.w.note("%v call %d asks for %v, %+v, try %v, under %v", c.p, c.id, keys, terms, c.req.Try, c.outer)
 	o.record(c.p, history.Event{
-		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try,
+		Kind: history.Call, Op: c.id, Key: keys[0], Keys: keys[1:], Permits: terms.Permits, Of: terms.Of, Try: c.req.Try, Resumes: c.resumes(),
 	})
 	o.served.Waits(keys, c.who(), c.req.Try, o.w.now)
 	o.stats.meets(terms, o.believers[keys[0]])
@@ -201,13 +217,16 @@ func (o *watch) gets(c *call) {
 		}
 		o.lapse(key)
 	}
-	if c.believes() {
+	o.holding(c)
+	switch {
+	case c.forced: // the state has ended it already
+	case c.believes():
 		for _, key := range keys {
 			o.believers[key] = append(o.believers[key], c)
 			o.w.must(o.beliefs.Begin(key, c.who(), terms, o.w.now))
 		}
 		o.expect(c.p)
-	} else {
+	default:
 		c.lapsed, c.until = true, o.w.now
 	}
 	o.write(c)
@@ -231,14 +250,14 @@ func (s *Stats) gets(c *call, keys []string, terms check.Terms) {
 
 // believes reports whether the caller's own clock, read now, tells it that it holds.
 func (c *call) believes() bool {
-	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.p.deadline)
+	return c.stage == holds && !c.p.dead && c.p.m.clock().Before(c.limit())
 }
 
 // lapse ends the beliefs in a key that have ended by the clock.
 func (o *watch) lapse(key string) {
 	for _, c := range append([]*call(nil), o.believers[key]...) {
 		if !c.believes() {
-			c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.p.deadline))
+			c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.limit()))
 			o.disbelieve(c)
 		}
 	}
@@ -303,14 +322,16 @@ func (o *watch) frees(c *call) {
 		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
+	o.over(c)
 	o.disbelieve(c)
 	o.freed(c)
 }
 
 // loses sees a holder told that its lock is lost.
-func (o *watch) loses(c *call) {
+func (o *watch) loses(c *call, why error) {
 	o.stats.Lost++
-	o.w.note("%v call %d has lost %v", c.p, c.id, c.keys())
+	o.w.note("%v call %d has lost %v: %v", c.p, c.id, c.keys(), why)
+	o.toldWhy(c, why)
 	o.lapse(c.req.Key)
 	until := o.w.now
 	if c.lapsed {
@@ -318,6 +339,7 @@ func (o *watch) loses(c *call) {
 	}
 	o.write(c)
 	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
+	o.over(c)
 	o.disbelieve(c)
 	o.freed(c)
 }
@@ -351,6 +373,7 @@ func (o *watch) disbelieve(c *call) {
 // died sees a process end: nobody in it believes anything any more.
 func (o *watch) died(p *proc) {
 	for _, c := range p.calls {
+		o.over(c)
 		o.disbelieve(c)
 		if c.stage == waits {
 			o.w.must(o.served.Answered(c.who(), false, o.w.now))

@@ -20,7 +20,7 @@ const stateEvery = 16
 
 func (o *watch) founded(c *birth.Charter) {
 	if o.groups[c.Group] == nil {
-		o.groups[c.Group] = &group{charter: *c}
+		o.groups[c.Group] = &group{charter: *c, delays: check.Delays{Drift: o.w.cfg.Drift + 1e-6}}
 	}
 }
 
@@ -106,10 +106,18 @@ func (o *watch) trail(r *replica, e history.Event) {
 		switch e.Kind {
 		case history.Grant:
 			o.w.must(o.tokens.Grant(key, e.Token))
-			o.w.must(g.fifo.Granted(key, e.Place))
+			if e.Resumes == 0 { // else it has its place from the one before
+				o.w.must(g.fifo.Granted(key, e.Place))
+			}
 		case history.End:
 			g.acks.Ended(e.Index, key, check.Terms{Permits: e.Permits, Of: e.Of}, e.Token, e.How.String())
 		}
+	}
+	switch {
+	case e.Kind == history.End:
+		o.ended(g, &e)
+	case e.Resumes != 0:
+		o.resumed(&e)
 	}
 }
 
@@ -124,7 +132,9 @@ func (o *watch) queue(r *replica, e history.Event, leaves bool) {
 			o.w.must(f.Gone(key, e.Place))
 			continue
 		}
-		o.w.must(f.Queued(key, e.Place, check.Terms{Permits: e.Permits, Of: e.Of}, len(e.Keys) > 0))
+		terms := check.Terms{Permits: e.Permits, Of: e.Of}
+		o.w.must(f.Queued(key, e.Place, terms, len(e.Keys) > 0))
+		o.arrives(r, key, terms)
 	}
 }
 
@@ -161,7 +171,13 @@ func (o *watch) result(r *replica, result *lockfsm.Result) {
 		switch result.Kind {
 		case lockfsm.Expire:
 			o.stats.Expired++
+			o.groups[r.group].delays.Expired(result.Session, o.w.now)
 			o.outlived(r, result.Session)
+		case lockfsm.Detach:
+			if result.Detached != 0 {
+				o.stats.Detached++
+				o.groups[r.group].delays.Expired(result.Detached, o.w.now)
+			}
 		case lockfsm.EndGrace:
 			o.graceEnds(r)
 		}

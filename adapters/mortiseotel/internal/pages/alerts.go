@@ -1,0 +1,96 @@
+// Package pages makes the Prometheus alert rules and the Grafana dashboard. The names of the metrics come from the table, so a metric that is
+// renamed there is renamed here.
+package pages
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
+)
+
+// Runbook is the page that says what to do; behind it stands the anchor of the alert, its name in lower case.
+const Runbook = "https://github.com/mortise-lock/mortise/blob/main/docs/OPERATION.md#"
+
+// Alert is one rule.
+type Alert struct {
+	Name        string
+	Expr        string
+	For         string
+	Severity    string // "critical": locks cannot be had, or exclusion is at stake; "warning": somebody should look within a day
+	Summary     string // one line
+	Description string
+}
+
+// Link is where its runbook is.
+func (a Alert) Link() string { return Runbook + strings.ToLower(a.Name) }
+
+// Alerts returns all rules.
+func Alerts() []Alert {
+	p := table.Prom
+	grown := func(name, labels, window string) string {
+		return fmt.Sprintf("sum by (job, instance) (increase(%s%s[%s])) > 0", p(name), labels, window)
+	}
+	return []Alert{
+		{"MortiseNoLeader", fmt.Sprintf("max by (job) (%s) == 0", p(table.LeaderKnown)), "1m", "critical",
+			"No instance of {{ $labels.job }} knows a leader: no lock is granted",
+			"A majority of the voters must be running and reach each other. Held locks are lost when their leases end."},
+		{"MortiseTwoLeaders", fmt.Sprintf("sum by (job) (%s) > 1", p(table.LeaderHere)), "2m", "critical",
+			"{{ $value }} instances of {{ $labels.job }} lead: there are two groups, or one job has several clusters",
+			"Two groups with leaders grant the same locks. Only people can end that."},
+		{"MortiseRetired", fmt.Sprintf("%s == 1", p(table.Failed)), "1m", "critical",
+			"The node on {{ $labels.instance }} has failed and holds nothing any more",
+			"Node.Err and the log say why. The process goes on without locks until the node is started again."},
+		{"MortiseNotReady", fmt.Sprintf("rate(%s[5m]) / rate(%s[5m]) < 0.9", p(table.Available), p(table.Time)), "5m", "critical",
+			"{{ $labels.instance }} could be granted locks for {{ $value | humanizePercentage }} of the last 5 minutes only",
+			"It is cut off from the leader, or there is none, or the group is in its grace."},
+		{"MortiseLocksLost", grown(table.Losses, `{reason!~"overdue|forced|stopped|resumed"}`, "10m"), "0s", "critical",
+			"{{ $labels.instance }} has lost locks that it held",
+			"Their leases were not renewed in time, or the group had ended the session. Work under them may have gone on; tokens protect the resource."},
+		{"MortiseHeldTooLong", grown(table.Losses, `{reason="overdue"}`, "10m"), "0s", "warning",
+			"{{ $labels.instance }} held a lock for as long as its request allows",
+			"The code under the lock hangs, or Request.MaxHold is too short."},
+		{"MortiseForcedUnlocks", grown(table.Losses, `{reason="forced"}`, "10m"), "0s", "warning",
+			"Somebody has ended a lock of {{ $labels.instance }} by force",
+			"The leader's log says who and why."},
+		{"MortiseLeakedHandles", grown(table.Leaks, "", "1h"), "0s", "warning",
+			"{{ $labels.instance }} has forgotten a lock that it holds",
+			"A path of the program returns without Unlock. The lock stays held until the session ends."},
+		{"MortiseLeaseInJeopardy", grown(table.Lease, `{state="jeopardy"}`, "10m"), "0s", "warning",
+			"The lease of {{ $labels.instance }} was in jeopardy",
+			"Nothing was heard of the leader for two thirds of the TTL: an overloaded machine, or a network that loses."},
+		{"MortiseQueueLong", fmt.Sprintf(`histogram_quantile(0.99, sum by (job, le) (rate(%s_bucket{outcome="granted"}[10m]))) > 30`, p(table.Wait)), "10m", "warning",
+			"One lock of a hundred of {{ $labels.job }} is waited for longer than {{ $value | humanizeDuration }}",
+			"Locks are held too long or wanted too often."},
+		{"MortiseRefused", fmt.Sprintf(`sum by (job, instance, outcome) (rate(%s_count{outcome=~"queue_full|overloaded|not_ready|failed"}[5m])) > 0.1`, p(table.Wait)), "5m", "warning",
+			"Calls of {{ $labels.instance }} for a lock are refused: {{ $labels.outcome }}",
+			"A queue or this instance is full, or a try could not be decided."},
+		{"MortiseDeadlocks", fmt.Sprintf(`sum by (job, instance) (increase(%s_count{outcome="deadlock"}[1h])) > 0`, p(table.Wait)), "0s", "warning",
+			"A call of {{ $labels.instance }} was refused because it would have closed a circle",
+			"Two places of the program take the same locks in different orders."},
+		{"MortiseLeaderFlaps", fmt.Sprintf("max by (job) (increase(%s[15m])) > 3", p(table.Leader)), "0s", "warning",
+			"{{ $labels.job }} has changed its leader {{ $value | humanize }} times in 15 minutes",
+			"Machines without CPU time, a network that loses, or a disk that stalls."},
+		{"MortiseVoterMissing", fmt.Sprintf("max by (job) (%s) > 0", p(table.Missing)), "3m", "warning",
+			"The leader of {{ $labels.job }} does not hear of {{ $value }} voters",
+			"One more loss may cost the majority."},
+		{"MortiseLogSyncSlow", fmt.Sprintf("histogram_quantile(0.99, sum by (job, instance, le) (rate(%s_bucket[10m]))) > 0.1", p(table.Sync)), "10m", "warning",
+			"The log of {{ $labels.instance }} takes {{ $value | humanizeDuration }} to become durable",
+			"Every lock waits for a majority of the voters' disks; at 500 ms a leader steps down."},
+		{"MortiseTelemetryDropped", grown(table.Dropped, "", "1h"), "0s", "warning",
+			"The metrics of {{ $labels.instance }} are not complete: its hooks are too slow",
+			"An exporter or a wrapped hook blocks."},
+	}
+}
+
+// AlertRules returns the rules as a file for Prometheus.
+func AlertRules() []byte {
+	var b strings.Builder
+	b.WriteString("# Made by go run ./generate; change internal/pages/alerts.go instead.\ngroups:\n  - name: mortise\n    rules:\n")
+	for _, a := range Alerts() {
+		fmt.Fprintf(&b, "      - alert: %s\n        expr: %s\n        for: %s\n        labels:\n          severity: %s\n        annotations:\n", a.Name, strconv.Quote(a.Expr), a.For, a.Severity)
+		fmt.Fprintf(&b, "          summary: %s\n          description: %s\n          runbook_url: %s\n", strconv.Quote(a.Summary), strconv.Quote(a.Description), strconv.Quote(a.Link()))
+	}
+	return []byte(b.String())
+}

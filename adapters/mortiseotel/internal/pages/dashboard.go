@@ -1,0 +1,123 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
+)
+
+// panel is one picture.
+type panel struct {
+	title string
+	unit  string // Grafana's name
+	lines []line
+}
+
+// line is one query and what its series are called.
+type line struct{ expr, legend string }
+
+// chosen are the instances that the reader of the dashboard has chosen.
+const chosen = `{job=~"$job", instance=~"$instance"}`
+
+// rows are the dashboard from top to bottom.
+func rows() []struct {
+	title  string
+	panels []panel
+} {
+	rate := func(name, by string) string {
+		return fmt.Sprintf("sum by (%s) (rate(%s%s[$__rate_interval]))", by, table.Prom(name), chosen)
+	}
+	count := func(name, by string) string {
+		return fmt.Sprintf("sum by (%s) (rate(%s_count%s[$__rate_interval]))", by, table.Prom(name), chosen)
+	}
+	now := func(name string) string { return table.Prom(name) + chosen }
+	quantiles := func(name string) []line {
+		var lines []line
+		for _, q := range []string{"0.5", "0.99"} {
+			lines = append(lines, line{fmt.Sprintf("histogram_quantile(%s, sum by (le) (rate(%s_bucket%s[$__rate_interval])))", q, table.Prom(name), chosen), "p" + q[2:]})
+		}
+		return lines
+	}
+	each := func(name string) []line { return []line{{now(name), "{{instance}}"}} }
+	return []struct {
+		title  string
+		panels []panel
+	}{
+		{"Can locks be had?", []panel{
+			{"Share of time in which locks could be granted", "percentunit", []line{{fmt.Sprintf("rate(%s[$__rate_interval]) / rate(%s[$__rate_interval])", now(table.Available), now(table.Time)), "{{instance}}"}}},
+			{"Knows a leader", "short", each(table.LeaderKnown)},
+			{"Leads", "short", each(table.LeaderHere)},
+			{"Failed", "short", each(table.Failed)},
+		}},
+		{"Locks", []panel{
+			{"Calls by how they ended", "ops", []line{{count(table.Wait, "outcome"), "{{outcome}}"}}},
+			{"Wait", "s", quantiles(table.Wait)},
+			{"Waiting before a request", "short", quantiles(table.Queue)},
+			{"Hold", "s", quantiles(table.Hold)},
+			{"Unlock", "s", quantiles(table.Unlock)},
+			{"Unlocks by how they ended", "ops", []line{{count(table.Unlock, "outcome"), "{{outcome}}"}}},
+			{"Held", "short", each(table.Held)},
+			{"Waiting", "short", each(table.Waiters)},
+			{"Lost, by reason", "ops", []line{{rate(table.Losses, "reason"), "{{reason}}"}}},
+			{"Forgotten by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
+		}},
+		{"Lease and session", []panel{
+			{"Time left on the lease", "s", each(table.LeaseLeft)},
+			{"Renewal", "s", quantiles(table.Renewal)},
+			{"Renewals without an answer", "ops", []line{{rate(table.Unanswered, "instance"), "{{instance}}"}}},
+			{"Changes of the lease", "ops", []line{{rate(table.Lease, "state"), "{{state}}"}}},
+			{"Changes of the session", "ops", []line{{rate(table.Sessions, "state"), "{{state}}"}}},
+		}},
+		{"Group", []panel{
+			{"Members", "short", each(table.Members)},
+			{"Members that come and go", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
+			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing, says {{instance}}"})},
+			{"Term", "short", each(table.Term)},
+			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
+			{"Log on disk", "s", quantiles(table.Sync)},
+			{"Events that hooks were not told", "ops", []line{{rate(table.Dropped, "instance"), "{{instance}}"}}},
+		}},
+	}
+}
+
+type object = map[string]any
+
+// Dashboard returns a Grafana dashboard.
+func Dashboard() ([]byte, error) {
+	const width, height, columns = 8, 7, 3
+	source := object{"type": "prometheus", "uid": "${datasource}"}
+	var panels []object
+	y, id := 0, 0
+	for _, row := range rows() {
+		id++
+		panels = append(panels, object{"id": id, "type": "row", "title": row.title, "collapsed": false, "gridPos": object{"h": 1, "w": 24, "x": 0, "y": y}, "panels": []object{}})
+		y++
+		for i, p := range row.panels {
+			id++
+			var targets []object
+			for j, l := range p.lines {
+				targets = append(targets, object{"refId": string(rune('A' + j)), "datasource": source, "expr": l.expr, "legendFormat": l.legend})
+			}
+			panels = append(panels, object{
+				"id": id, "type": "timeseries", "title": p.title, "datasource": source, "targets": targets,
+				"gridPos":     object{"h": height, "w": width, "x": i % columns * width, "y": y + i/columns*height},
+				"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []object{}},
+			})
+		}
+		y += (len(row.panels) + columns - 1) / columns * height
+	}
+	one := table.Prom(table.Time)
+	variable := func(name, query string) object {
+		return object{"name": name, "type": "query", "datasource": source, "query": query, "refresh": 2, "multi": true, "includeAll": true, "current": object{"text": "All", "value": "$__all"}}
+	}
+	return json.MarshalIndent(object{
+		"title": "mortise", "uid": "mortise", "tags": []string{"mortise"}, "schemaVersion": 39, "version": 1, "editable": true, "refresh": "30s",
+		"time": object{"from": "now-1h", "to": "now"}, "panels": panels,
+		"templating": object{"list": []object{
+			{"name": "datasource", "type": "datasource", "query": "prometheus"},
+			variable("job", "label_values("+one+", job)"),
+			variable("instance", `label_values(`+one+`{job=~"$job"}, instance)`),
+		}},
+	}, "", "  ")
+}

@@ -1,0 +1,117 @@
+// Package table lists the metrics of mortiseotel: one table, of which the instruments, the dashboard and the alert rules are made. It imports
+// nothing, so that the generator needs no telemetry.
+package table
+
+import (
+	"slices"
+	"strings"
+)
+
+// Kind is what kind of instrument a metric is.
+type Kind uint8
+
+// The kinds of instruments.
+const (
+	Counter   Kind = iota + 1 // added to by hooks
+	Histogram                 // recorded by hooks
+	Gauge                     // observed from Node.Status
+	Sum                       // observed from Node.Status, and never falls
+)
+
+// Metric is one row.
+type Metric struct {
+	Name   string // as OpenTelemetry has it, without unit and without _total
+	Kind   Kind
+	Unit   string // UCUM; "s", or a word in braces
+	Help   string
+	Label  string   // beside the class of the key; "": none
+	Values []string // of a Counter's Label: all of them, so that each begins at 0
+	Bounds []float64
+}
+
+// Names of the metrics.
+const (
+	Wait        = "mortise.lock.wait.duration"
+	Queue       = "mortise.lock.queue.length"
+	Unlock      = "mortise.lock.unlock.duration"
+	Hold        = "mortise.lock.hold.duration"
+	Losses      = "mortise.lock.losses"
+	Leaks       = "mortise.lock.leaks"
+	Held        = "mortise.lock.held"
+	Waiters     = "mortise.lock.waiters"
+	Renewal     = "mortise.session.renewal.duration"
+	Unanswered  = "mortise.session.renewal.failures"
+	Sessions    = "mortise.session.changes"
+	Lease       = "mortise.lease.changes"
+	LeaseLeft   = "mortise.lease.remaining"
+	Leader      = "mortise.leader.changes"
+	LeaderKnown = "mortise.leader.known"
+	LeaderHere  = "mortise.leader.here"
+	Term        = "mortise.term"
+	MemberMoves = "mortise.member.changes"
+	Members     = "mortise.members"
+	Voters      = "mortise.voters"
+	Missing     = "mortise.voters.missing"
+	Sync        = "mortise.log.sync.duration"
+	Time        = "mortise.node.time"
+	Available   = "mortise.node.available.time"
+	Failed      = "mortise.node.failed"
+	Dropped     = "mortise.hooks.dropped"
+)
+
+// Metrics returns the table. The caller owns it.
+func Metrics() []Metric {
+	fast := []float64{.0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
+	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
+	return []Metric{
+		{Wait, Histogram, "s", "How long calls for a lock took, by how they ended", "outcome", nil, slow},
+		{Queue, Histogram, "{request}", "How many requests waited already when one was made, where that is known", "kind", nil, []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}},
+		{Unlock, Histogram, "s", "How long Unlock took, by how it ended", "outcome", nil, fast},
+		{Hold, Histogram, "s", "How long locks were held, by how that ended", "end", nil, slow},
+		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason", []string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+		{Leaks, Counter, "{lock}", "Locks that the program holds and has forgotten", "", nil, nil},
+		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
+		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock", "", nil, nil},
+		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
+		{Unanswered, Counter, "{renewal}", "Renewals of the lease that were given up without an answer", "", nil, nil},
+		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state", []string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
+		{Lease, Counter, "{change}", "Changes of the state of the lease", "state", []string{"safe", "jeopardy", "lost"}, nil},
+		{LeaseLeft, Gauge, "s", "Time until locks of this instance are lost unless a renewal is acknowledged before, of the session that has least", "", nil, nil},
+		{Leader, Counter, "{change}", "How often this instance found another leader, or the same in a new term", "", nil, nil},
+		{LeaderKnown, Gauge, "{leader}", "1 if this instance knows of a leader, else 0", "", nil, nil},
+		{LeaderHere, Gauge, "{leader}", "1 if this instance leads, else 0", "", nil, nil},
+		{Term, Gauge, "{term}", "Term of the group, as an instance that votes sees it", "", nil, nil},
+		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
+		{Members, Gauge, "{instance}", "Instances that gossip sees, this one among them", "", nil, nil},
+		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
+		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of; only the leader says it", "", nil, nil},
+		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
+		{Time, Sum, "s", "For how long the node has been running", "", nil, nil},
+		{Available, Sum, "s", "For how long of that this instance could be granted locks", "", nil, nil},
+		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
+		{Dropped, Sum, "{call}", "Events that hooks were not told because they were too slow", "", nil, nil},
+	}
+}
+
+// Find returns the row of that name. It panics if there is none: a fault of the program, which its tests find.
+func Find(name string) Metric {
+	all := Metrics()
+	at := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
+	if at < 0 {
+		panic("mortiseotel: no metric " + name)
+	}
+	return all[at]
+}
+
+// Prom is the name under which Prometheus sees a metric: of a histogram without _bucket, _sum and _count.
+func Prom(name string) string {
+	m := Find(name)
+	text := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == "s" {
+		text += "_seconds"
+	}
+	if m.Kind == Counter || m.Kind == Sum {
+		text += "_total"
+	}
+	return text
+}

@@ -1,0 +1,167 @@
+package mortiseotel
+
+import (
+	"context"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/adapters/mortiseotel/internal/table"
+)
+
+// meter has the instruments, by their names in the table.
+type meter struct {
+	made       bool
+	meter      metric.Meter
+	attributes []attribute.KeyValue
+	counters   map[string]metric.Int64Counter
+	histograms map[string]metric.Float64Histogram
+	gauges     map[string]metric.Float64Observable
+}
+
+// make makes all instruments of the table.
+func (m *meter) make(from metric.Meter, attributes []attribute.KeyValue) (err error) {
+	*m = meter{
+		made: true, meter: from, attributes: slices.Clone(attributes),
+		counters: map[string]metric.Int64Counter{}, histograms: map[string]metric.Float64Histogram{}, gauges: map[string]metric.Float64Observable{},
+	}
+	for _, row := range table.Metrics() {
+		unit, help := metric.WithUnit(row.Unit), metric.WithDescription(row.Help)
+		switch row.Kind {
+		case table.Counter:
+			m.counters[row.Name], err = from.Int64Counter(row.Name, unit, help)
+		case table.Histogram:
+			m.histograms[row.Name], err = from.Float64Histogram(row.Name, unit, help, metric.WithExplicitBucketBoundaries(row.Bounds...))
+		case table.Gauge:
+			m.gauges[row.Name], err = from.Float64ObservableGauge(row.Name, unit, help)
+		case table.Sum:
+			m.gauges[row.Name], err = from.Float64ObservableCounter(row.Name, unit, help)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.zero()
+	return nil
+}
+
+// zero begins every counter at 0: a rule that asks for an increase does not see the first event of a series that was not there before.
+func (m *meter) zero() {
+	for _, row := range table.Metrics() {
+		if row.Kind != table.Counter {
+			continue
+		}
+		if row.Label == "" {
+			m.add(row.Name, 0)
+		}
+		for _, value := range row.Values {
+			m.add(row.Name, 0, attribute.String(row.Label, value))
+		}
+	}
+}
+
+func (m *meter) add(name string, n int64, attributes ...attribute.KeyValue) {
+	m.counters[name].Add(context.Background(), n, metric.WithAttributes(append(attributes, m.attributes...)...))
+}
+
+func (m *meter) record(ctx context.Context, name string, value float64, class []attribute.KeyValue, attributes ...attribute.KeyValue) {
+	m.histograms[name].Record(ctx, value, metric.WithAttributes(slices.Concat(attributes, class, m.attributes)...))
+}
+
+func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
+	kind := attribute.String("kind", e.Kind)
+	m.record(ctx, table.Wait, e.Took.Seconds(), class, kind, attribute.String("outcome", e.Outcome))
+	if e.Waiting >= 0 && e.Outcome != "entered" {
+		m.record(ctx, table.Queue, float64(e.Waiting), class, kind)
+	}
+}
+
+func (m *meter) unlocked(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
+	m.record(ctx, table.Unlock, e.Took.Seconds(), class, attribute.String("outcome", e.Outcome))
+	if e.Outcome != "left" && e.Outcome != "lost" {
+		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", e.Kind), attribute.String("end", "unlocked"))
+	}
+}
+
+func (m *meter) lost(class []attribute.KeyValue, e mortise.LockEvent) {
+	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", e.Kind), attribute.String("end", "lost"))
+	m.add(table.Losses, 1, append([]attribute.KeyValue{attribute.String("reason", e.Outcome)}, class...)...)
+}
+
+func (m *meter) leaked(class []attribute.KeyValue) {
+	m.add(table.Leaks, 1, class...)
+}
+
+func (m *meter) renewed(e mortise.NodeEvent) {
+	if e.State == "acknowledged" {
+		m.record(context.Background(), table.Renewal, e.Took.Seconds(), nil)
+		return
+	}
+	m.add(table.Unanswered, 1)
+}
+
+func (m *meter) session(e mortise.NodeEvent) {
+	m.add(table.Sessions, 1, attribute.String("state", e.State))
+}
+func (m *meter) lease(e mortise.NodeEvent) { m.add(table.Lease, 1, attribute.String("state", e.State)) }
+func (m *meter) member(e mortise.NodeEvent) {
+	m.add(table.MemberMoves, 1, attribute.String("state", e.State))
+}
+
+func (m *meter) leader(e mortise.NodeEvent) {
+	if e.State == "new" {
+		m.add(table.Leader, 1)
+	}
+}
+
+func (m *meter) synced(e mortise.NodeEvent) {
+	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", e.State))
+}
+
+// observe has the gauges read status.
+func (m *meter) observe(status func() mortise.Status) (metric.Registration, error) {
+	var all []metric.Observable
+	for _, row := range table.Metrics() {
+		if g := m.gauges[row.Name]; g != nil {
+			all = append(all, g)
+		}
+	}
+	with := metric.WithAttributes(m.attributes...)
+	return m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for name, value := range figures(status()) {
+			o.ObserveFloat64(m.gauges[name], value, with)
+		}
+		return nil
+	}, all...)
+}
+
+// figures are those of a status that are measured by asking.
+func figures(s mortise.Status) map[string]float64 {
+	voters := 0
+	for _, v := range s.Voters {
+		if v.Votes {
+			voters++
+		}
+	}
+	f := map[string]float64{
+		table.Held: float64(s.Held), table.Waiters: float64(s.Waiters), table.LeaseLeft: s.LeaseTightest.Seconds(), table.LeaderKnown: truth(s.Leader != ""),
+		table.LeaderHere: truth(s.Leading), table.Members: float64(len(s.Members)), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
+		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
+	}
+	if s.Votes {
+		f[table.Term] = float64(s.Term)
+	}
+	if s.Health != nil {
+		f[table.Missing] = float64(len(s.Health.Missing))
+	}
+	return f
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,131 @@
+package mortiseotel
+
+import (
+	"context"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// scope names the instrumentation.
+const scope = "github.com/mortise-lock/mortise/adapters/mortiseotel"
+
+// Options say where metrics and spans go. The zero value measures nothing.
+type Options struct {
+	// MeterProvider makes the instruments. Default: nil, no metrics.
+	MeterProvider metric.MeterProvider
+
+	// TracerProvider makes the spans. Default: nil, no spans.
+	TracerProvider trace.TracerProvider
+
+	// Class sorts keys into a few classes, which become a label of the metrics of locks: "orders" for "orders/42", say. It is called on
+	// the goroutines of those who lock and must be quick; what it returns must have few values. Default: nil, no such label.
+	Class func(key string) string
+
+	// Attributes are added to all metrics and spans, for a process with several nodes. Default: none.
+	Attributes []attribute.KeyValue
+}
+
+// Telemetry turns what a node tells into metrics and spans. Make one with New.
+type Telemetry struct {
+	options Options
+	meter   meter // zero: no metrics
+	tracer  trace.Tracer
+	holds   holds
+}
+
+// New makes the instruments.
+func New(o Options) (*Telemetry, error) {
+	t := &Telemetry{options: o}
+	if o.MeterProvider != nil {
+		if err := t.meter.make(o.MeterProvider.Meter(scope), o.Attributes); err != nil {
+			return nil, fmt.Errorf("mortiseotel: %w", err)
+		}
+	}
+	if o.TracerProvider != nil {
+		t.tracer = o.TracerProvider.Tracer(scope)
+		t.holds.spans = map[mortise.Token]trace.SpanContext{}
+	}
+	return t, nil
+}
+
+// Hooks returns what is to be set as Config.Hooks. The caller owns it, and may wrap or drop functions of it: without Leaked no lock costs
+// what finding forgotten ones takes.
+func (t *Telemetry) Hooks() *mortise.Hooks {
+	h := &mortise.Hooks{Acquired: t.acquired, Unlocked: t.unlocked, Lost: t.lost, Leaked: t.leaked}
+	if t.tracer != nil {
+		h.Mark = t.mark
+	}
+	if !t.meter.made {
+		return h
+	}
+	h.Renewed, h.Session, h.Lease, h.Leader, h.Member, h.Synced = t.meter.renewed, t.meter.session, t.meter.lease, t.meter.leader, t.meter.member, t.meter.synced
+	return h
+}
+
+// Observe has the gauges read node.Status whenever they are collected, until stop is called. Stop it before the node is forgotten. Without a
+// MeterProvider it does nothing. An error is the provider's.
+func (t *Telemetry) Observe(node *mortise.Node) (stop func() error, err error) {
+	if !t.meter.made {
+		return func() error { return nil }, nil
+	}
+	r, err := t.meter.observe(node.Status)
+	if err != nil {
+		return nil, fmt.Errorf("mortiseotel: %w", err)
+	}
+	return r.Unregister, nil
+}
+
+// acquired is the hook of that name. Its tag is a *hold, or nil.
+func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
+	class := t.class(e.Key)
+	if t.meter.made {
+		t.meter.acquired(ctx, class, e)
+	}
+	if t.tracer == nil {
+		return nil
+	}
+	t.waited(ctx, e)
+	if e.Outcome != "granted" {
+		return nil
+	}
+	return t.hold(ctx, e)
+}
+
+func (t *Telemetry) unlocked(ctx context.Context, e mortise.LockEvent) {
+	if t.meter.made {
+		t.meter.unlocked(ctx, t.class(e.Key), e)
+	}
+	if e.Outcome != "left" {
+		t.release(e)
+	}
+}
+
+func (t *Telemetry) lost(e mortise.LockEvent) {
+	if t.meter.made {
+		t.meter.lost(t.class(e.Key), e)
+	}
+	t.release(e)
+}
+
+// leaked tells the span of the hold where it was acquired; the lock is held on.
+func (t *Telemetry) leaked(e mortise.LockEvent) {
+	if t.meter.made {
+		t.meter.leaked(t.class(e.Key))
+	}
+	if h, ok := e.Tag.(*hold); ok {
+		h.span.AddEvent("mortise.leaked", trace.WithAttributes(attribute.String("mortise.where", e.Where)))
+	}
+}
+
+// class is the label of a key, or none.
+func (t *Telemetry) class(key string) []attribute.KeyValue {
+	if t.options.Class == nil {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.String("class", t.options.Class(key))}
+}

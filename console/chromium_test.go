@@ -1,0 +1,237 @@
+package console
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// chromium is a browser without a window, driven by the DevTools protocol over a pair of pipes: messages of JSON, each ended by a zero byte.
+type chromium struct {
+	t       *testing.T
+	to      *os.File
+	session string // of its one page
+
+	mu      sync.Mutex
+	last    int
+	waiting map[int]chan message
+	faults  []string // what its page has complained about: scripts that failed, and what the policy refused
+}
+
+type message struct {
+	ID        int             `json:"id,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *struct {
+		Message string `json:"message"`
+	} `json:"error,omitempty"`
+}
+
+// startChromium starts the browser, or skips the test where there is none: test.sh says so aloud.
+func startChromium(t *testing.T) *chromium {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed: apt-get install -y --no-install-recommends chromium")
+	}
+	theirIn, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("", "mortise-console")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+		"--force-color-profile=srgb", "--user-data-dir="+home, "--remote-debugging-pipe", "about:blank")
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = theirIn.Close(), theirOut.Close()
+	c := &chromium{t: t, to: to, waiting: map[int]chan message{}}
+	var reading sync.WaitGroup
+	reading.Go(func() { c.read(from) })
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_, _, _ = cmd.Wait(), to.Close(), from.Close()
+		reading.Wait()
+		eventually(t, "nothing of the browser writes into its directory", func() bool { return os.RemoveAll(home) == nil })
+	})
+	var target struct{ TargetID string }
+	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	c.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		c.call(domain+".enable", nil, nil)
+	}
+	return c
+}
+
+// read takes what the browser says until it ends.
+func (c *chromium) read(from *os.File) {
+	r := bufio.NewReader(from)
+	for {
+		text, err := r.ReadBytes(0)
+		var m message
+		if err != nil || json.Unmarshal(text[:len(text)-1], &m) != nil {
+			c.mu.Lock()
+			for id, answer := range c.waiting {
+				close(answer)
+				delete(c.waiting, id)
+			}
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Lock()
+		if answer := c.waiting[m.ID]; answer != nil {
+			delete(c.waiting, m.ID)
+			answer <- m
+		}
+		if m.Method == "Runtime.exceptionThrown" || m.Method == "Log.entryAdded" && strings.Contains(string(m.Params), `"error"`) {
+			c.faults = append(c.faults, string(m.Params))
+		}
+		c.mu.Unlock()
+	}
+}
+
+// call gives a command and waits for what comes of it.
+func (c *chromium) call(method string, params, result any) {
+	c.t.Helper()
+	if err := c.try(method, params, result); err != nil {
+		c.t.Fatalf("%s: %v", method, err)
+	}
+}
+
+func (c *chromium) try(method string, params, result any) error {
+	answer := make(chan message, 1)
+	c.mu.Lock()
+	c.last++
+	m := message{ID: c.last, Method: method, SessionID: c.session}
+	c.waiting[m.ID] = answer
+	c.mu.Unlock()
+	if params != nil {
+		m.Params, _ = json.Marshal(params)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if _, err := c.to.Write(append(text, 0)); err != nil {
+		return err
+	}
+	select {
+	case got, ok := <-answer:
+		if !ok {
+			return errors.New("the browser has ended")
+		}
+		if got.Error != nil {
+			return errors.New(got.Error.Message)
+		}
+		if result != nil {
+			return json.Unmarshal(got.Result, result)
+		}
+		return nil
+	case <-time.After(time.Minute):
+		return errors.New("no answer for a minute")
+	}
+}
+
+// open goes to a page and waits until it is there.
+func (c *chromium) open(url string) {
+	c.t.Helper()
+	var nav struct{ ErrorText string }
+	c.call("Page.navigate", map[string]any{"url": url}, &nav)
+	if nav.ErrorText != "" {
+		c.t.Fatalf("%s: %s", url, nav.ErrorText)
+	}
+	c.until("the page is there", `document.readyState === "complete" && location.href.startsWith("http")`)
+}
+
+// eval runs an expression in the page. into takes its value; nil: nobody wants it.
+func (c *chromium) eval(expression string, into any) {
+	c.t.Helper()
+	if err := c.evaluate(expression, into); err != nil {
+		c.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+func (c *chromium) evaluate(expression string, into any) error {
+	var result struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	err := c.try("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &result)
+	switch {
+	case err != nil:
+		return err
+	case result.ExceptionDetails != nil:
+		return errors.New(string(result.ExceptionDetails))
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(result.Result.Value, into)
+}
+
+// until waits until an expression is true in the page. One that fails is not: the page may just give way to another.
+func (c *chromium) until(what, expression string) {
+	c.t.Helper()
+	eventually(c.t, what, func() (is bool) { return c.evaluate("!!("+expression+")", &is) == nil && is })
+}
+
+// screen makes the page so wide and high, light or dark.
+func (c *chromium) screen(width, height int, dark bool) {
+	c.t.Helper()
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	scheme := map[bool]string{false: "light", true: "dark"}[dark]
+	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// shot takes a picture of the whole page, if pictures are wanted.
+func (c *chromium) shot(name string) {
+	c.t.Helper()
+	if *shots == "" {
+		return
+	}
+	var height int
+	c.eval("Math.ceil(document.documentElement.getBoundingClientRect().height)", &height)
+	var width int
+	c.eval("innerWidth", &width)
+	var picture struct{ Data string }
+	c.call("Page.captureScreenshot", map[string]any{
+		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, 1600), "scale": 1},
+	}, &picture)
+	data, err := base64.StdEncoding.DecodeString(picture.Data)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(fmt.Sprintf("%s/%s.png", *shots, name), data, 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// silent fails the test if the page has complained.
+func (c *chromium) silent() {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.faults {
+		c.t.Errorf("the page complains: %s", f)
+	}
+}

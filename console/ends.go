@@ -1,0 +1,57 @@
+package console
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// endsMost is how many abnormal ends of holds are shown, of those that the group remembers.
+const endsMost = 12
+
+// ending is a hold that ended otherwise than by its holder's Unlock, or whose holder is gone.
+type ending struct {
+	At       time.Time     `json:"at"`
+	Position uint64        `json:"position,string"` // it orders them
+	Key      string        `json:"key"`
+	Token    mortise.Token `json:"token"`
+	Holder   string        `json:"holder"`
+	What     string        `json:"what"` // as in mortise.Event
+	Cause    string        `json:"cause"`
+	By       string        `json:"by,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
+}
+
+// endsOf are the last of the events, the newest first.
+func endsOf(events []mortise.Event) []ending {
+	ends := []ending{}
+	for i := len(events) - 1; i >= 0 && len(ends) < endsMost; i-- {
+		e := events[i]
+		ends = append(ends, ending{e.At, e.Position, e.Key, e.Token, e.Holder, e.What, e.Cause, e.By, e.Reason})
+	}
+	return ends
+}
+
+// Text says what has happened to the key.
+func (e ending) Text() string {
+	switch {
+	case e.Cause == "forced" && e.Reason != "":
+		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By), clip(shown(e.Reason), briefly))
+	case e.Cause == "forced":
+		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
+	case e.What == "left" && e.Cause == "expired":
+		return fmt.Sprintf("session of %s ran out; the hold stays for its delay", shown(e.Holder))
+	case e.What == "freed" && e.Cause == "expired":
+		return fmt.Sprintf("lost by %s: its session, or the delay behind it, ran out", shown(e.Holder))
+	}
+	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)
+}
+
+// Day is the date of an event that was not today, by the clock of whoever shows it.
+func (e ending) Day(now time.Time) string {
+	if day := e.At.UTC().Format(time.DateOnly); day != now.UTC().Format(time.DateOnly) {
+		return day
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/console"
+)
+
+// A service mounts the page beside its own handlers, behind its own authentication, and the probes where its orchestrator reaches them.
+func ExampleNew() {
+	ctx := context.Background()
+	node, err := mortise.Start(ctx, mortise.Config{Name: "orders-0"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Leave(ctx)
+	operator := func(r *http.Request) bool {
+		_, password, ok := r.BasicAuth()
+		return ok && password == "of this example"
+	}
+
+	handler := console.New(node, console.Options{MayForce: operator})
+	mux := http.NewServeMux()
+	mux.Handle("/ops/locks/", http.StripPrefix("/ops/locks", handler))
+	mux.Handle("/livez", handler)
+	mux.Handle("/readyz", handler)
+
+	server := httptest.NewServer(mux) // yours is an http.Server
+	defer server.Close()
+	if err := node.Ready(ctx); err != nil {
+		log.Fatal(err)
+	}
+	answer, err := http.Get(server.URL + "/readyz")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d %s", answer.StatusCode, text)
+	// Output: 200 ready
+}

@@ -1,0 +1,135 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// level says how bad something is.
+type level int
+
+const (
+	fine   level = iota
+	watch        // something is not as it should be, and locks are granted
+	broken       // nothing is granted here
+)
+
+// String is also what /status.json says.
+func (l level) String() string { return [...]string{"fine", "watch", "broken"}[l] }
+
+// MarshalText makes the level a word in JSON.
+func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// finding is what is wrong, and what to do.
+type finding struct {
+	ID    string  `json:"id"` // what kind it is, and of what; it stays the same while a number in the text changes
+	Level level   `json:"level"`
+	What  string  `json:"what"`
+	Why   string  `json:"why,omitempty"`
+	Next  string  `json:"next"`
+	About []about `json:"about,omitempty"`
+}
+
+// about is a key that a finding is about.
+type about struct {
+	Key  string `json:"key"`
+	Text string `json:"text"` // what is said of it
+}
+
+// findings lists what is wrong, the worst first; if nothing is, that.
+func (s *scene) findings(v *view) []finding {
+	all := s.groupFindings()
+	if s.status.Err == nil {
+		all = append(all, s.voterFindings()...)
+		all = append(all, s.lockFindings(v)...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	next := "Nothing is to be done."
+	if s.all.health != nil {
+		next = sentence(s.all.health.Advice)
+	}
+	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
+}
+
+// groupFindings says what keeps this instance from being granted locks, or may soon: the first that holds, since the others follow from it.
+func (s *scene) groupFindings() []finding {
+	st := s.status
+	switch {
+	case st.Err != nil:
+		return []finding{{
+			ID: "ended", Level: broken, What: "This node has ended.", Why: sentence(st.Err.Error()),
+			Next: "Restart the process. A node that has ended does not come back, and holds nothing.",
+		}}
+	case st.Group == "":
+		return []finding{{
+			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.", Why: sentence(st.Waiting),
+			Next: "Wait if the others are still starting; else see to what is missing.",
+		}}
+	case st.Leader == "":
+		return []finding{{
+			ID: "no-leader", Level: broken, What: "No leader: nothing is granted, and what is held is lost when its session runs out.", Why: sentence(st.Waiting),
+			Next: bringBack(st),
+		}}
+	case st.Session != "attached":
+		return []finding{{
+			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
+			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
+		}}
+	case st.Waiting != "":
+		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
+	case st.Lease != "safe":
+		return []finding{{
+			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
+			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
+		}}
+	case s.all.err != nil:
+		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.", Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
+	}
+	return nil
+}
+
+// bringBack is the next step without a leader.
+func bringBack(s mortise.Status) string {
+	var names []string
+	for _, v := range unseen(s) {
+		switch {
+		case !v.Votes:
+		case v.Name == "":
+			names = append(names, v.Address)
+		default:
+			names = append(names, v.Name+" at "+v.Address)
+		}
+	}
+	if len(names) == 0 {
+		return "See whether the voters run and reach each other. An election takes about a second."
+	}
+	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
+}
+
+// voterFindings says what is wrong with the voters, as the leader sees them.
+func (s *scene) voterFindings() (all []finding) {
+	h := s.all.health
+	if h == nil || s.status.Leader == "" {
+		return nil
+	}
+	advice := sentence(h.Advice)
+	for _, m := range h.Missing {
+		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
+	}
+	if h.Due && len(h.Missing) == 0 {
+		all = append(all, finding{ID: "voters-change", Level: watch, What: "A change of the voters is due or in flight.", Why: sentence(h.Change), Next: advice})
+	}
+	if len(h.CannotLose) > 0 && len(s.status.Members) > 1 {
+		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
+	}
+	for _, d := range h.Differs {
+		all = append(all, finding{
+			ID: "settings-differ/" + d, Level: watch, What: "A setting is not the same everywhere.", Why: sentence(d), Next: "If it stays like this, give all instances the same configuration.",
+		})
+	}
+	return all
+}

@@ -1,0 +1,221 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// startFleet starts instances over loopback, in zones of two letters in turn, and waits until all are ready. They end with the test.
+func startFleet(t *testing.T, names ...string) []*mortise.Node {
+	t.Helper()
+	return startFleetOf(t, func(*mortise.Config) {}, names...)
+}
+
+func startFleetOf(t *testing.T, change func(*mortise.Config), names ...string) []*mortise.Node {
+	t.Helper()
+	var mu sync.Mutex
+	var addresses []string
+	var nodes []*mortise.Node
+	for i, name := range names {
+		config := mortise.Config{
+			Name: name, Bind: "127.0.0.1:0", Replicas: len(names), Zone: []string{"eu-1a", "eu-1b"}[i%2], SessionTTL: 2 * time.Second, Grace: -1,
+			JoinFunc: func(context.Context) ([]string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				return slices.Clone(addresses), nil
+			},
+			Logger: slog.New(slog.DiscardHandler),
+		}
+		change(&config)
+		node, err := mortise.Start(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = node.Close() })
+		mu.Lock()
+		addresses = append(addresses, node.Status().Address)
+		mu.Unlock()
+		nodes = append(nodes, node)
+	}
+	for _, node := range nodes {
+		ready(t, node)
+	}
+	return nodes
+}
+
+// solo starts a node of its own.
+func solo(t *testing.T) *mortise.Node {
+	t.Helper()
+	node, err := mortise.Start(t.Context(), mortise.Config{Name: "solo", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Close() })
+	ready(t, node)
+	return node
+}
+
+func ready(t *testing.T, node *mortise.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := node.Ready(ctx); err != nil {
+		t.Fatalf("%v\n%v", err, node.Status())
+	}
+}
+
+// lock locks a key, which stays locked.
+func lock(t *testing.T, node *mortise.Node, r mortise.Request) *mortise.Lock {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l, err := node.Acquire(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// wait has so many calls wait for a key until the test ends, and returns when the leader knows of all of them.
+func wait(t *testing.T, node *mortise.Node, key string, calls int) {
+	t.Helper()
+	before, err := node.Peek(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() {
+			if l, err := node.Lock(ctx, key); err == nil {
+				_ = l.Unlock(ctx)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); all.Wait() })
+	eventually(t, fmt.Sprintf("%d wait for %s", calls, key), func() bool {
+		info, err := node.Peek(t.Context(), key)
+		return err == nil && info.Waiting == before.Waiting+calls
+	})
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute it is still not so that %s", what)
+		}
+	}
+}
+
+// get asks a handler and returns the answer with its body, and how long it took.
+func get(t *testing.T, h http.Handler, path string) (*http.Response, string, time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	answer := w.Result()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body), time.Since(begun)
+}
+
+// picture is what /status.json says, as a program would read it.
+type picture struct {
+	Level    string
+	Findings []struct {
+		ID, Level, What, Why, Next string
+		About                      []struct{ Key, Text string }
+	}
+	Instance struct{ Name, Session, Lease string }
+	Group    struct{ Leader string }
+	Zones    []struct {
+		Zone    string
+		Members []struct {
+			Name, Role string
+			Missing    bool
+		}
+	}
+	Locks, Search struct {
+		Keys []struct {
+			Key     string
+			Held    int
+			Waiting int
+			Queue   []struct{ Holder, Token string }
+		}
+		More  bool
+		Error string
+	}
+	Ends []struct {
+		Key, Holder, What, Cause, By, Reason string
+	} `json:"abnormal_ends"`
+	Circles [][]struct {
+		Holder, Holds string
+		WaitsFor      string `json:"waits_for"`
+	}
+}
+
+func status(t *testing.T, h http.Handler, query string) (p picture) {
+	t.Helper()
+	answer, body, _ := get(t, h, "/status.json"+query)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", answer.Status, body)
+	}
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// found returns the finding that begins with id, and whether there is one.
+func (p picture) found(id string) (what, next string, ok bool) {
+	for _, f := range p.Findings {
+		if strings.HasPrefix(f.ID, id) {
+			f.What += " " + f.Why
+			for _, a := range f.About {
+				f.What += " " + a.Key + " " + a.Text
+			}
+			return f.What, f.Next, true
+		}
+	}
+	return "", "", false
+}
+
+// missing reports whether a member of that name is shown as missing.
+func (p picture) missing(name string) bool {
+	for _, z := range p.Zones {
+		for _, m := range z.Members {
+			if m.Name == name && m.Missing {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func wantText(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			if _, main, page := strings.Cut(text, "<main"); page {
+				text = main[:strings.Index(main, "<footer")]
+			}
+			t.Errorf("%q is not in:\n%s", part, text)
+		}
+	}
+}

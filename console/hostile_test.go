@@ -1,0 +1,98 @@
+package console
+
+import (
+	"encoding/json"
+	neturl "net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// TestKeysAndValuesAreText: whatever stands in keys, values and what is searched for is shown as text, and leads where it should.
+func TestKeysAndValuesAreText(t *testing.T) {
+	node := solo(t)
+	hostile := []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `{{.Instance}}`, `javascript:alert(1)`, `</svg></title><b>`,
+		`&lt;b&gt;`, `?key=other&prefix=<i>`, `a#b%20c+d/../..`, "</style><script>", "<!--",
+	}
+	for _, key := range hostile {
+		lock(t, node, mortise.Request{Key: key, Value: key})
+		wait(t, node, key, 1)
+	}
+	h := New(node, Options{Long: time.Nanosecond})
+	tag := regexp.MustCompile(`<(script|img|b|i|style)[ >]`)
+	plain := tag.FindAllString(mustPage(t, New(solo(t), Options{}), "/"), -1)
+	check := func(path string) string {
+		t.Helper()
+		page := mustPage(t, h, path)
+		for _, found := range tag.FindAllString(page, -1) {
+			if found == "<img " || found == "<i>" || strings.Count(page, "<script") != 1 || strings.Count(page, "<style") != 1 {
+				t.Errorf("%s: a key or value became markup: %s (a page without any has %v)", path, found, plain)
+			}
+		}
+		for _, never := range []string{"onerror=alert(1)>", "' onmouseover", `"><`, "<!--", "ZgotmplZ"} {
+			if never == `"><` { // ends of our own elements
+				continue
+			}
+			if strings.Contains(page, never) {
+				t.Errorf("%s: %q stands in the page as it is", path, never)
+			}
+		}
+		return page
+	}
+	all := check("/")
+	for _, key := range hostile {
+		page := check("/?key=" + neturl.QueryEscape(key) + "&prefix=" + neturl.QueryEscape(key))
+		if !strings.Contains(page, "1 holds it, 1 waits") {
+			t.Errorf("the page of %q does not show it", key)
+		}
+		if link := `href="?key=` + strings.ReplaceAll(neturl.QueryEscape(key), "+", "%20") + `"`; !strings.Contains(strings.ToLower(all), strings.ToLower(link)) {
+			t.Errorf("no link leads to %q", key)
+		}
+	}
+	var v view
+	if _, body, _ := get(t, h, "/status.json"); json.Unmarshal([]byte(body), &struct{ Locks any }{v.Locks}) != nil || strings.Contains(body, "<script") {
+		t.Error("the JSON is none, or would be markup for whoever takes it for a page")
+	}
+}
+
+// TestWhatCannotBeSeenIsShown: a mark that turns the direction of writing, or has no width, cannot make a key look like another one.
+func TestWhatCannotBeSeenIsShown(t *testing.T) {
+	node := solo(t)
+	key := "orders/\u202e24\u200b"
+	lock(t, node, mortise.Request{Key: key, Value: "\u2066x"})
+	page := mustPage(t, New(node, Options{}), "/")
+	wantText(t, page, `orders/\u{202e}24\u{200b}`, `\u{2066}x`, "?key=orders%2f%e2%80%ae24%e2%80%8b")
+	page = regexp.MustCompile(`data-k="[^"]*"`).ReplaceAllString(page, "") // which nobody sees
+	if strings.ContainsAny(page, "\u202e\u200b\u2066") {
+		t.Error("a mark that nobody sees stands in the page")
+	}
+	for text, want := range map[string]string{"a b": "a b", "é漢🔒": "é漢🔒", "a\u00a0b": `a\u{a0}b`, "\xff": "\ufffd", "a\nb": `a\u{a}b`} {
+		if got := shown(text); got != want {
+			t.Errorf("shown(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestPolicy: nothing but what is in the page may run or be loaded, nobody may frame it, and forms go only here.
+func TestPolicy(t *testing.T) {
+	h := New(solo(t), Options{})
+	answer, page, _ := get(t, h, "/")
+	policy := answer.Header.Get("Content-Security-Policy")
+	wantText(t, policy, "default-src 'none'", "script-src 'sha256-", "style-src 'sha256-", "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'")
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") {
+		t.Errorf("the policy is open: %s", policy)
+	}
+	if answer.Header.Get("X-Content-Type-Options") != "nosniff" || answer.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", answer.Header)
+	}
+	if elsewhere := regexp.MustCompile(`(src|href|action)="(https?:)?/`).FindString(page); elsewhere != "" {
+		t.Errorf("%s leads to a path or a host: the page has to work at any", elsewhere)
+	}
+	if regexp.MustCompile(` (style|on[a-z]+)="`).MatchString(page) {
+		t.Error("the page has a style or a handler in an attribute, which the policy refuses")
+	}
+}

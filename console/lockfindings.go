@@ -1,0 +1,56 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// stuckMost is how many keys that are held for long are told one by one.
+const stuckMost = 3
+
+// lockFindings says which locks somebody should look at.
+func (s *scene) lockFindings(v *view) (all []finding) {
+	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool { return !s.isLong(k) })
+	slices.SortStableFunc(stuck, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
+	if len(stuck) > 0 {
+		f := finding{
+			ID: "held-long", Level: watch, What: fmt.Sprintf("%s held for longer than %s while others wait.", number(len(stuck), "key is", "keys are"), span(s.long)),
+			Next: "Look at what the holder does with it. If it will not end, stop it, and then end the hold by force.",
+		}
+		for _, k := range stuck[:min(len(stuck), stuckMost)] {
+			f.About = append(f.About, about{k.Key, s.stuck(k)})
+		}
+		if rest := len(stuck) - stuckMost; rest > 0 {
+			f.Next += fmt.Sprintf(" %s marked below.", number(rest, "more is", "more are"))
+		}
+		all = append(all, f)
+	}
+	for _, c := range v.Circles {
+		f := finding{
+			ID: "deadlock", Level: watch, What: "This may be a deadlock.",
+			Next: "If each of them does both with one piece of work, none will end: end one hold by force. Requests under Lock.Context are told of a circle before it closes.",
+		}
+		for _, l := range c {
+			f.ID += "/" + l.Holds
+			f.About = append(f.About, about{l.Holds, fmt.Sprintf("is held by %s, which waits for %s", shown(l.Holder), clip(shown(l.WaitsFor), briefly))})
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// stuck says how a key is held.
+func (s *scene) stuck(k mortise.KeyInfo) string {
+	q := k.Queue[0]
+	text := fmt.Sprintf("is held by %s for %s; %s", shown(q.Holder), span(s.heldFor(k)), number(k.Waiting, "waits", "wait"))
+	if q.Value != "" {
+		text += fmt.Sprintf("; it says “%s”", clip(shown(q.Value), briefly))
+	}
+	if q.Expired {
+		text += fmt.Sprintf("; the holder is gone, and its delay ends in %s", span(q.Left))
+	}
+	return text
+}

@@ -1,0 +1,238 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// fakeNode is a leader with as many keys as one likes, whose answers take as long as one likes. It counts what it is asked for.
+type fakeNode struct {
+	keys   []mortise.KeyInfo
+	many   int           // keys besides
+	takes  time.Duration // a walk, a Peek
+	silent atomic.Bool   // it answers nothing
+	panics bool
+
+	walks, peeks, told atomic.Int64
+	searches           atomic.Int64 // walks of some keys only
+	at, most           atomic.Int64 // questions at a time
+}
+
+func (f *fakeNode) Err() error                  { return nil }
+func (f *fakeNode) Ready(context.Context) error { return nil }
+func (f *fakeNode) Status() mortise.Status {
+	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: "attached", Lease: "safe", Health: &mortise.Health{Eligible: 3, Advice: "go on"}}
+}
+
+func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mortise.Health{}, nil }
+
+func (f *fakeNode) Audit(context.Context) ([]mortise.Event, error) { return nil, nil }
+
+func (f *fakeNode) ForceUnlock(context.Context, string, mortise.Token, string) (bool, error) {
+	return true, nil
+}
+
+// ask takes the time of a question.
+func (f *fakeNode) ask(ctx context.Context) error {
+	f.most.Store(max(f.most.Load(), f.at.Add(1)))
+	defer f.at.Add(-1)
+	if f.silent.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(f.takes):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *fakeNode) Peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
+	f.peeks.Add(1)
+	return mortise.KeyInfo{Key: key}, f.ask(ctx)
+}
+
+func (f *fakeNode) List(ctx context.Context, prefix string) iter.Seq2[mortise.KeyInfo, error] {
+	return func(yield func(mortise.KeyInfo, error) bool) {
+		f.walks.Add(1)
+		if prefix != "" {
+			f.searches.Add(1)
+		}
+		if err := f.ask(ctx); err != nil {
+			yield(mortise.KeyInfo{}, fmt.Errorf("look: %w", err))
+			return
+		}
+		if f.panics {
+			panic("planted")
+		}
+		for i := range len(f.keys) + f.many {
+			k := mortise.KeyInfo{Key: fmt.Sprintf("many/%d", i), Held: 1, Queue: []mortise.Standing{{Holder: "h", Token: 1, Since: time.Now()}}}
+			if i < len(f.keys) {
+				k = f.keys[i]
+			}
+			if f.told.Add(1); strings.HasPrefix(k.Key, prefix) && !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestManyViewersAreOne: however many look, the leader has one question at a time, and the same one again only after a second.
+func TestManyViewersAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeNode{takes: 100 * time.Millisecond}
+		h := New(f, Options{})
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for range 10 { // ten times in three seconds
+					if answer, _, _ := get(t, h, "/"); answer.StatusCode != http.StatusOK {
+						t.Errorf("%s", answer.Status)
+					}
+					time.Sleep(300 * time.Millisecond)
+				}
+			})
+		}
+		all.Wait()
+		if n := f.walks.Load(); n < 2 || n > 4 {
+			t.Errorf("50 viewers in three seconds asked %d times", n)
+		}
+		for i := range 20 {
+			all.Go(func() { get(t, h, fmt.Sprintf("/?prefix=%d&key=k%d", i%4, i%3)) })
+		}
+		all.Wait()
+		if n := f.most.Load(); n != 1 {
+			t.Errorf("%d questions were under way at a time", n)
+		}
+	})
+}
+
+// TestWorkIsBounded: of a million keys the leader is asked for a thousand, a few hundred are shown, and it is said that there are others; strangers'
+// searches do not fill the memory.
+func TestWorkIsBounded(t *testing.T) {
+	f := &fakeNode{many: 1_000_000}
+	for i := range 50 { // and each with a queue of which List tells only the beginning
+		f.keys = append(f.keys, mortise.KeyInfo{Key: fmt.Sprintf("hot/%d", i), Held: 1, Waiting: 9, Queue: []mortise.Standing{{Token: 1}, {}, {}}})
+	}
+	h := New(f, Options{})
+	page := mustPage(t, h, "/")
+	wantText(t, page, "200 keys shown; 800 more looked at; there are others at which nobody has looked", fmt.Sprintf("%d keys more with waiters are left out", 50-treesMost))
+	if told, peeks := f.told.Load(), f.peeks.Load(); told > lookedAt+1 || peeks != peeksMost {
+		t.Errorf("the leader was asked for %d keys and %d queues", told, peeks)
+	}
+	if rows := strings.Count(page, `<tr data-k="`); rows > shownMost || len(page) > 400_000 {
+		t.Errorf("%d rows, %d bytes", rows, len(page))
+	}
+	f = &fakeNode{many: 100}
+	h = New(f, Options{})
+	for i := range 100 {
+		wantText(t, mustPage(t, h, fmt.Sprintf("/?prefix=many/%d", i)), "shown")
+	}
+	if kept := len(h.(*handler).looks.all); kept > looksKept+1 {
+		t.Errorf("%d answers are kept", kept)
+	}
+	before := f.searches.Load()
+	mustPage(t, h, "/?prefix="+strings.Repeat("x", 513))
+	mustPage(t, h, "/?prefix=%ff")
+	if n := f.searches.Load() - before; n > 0 {
+		t.Error("the leader was asked for keys that there cannot be")
+	}
+}
+
+// TestALeaderThatDoesNotAnswer: the page comes all the same, with what was seen last and its age; also to those behind others in the queue.
+func TestALeaderThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeNode{keys: []mortise.KeyInfo{{Key: "orders/42", Held: 1, Queue: []mortise.Standing{{Holder: "h", Token: 7, Since: time.Now()}}}}}
+		h := New(f, Options{})
+		wantText(t, mustPage(t, h, "/"), "All is well", "orders/42")
+		f.silent.Store(true)
+		time.Sleep(time.Minute)
+		var all sync.WaitGroup
+		for i := range 30 {
+			all.Go(func() {
+				_, page, took := get(t, h, fmt.Sprintf("/?prefix=orders/4&key=%d", i))
+				if took > turnWithin+lookWithin {
+					t.Errorf("an answer took %v", took)
+				}
+				wantText(t, page, "orders/42", "The leader has not said who holds what", "It may be over")
+			})
+		}
+		all.Wait()
+		if p := status(t, h, ""); p.Level != "watch" || len(p.Locks.Keys) != 1 {
+			t.Errorf("%+v", p)
+		}
+		f.silent.Store(false)
+		time.Sleep(2 * fresh)
+		wantText(t, mustPage(t, h, "/"), "All is well")
+	})
+}
+
+// TestAViewerWhoGoes does not take the picture with him from those who wait for it, and one whose look panics leaves the turn to others.
+func TestAViewerWhoGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeNode{takes: 500 * time.Millisecond}
+		h := New(f, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		}()
+		synctest.Wait()
+		cancel()
+		wantText(t, mustPage(t, h, "/"), "All is well")
+		<-gone
+		if n := f.walks.Load(); n != 1 {
+			t.Errorf("it was looked %d times", n)
+		}
+		time.Sleep(2 * fresh)
+		f.panics = true
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the planted panic was swallowed")
+				}
+			}()
+			get(t, h, "/")
+		}()
+		f.panics = false
+		wantText(t, mustPage(t, h, "/"), "All is well")
+	})
+}
+
+// TestAWalkThatBreaksOff: what was seen until the time was over is shown, and said to be a part.
+func TestAWalkThatBreaksOff(t *testing.T) {
+	h := &handler{node: walkingNode{&fakeNode{}}, options: Options{Long: time.Hour}}
+	a := &look{}
+	h.walk(t.Context(), a, "", lookedAt)
+	if a.err != nil || len(a.keys) != 3 || !a.more {
+		t.Errorf("%+v", a)
+	}
+}
+
+// walkingNode tells three keys, and then its time is over.
+type walkingNode struct{ *fakeNode }
+
+func (walkingNode) List(context.Context, string) iter.Seq2[mortise.KeyInfo, error] {
+	return func(yield func(mortise.KeyInfo, error) bool) {
+		for i := range 3 {
+			if !yield(mortise.KeyInfo{Key: fmt.Sprint(i)}, nil) {
+				return
+			}
+		}
+		yield(mortise.KeyInfo{}, errors.Join(errors.New("look"), context.DeadlineExceeded))
+	}
+}

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// files are the page, its style and its script. A browser gets all three in one answer: so the page needs to know no path of its own, and the
+// policy allows this style and this script by their sums, and nothing else.
+//
+//go:embed page.html page.css page.js
+var files embed.FS
+
+// parsePage returns the template and the policy that goes with what it makes.
+func parsePage() (*template.Template, string) {
+	read := func(name string) string {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // the compiler has seen that it is there
+		}
+		return string(text)
+	}
+	style, script := read("page.css"), read("page.js")
+	sum := func(text string) string {
+		s := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(s[:]) + "'"
+	}
+	page := template.Must(template.New("page").Funcs(template.FuncMap{
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(script) },
+		"shown":  shown, "brief": func(text string) string { return clip(shown(text), briefly) }, "span": func(s float64) string { return span(seconds(s)) }, "number": number, "draw": draw,
+		"data":  func(data []byte) []string { return strings.Split(clip(string(data), dataShown), "\n") },
+		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
+		"rest":  func(all locks) int { return all.Looked - len(all.Keys) },
+		"inc":   func(i int) int { return i + 1 },
+		"dec":   func(i int) int { return i - 1 },
+	}).Parse(read("page.html")))
+	return page, "default-src 'none'; style-src " + sum(style) + "; script-src " + sum(script) + "; img-src data:; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+
+// dataShown is how many runes of the data of a key are shown; the JSON has it whole.
+const dataShown = 1000
+
+// briefly is how many runes of a key or a value stand in a table; the page of the key has them whole.
+const briefly = 100
+
+// shownPage is what the template gets.
+type shownPage struct {
+	*view
+	List     locks // found, or all
+	Trees    []tree
+	Without  int
+	MayForce bool
+	Outcome  *outcome
+	Prefix   string // that is searched for
+	KeyName  string // that is looked at
+}
+
+// servePage answers with the page, after it has done what was sent with it.
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+	var done *outcome
+	code := http.StatusOK
+	may := h.options.MayForce != nil && h.options.MayForce(r)
+	if r.Method == http.MethodPost {
+		done = h.force(w, r, may)
+		code = done.code
+	}
+	q := r.URL.Query()
+	v := h.view(r.Context(), q.Get("prefix"), q.Get("key"))
+	page := shownPage{
+		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may, Outcome: done, Prefix: q.Get("prefix"), KeyName: q.Get("key"),
+	}
+	if v.Search != nil {
+		page.List = *v.Search
+	}
+	var body bytes.Buffer // whole or not at all
+	if err := h.page.Execute(&body, page); err != nil {
+		http.Error(w, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", h.policy)
+	w.WriteHeader(code)
+	_, _ = w.Write(body.Bytes()) // whoever has gone does not need it
+}
+
+// serveJSON answers with the same data for programs.
+func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	body, err := json.MarshalIndent(h.view(r.Context(), q.Get("prefix"), q.Get("key")), "", "  ")
+	if err != nil {
+		http.Error(w, "the status could not be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// view looks, and says what is seen. If the leader has not told of all keys it is not asked for more.
+func (h *handler) view(ctx context.Context, prefix, key string) *view {
+	waiting, cancel := context.WithTimeout(ctx, turnWithin)
+	defer cancel()
+	s := scene{long: h.options.Long, prefix: prefix, all: h.look(waiting, question{})}
+	if plausible(prefix) {
+		begins := func(k string) bool { return strings.HasPrefix(k, prefix) }
+		if s.found = s.all.those(begins); s.all.err == nil {
+			s.found = h.look(waiting, question{prefix: prefix})
+		}
+	}
+	if plausible(key) {
+		is := func(k string) bool { return k == key }
+		if s.one = s.all.those(is); s.all.err == nil {
+			s.one = h.look(waiting, question{key: key})
+		}
+	}
+	s.status, s.now = h.met.names(h.node.Status()), time.Now()
+	return s.view()
+}
+
+// plausible reports whether there can be keys like that: what a stranger writes into an address is not put before the leader.
+func plausible(text string) bool { return text != "" && len(text) <= 512 && utf8.ValidString(text) }

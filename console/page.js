@@ -1,0 +1,73 @@
+"use strict";
+// Fetches the page it is in every two seconds and takes over what differs, node by node, so that focus, selection and what is being typed (a value, no attribute) stay.
+(() => {
+  const pulse = document.getElementById("pulse"), search = document.getElementById("prefix");
+  let running = null, again = 0, told = document.getElementById("findings").dataset.state;
+
+  const keyOf = n => n.nodeType === 1 ? n.getAttribute("data-k") || n.id : "";
+
+  // morph makes a like b, which is not used afterwards.
+  const morph = (a, b) => {
+    if (a.nodeType !== b.nodeType || a.nodeName !== b.nodeName || keyOf(a) !== keyOf(b)) return a.replaceWith(b);
+    if (a.nodeType !== 1) { if (a.data !== b.data) a.data = b.data; return; }
+    for (const {name, value} of b.attributes) if (a.getAttribute(name) !== value) a.setAttribute(name, value);
+    for (const {name} of [...a.attributes]) if (!b.hasAttribute(name)) a.removeAttribute(name);
+    children(a, b);
+  };
+
+  const children = (a, b) => {
+    const wanted = new Set([...b.childNodes].map(keyOf).filter(k => k));
+    for (const n of [...a.childNodes]) if (keyOf(n) && !wanted.has(keyOf(n))) n.remove();
+    let at = a.firstChild;
+    for (const n of [...b.childNodes]) {
+      const k = keyOf(n);
+      const same = k ? [...a.childNodes].find(o => keyOf(o) === k) : at;
+      if (!same || !k && keyOf(same)) { a.insertBefore(n, at); continue; }
+      if (same !== at) { a.insertBefore(same, at); at = same; }
+      at = at.nextSibling;
+      morph(same, n);
+    }
+    while (at) { const next = at.nextSibling; at.remove(); at = next; }
+  };
+
+  // announce tells a screen reader what is wrong when that has changed, and not when only a time in it has.
+  const announce = () => {
+    const found = document.getElementById("findings");
+    if (found.dataset.state === told) return;
+    told = found.dataset.state;
+    document.getElementById("announce").textContent = [...found.querySelectorAll(".what")].map(p => p.textContent).join(" ");
+  };
+
+  const refresh = async () => {
+    clearTimeout(again);
+    if (running) running.abort();
+    const mine = running = new AbortController();
+    const limit = setTimeout(() => mine.abort(), 8000);
+    try {
+      const answer = await fetch(location.href, {signal: mine.signal, cache: "no-store", credentials: "same-origin"});
+      if (!answer.ok) throw new Error(answer.status);
+      const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (running !== mine) return;
+      for (const id of ["content", "at"]) morph(document.getElementById(id), next.getElementById(id));
+      morph(document.querySelector(".about"), next.querySelector(".about"));
+      document.title = next.title;
+      announce();
+      pulse.textContent = "live"; pulse.className = "";
+    } catch (e) {
+      if (running !== mine) return;
+      pulse.textContent = "no answer; this is as of"; pulse.className = "lost";
+    } finally {
+      clearTimeout(limit);
+      if (running === mine) { running = null; if (!document.hidden) again = setTimeout(refresh, 2000); }
+    }
+  };
+
+  search.addEventListener("input", () => {
+    history.replaceState(null, "", search.value ? "?prefix=" + encodeURIComponent(search.value) : location.pathname);
+    clearTimeout(again);
+    again = setTimeout(refresh, 250);
+  });
+  document.addEventListener("visibilitychange", () => document.hidden ? clearTimeout(again) : refresh());
+  pulse.textContent = "live";
+  again = setTimeout(refresh, 2000);
+})();

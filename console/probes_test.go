@@ -1,0 +1,113 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// TestProbesFollowTheNode: alive and ready while it serves; when it leaves it is not ready any more, and alive until it has ended.
+func TestProbesFollowTheNode(t *testing.T) {
+	t.Parallel()
+	node := solo(t)
+	h := New(node, Options{})
+	want := func(path string, code int, text string) {
+		t.Helper()
+		answer, body, _ := get(t, h, path)
+		if answer.StatusCode != code || !strings.Contains(body, text) || strings.Count(body, "\n") != 1 {
+			t.Errorf("%s says %s: %q; want %d and %q in one line", path, answer.Status, body, code, text)
+		}
+		if got := answer.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control %q", path, got)
+		}
+	}
+	want("/livez", 200, "alive")
+	want("/readyz", 200, "ready")
+	held := lock(t, node, mortise.Request{Key: "k"})
+	left := make(chan error, 1)
+	go func() { left <- node.Leave(context.Background()) }()
+	<-held.Context(t.Context()).Done() // it leaves, and waits for the holder
+	want("/livez", 200, "alive")
+	want("/readyz", 503, "leaving")
+	if err := held.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	want("/livez", 503, "closed")
+	want("/readyz", 503, "closed")
+	_, page, _ := get(t, h, "/")
+	wantText(t, page, "This node has ended", "Restart the process")
+}
+
+// TestANodeThatIsAloneTooEarlyIsAliveAndNotReady: without the others there is no group, and a restart would not help.
+func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
+	t.Parallel()
+	node, err := mortise.Start(t.Context(), mortise.Config{
+		Name: "first", Bind: "127.0.0.1:0", Join: []string{"127.0.0.1:1"}, Replicas: 3, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Close() })
+	h := New(node, Options{})
+	if answer, body, _ := get(t, h, "/livez"); answer.StatusCode != http.StatusOK {
+		t.Errorf("/livez says %s: %s", answer.Status, body)
+	}
+	eventually(t, "readyz says for what it waits", func() bool {
+		answer, body, took := get(t, h, "/readyz")
+		if answer.StatusCode != http.StatusServiceUnavailable || took > 5*readyWithin {
+			t.Fatalf("/readyz says %s after %v: %s", answer.Status, took, body)
+		}
+		if strings.Contains(body, "deadline") {
+			t.Fatalf("it says how the question ended, not what is waited for: %s", body)
+		}
+		return strings.Contains(body, "Replicas: 3")
+	})
+	eventually(t, "the page says so too", func() bool {
+		what, _, ok := status(t, h, "").found("no-group")
+		return ok && strings.Contains(what, "Replicas: 3")
+	})
+}
+
+// TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused, and so is every other path.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.StripPrefix("/ops/mortise", New(solo(t), Options{})))
+	defer server.Close()
+	client := &http.Client{Timeout: time.Minute}
+	ask := func(method, path string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/ops/mortise"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer
+	}
+	for _, path := range []string{"/", "", "/status.json", "/livez", "/readyz"} {
+		got, head := ask("GET", path), ask("HEAD", path)
+		if got.StatusCode != 200 || head.StatusCode != 200 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
+			t.Errorf("%q: GET %s, HEAD %s", path, got.Status, head.Status)
+		}
+		for _, method := range []string{"POST", "PUT", "DELETE", "G", "OPTIONS"} {
+			if refused := ask(method, path); refused.StatusCode != http.StatusMethodNotAllowed || refused.Header.Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %q: %s, Allow %q", method, path, refused.Status, refused.Header.Get("Allow"))
+			}
+		}
+	}
+	if other := ask("GET", "/other"); other.StatusCode != http.StatusNotFound {
+		t.Errorf("/other: %s", other.Status)
+	}
+}

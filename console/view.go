@@ -1,0 +1,296 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// How much of what was seen is shown.
+const (
+	shownMost = 200 // keys of the list of all
+	topMost   = 6   // longest held, most waited for
+	queueMost = 100 // of the queue of one key
+)
+
+// view is what the page shows and what /status.json says. Fields may be added; times are RFC 3339.
+type view struct {
+	At       time.Time `json:"at"`    // by this instance's clock
+	Level    level     `json:"level"` // the worst of findings
+	Findings []finding `json:"findings"`
+
+	Instance instance `json:"instance"`
+	Group    group    `json:"group"`
+	Zones    []zone   `json:"zones"`
+
+	Locks   locks    `json:"locks"`
+	Longest []key    `json:"longest_held"`
+	Waited  []key    `json:"most_waited_for"`
+	Circles [][]link `json:"circles"` // of holders who may wait for each other
+	Ends    []ending `json:"abnormal_ends"`
+	Search  *locks   `json:"search,omitempty"`
+	Key     *key     `json:"key,omitempty"` // with its whole queue
+	KeyErr  string   `json:"key_error,omitempty"`
+
+	forest  []tree
+	without int // keys with waiters that the picture leaves out
+}
+
+// instance is the one that answers.
+type instance struct {
+	Name    string  `json:"name"`
+	ID      string  `json:"id"`
+	Address string  `json:"address"`
+	Phase   string  `json:"phase"`
+	Session string  `json:"session"`
+	Lease   string  `json:"lease"`
+	Left    float64 `json:"lease_seconds"`
+	Held    int     `json:"held"`
+	Waiters int     `json:"waiters"`
+	Waiting string  `json:"waiting_for,omitempty"`
+	Err     string  `json:"error,omitempty"`
+}
+
+type group struct {
+	ID         string   `json:"id"`
+	Leader     string   `json:"leader"`
+	Leading    bool     `json:"leading"` // the instance that answers leads
+	Term       uint64   `json:"term,omitempty"`
+	Voters     int      `json:"voters"`
+	Target     int      `json:"voters_wanted,omitempty"`
+	CannotLose []string `json:"cannot_lose,omitempty"`
+	Change     string   `json:"change,omitempty"`
+	Advice     string   `json:"next_safe_step,omitempty"`
+}
+
+type zone struct {
+	Name    string   `json:"zone"`
+	Members []member `json:"members"`
+}
+
+type member struct {
+	Name    string  `json:"name"`
+	ID      string  `json:"id"`
+	Address string  `json:"address"`
+	Role    string  `json:"role"` // "leader", "voter", "learner" or "member"
+	Self    bool    `json:"self,omitempty"`
+	Missing bool    `json:"missing,omitempty"`        // it has a replica, and is not seen or not heard of
+	Silent  float64 `json:"silent_seconds,omitempty"` // for the leader; 0 where nobody has said
+}
+
+// locks is a list of keys.
+type locks struct {
+	Prefix string    `json:"prefix,omitempty"`
+	Seen   time.Time `json:"seen,omitzero"` // when they were; zero: never
+	Keys   []key     `json:"keys"`
+	Looked int       `json:"looked_at"` // of how many these are the first
+	More   bool      `json:"more"`      // there are others, at which nobody has looked
+	Err    string    `json:"error,omitempty"`
+}
+
+type key struct {
+	Name    string     `json:"key"`
+	Held    int        `json:"held"`
+	Waiting int        `json:"waiting"`
+	For     float64    `json:"held_seconds"`   // of the oldest hold; 0: nobody holds it
+	Long    bool       `json:"long"`           // that is long, and somebody waits
+	Data    []byte     `json:"data,omitempty"` // only where the key was asked for
+	Rev     uint64     `json:"data_revision,string,omitempty"`
+	Queue   []standing `json:"queue"`
+	Cut     int        `json:"queue_left_out,omitempty"`
+}
+
+type standing struct {
+	Holder  string        `json:"holder"`
+	Session string        `json:"session"`
+	Value   string        `json:"value,omitempty"`
+	Token   mortise.Token `json:"token,omitempty"` // none: it waits
+	For     float64       `json:"held_seconds,omitempty"`
+	Left    float64       `json:"session_seconds_left,omitempty"`
+	Expired bool          `json:"expired,omitempty"`
+	Shared  bool          `json:"shared,omitempty"`
+	Permits int           `json:"permits,omitempty"`
+	Of      int           `json:"of,omitempty"`
+	Keys    []string      `json:"keys,omitempty"`
+}
+
+// scene is everything that a view is made of.
+type scene struct {
+	now    time.Time
+	long   time.Duration
+	status mortise.Status
+	all    *look
+	found  *look // nil: nobody searches
+	prefix string
+	one    *look // nil: nobody asks for one key
+}
+
+// view says what is seen. It asks nobody.
+func (s *scene) view() *view {
+	v := &view{At: s.now, Instance: instanceOf(s.status), Group: groupOf(s.status, s.all.health), Zones: zonesOf(s.status, s.all.health)}
+	v.Locks = s.locks(s.all, "", shownMost)
+	v.Longest, v.Waited = s.tops()
+	v.Ends = endsOf(s.all.ends)
+	v.forest, v.without = s.waits()
+	v.Circles = circlesOf(v.forest)
+	if s.found != nil {
+		found := s.locks(s.found, s.prefix, foundMost)
+		v.Search = &found
+	}
+	if s.one != nil {
+		if s.one.err != nil {
+			v.KeyErr = s.one.err.Error()
+		}
+		if len(s.one.keys) > 0 {
+			one := s.key(s.one.keys[0], queueMost)
+			one.Data = s.one.keys[0].Data
+			v.Key = &one
+		}
+	}
+	v.Findings = s.findings(v)
+	for _, f := range v.Findings {
+		v.Level = max(v.Level, f.Level)
+	}
+	return v
+}
+
+func instanceOf(s mortise.Status) instance {
+	i := instance{
+		Name: s.Name, ID: s.Instance, Address: s.Address, Phase: s.Phase, Session: s.Session, Lease: s.Lease, Left: inSeconds(s.LeaseFor), Held: s.Held,
+		Waiters: s.Waiters, Waiting: s.Waiting,
+	}
+	if s.Err != nil {
+		i.Err = s.Err.Error()
+	}
+	return i
+}
+
+func groupOf(s mortise.Status, h *mortise.Health) group {
+	g := group{ID: s.Group, Leader: s.Leader, Leading: s.Leading, Term: s.Term}
+	for _, v := range s.Voters {
+		if v.Votes {
+			g.Voters++
+		}
+	}
+	if h != nil {
+		g.Target, g.CannotLose, g.Change, g.Advice = h.Target, h.CannotLose, h.Change, h.Advice
+	}
+	return g
+}
+
+// zonesOf puts the members, and the voters that gossip does not see, into their zones. A voter that is not seen has none that is known.
+func zonesOf(s mortise.Status, h *mortise.Health) []zone {
+	members := map[string][]member{}
+	roles := map[string]string{}
+	for _, v := range s.Voters {
+		roles[v.Instance] = "learner"
+		if v.Votes {
+			roles[v.Instance] = "voter"
+		}
+	}
+	add := func(m mortise.Member, missing bool) {
+		one := member{Name: m.Name, ID: m.Instance, Address: m.Address, Role: cmp.Or(roles[m.Instance], "member"), Self: m.Instance == s.Instance, Missing: missing}
+		if s.Leader != "" && (m.Name == s.Leader || m.Instance == s.Leader) && one.Role == "voter" {
+			one.Role = "leader"
+		}
+		if h != nil {
+			for _, silent := range h.Missing {
+				if silent.Instance == m.Instance {
+					one.Name, one.Missing, one.Silent = cmp.Or(one.Name, silent.Name), true, inSeconds(silent.Silent)
+				}
+			}
+		}
+		members[m.Zone] = append(members[m.Zone], one)
+	}
+	for _, m := range s.Members {
+		add(m, false)
+	}
+	for _, v := range unseen(s) {
+		add(v, true)
+	}
+	zones := make([]zone, 0, len(members))
+	for name, all := range members {
+		zones = append(zones, zone{Name: name, Members: all})
+	}
+	slices.SortFunc(zones, func(a, b zone) int { return cmp.Compare(a.Name, b.Name) })
+	return zones
+}
+
+// unseen are those that have a replica and are not seen by gossip.
+func unseen(s mortise.Status) []mortise.Member {
+	return slices.DeleteFunc(slices.Clone(s.Voters), func(v mortise.Member) bool {
+		return slices.ContainsFunc(s.Members, func(m mortise.Member) bool { return m.Instance == v.Instance })
+	})
+}
+
+// locks is what there is to say of an answer.
+func (s *scene) locks(l *look, prefix string, most int) locks {
+	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
+	for _, k := range l.keys[:min(len(l.keys), most)] {
+		all.Keys = append(all.Keys, s.key(k, queueShown))
+	}
+	if l.err != nil {
+		all.Err = l.err.Error()
+	}
+	return all
+}
+
+// key is what there is to say of one key.
+func (s *scene) key(k mortise.KeyInfo, queue int) key {
+	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision, Queue: []standing{}}
+	one.Long = s.isLong(k)
+	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
+		shown := standing{
+			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left), Expired: st.Expired, Shared: st.Shared,
+			Permits: st.Permits, Of: st.Of, Keys: st.Keys,
+		}
+		if st.Token != 0 {
+			shown.For = inSeconds(s.age(st))
+		}
+		one.Queue = append(one.Queue, shown)
+	}
+	one.Cut = k.Held + k.Waiting - len(one.Queue)
+	return one
+}
+
+// age is how old a hold is, by the clock of this instance; if the leader has not said since that it is there, how old it was then.
+func (s *scene) age(st mortise.Standing) time.Duration {
+	now := s.now
+	if s.all.err != nil && !s.all.seen.IsZero() {
+		now = s.all.seen
+	}
+	return now.Sub(st.Since)
+}
+
+// heldFor is the age of the oldest hold of a key; 0: nobody holds it.
+func (s *scene) heldFor(k mortise.KeyInfo) (longest time.Duration) {
+	for _, st := range k.Queue {
+		if st.Token != 0 {
+			longest = max(longest, s.age(st))
+		}
+	}
+	return longest
+}
+
+func (s *scene) isLong(k mortise.KeyInfo) bool { return k.Waiting > 0 && s.heldFor(k) >= s.long }
+
+// tops are the keys that are longest held, and those for which most wait.
+func (s *scene) tops() (longest, waited []key) {
+	longest, waited = []key{}, []key{}
+	all := slices.Clone(s.all.keys)
+	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
+	for _, k := range all[:min(len(all), topMost)] {
+		if k.Held > 0 {
+			longest = append(longest, s.key(k, queueShown))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(b.Waiting, a.Waiting) })
+	for _, k := range all[:min(len(all), topMost)] {
+		if k.Waiting > 0 {
+			waited = append(waited, s.key(k, queueShown))
+		}
+	}
+	return longest, waited
+}

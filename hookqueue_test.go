@@ -1,0 +1,221 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost that there is room for.
+func TestASlowHookStopsNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		let := make(chan struct{})
+		var told atomic.Int64
+		var log lines
+		f := startFleet(t, 3, func(c *Config) {
+			c.Hooks = &Hooks{Lost: func(LockEvent) { <-let; told.Add(1) }, Renewed: func(NodeEvent) {}}
+			if c.Name == "node-0" {
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			}
+		})
+		const locks = hooksWaiting + 500
+		for i := range locks {
+			f.acquire(0, Request{Key: fmt.Sprint(i), MaxHold: time.Second})
+		}
+		time.Sleep(2 * time.Second) // fake time
+		began := time.Now()
+		unlock(t, f.lock(0, "k"))
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("a lock took %v", took)
+		}
+		if n := f.nodes[0].Status().HooksDropped; n < 400 || n > 600 {
+			t.Errorf("%d dropped", n)
+		}
+		close(let)
+		synctest.Wait()
+		if n := told.Load(); n < locks-600 || n > locks-400 {
+			t.Errorf("%d told", n)
+		}
+		if n := len(log.matching("too slow")); n != 1 {
+			t.Errorf("%d lines about it:\n%q", n, log.matching(""))
+		}
+	})
+}
+
+// TestCloseGivesUpOnAHook: and a panic, or the end of its goroutine, ends no hook and no node.
+func TestCloseGivesUpOnAHook(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		let := make(chan struct{})
+		f := newFleet(t)
+		c := f.config(0, 1)
+		c.Hooks = &Hooks{Lost: func(LockEvent) { <-let }}
+		n := f.start(0, c)
+		f.ready()
+		f.acquire(0, Request{Key: "a", MaxHold: time.Second})
+		f.acquire(0, Request{Key: "b", MaxHold: time.Second})
+		time.Sleep(2 * time.Second) // fake time
+		began := time.Now()
+		if err := n.Close(); !errors.Is(err, errHookHangs) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); took < hooksCloseMax || took > 2*hooksCloseMax {
+			t.Errorf("it took %v", took)
+		}
+		close(let)
+		f.nodes[0] = nil
+	})
+}
+
+func TestHooksThatPanicAreCalledAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log lines
+		var calls sync.Map
+		bad := func(hook string) {
+			n, _ := calls.LoadOrStore(hook, new(atomic.Int64))
+			if n.(*atomic.Int64).Add(1)%2 == 0 && hook == "lost" {
+				runtime.Goexit()
+			}
+			panic("no")
+		}
+		f := startFleet(t, 1, func(c *Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			c.Hooks = &Hooks{
+				Acquired: func(context.Context, LockEvent) any { bad("acquired"); return nil }, Unlocked: func(context.Context, LockEvent) { bad("unlocked") },
+				Lost: func(LockEvent) { bad("lost") }, Renewed: func(NodeEvent) { bad("renewed") }, Session: func(NodeEvent) { bad("session") },
+				Lease: func(NodeEvent) { bad("lease") }, Leader: func(NodeEvent) { bad("leader") }, Available: func(NodeEvent) { bad("available") },
+			}
+		})
+		for i := range 4 {
+			unlock(t, f.lock(0, "k"))
+			f.acquire(0, Request{Key: fmt.Sprint(i), MaxHold: time.Second})
+		}
+		time.Sleep(10 * time.Second) // fake time
+		unlock(t, f.lock(0, "k"))
+		f.close(0)
+		for _, c := range []struct {
+			hook string
+			want int64
+		}{{"acquired", 9}, {"unlocked", 5}, {"lost", 4}, {"renewed", 5}, {"session", 2}, {"lease", 1}, {"leader", 1}, {"available", 1}} {
+			n, ok := calls.Load(c.hook)
+			if !ok || n.(*atomic.Int64).Load() < c.want {
+				t.Errorf("%s was called %v times, want %d", c.hook, n, c.want)
+			}
+		}
+		if n := len(log.matching("a function of Config.Hooks panicked")); n != 1 {
+			t.Errorf("%d lines about it in ten seconds:\n%q", n, log.matching(""))
+		}
+	})
+}
+
+// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for a call that was granted nothing.
+func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var told []LockEvent
+		n := &Node{env: realEnv()}
+		n.teller = newTeller(Config{Hooks: &Hooks{Lost: func(e LockEvent) { told = append(told, e) }}}, n.env)
+		early, late, never := &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}
+		early.isLost(session.LossLease, ErrLost)
+		never.isLost(session.LossForced, ErrLost)
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Fatalf("%+v", told)
+		}
+		early.isGranted()
+		late.isGranted()
+		late.isLost(session.LossExpired, ErrLost)
+		synctest.Wait()
+		if len(told) != 2 || told[0].Outcome != "lease" || told[1].Outcome != "expired" {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// TestALeakedLockIsFound needs the garbage collector, and so real time: it runs outside a bubble.
+func TestALeakedLockIsFound(t *testing.T) {
+	leaks := make(chan LockEvent, 10)
+	n, err := Start(t.Context(), Config{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Hooks:  &Hooks{Acquired: func(context.Context, LockEvent) any { return "tag" }, Leaked: func(e LockEvent) { leaks <- e }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	token := forget(t, n)
+	kept, err := n.Lock(t.Context(), "kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for len(leaks) < 2 && time.Now().Before(deadline) {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		runtime.GC() // nothing more
+	}
+	time.Sleep(10 * time.Millisecond)
+	if len(leaks) != 2 {
+		t.Fatalf("%d leaks were told, want those of \"leaked\" and of the second handle of \"entered\"", len(leaks))
+	}
+	byKey := map[string]LockEvent{}
+	for range 2 {
+		e := <-leaks
+		byKey[e.Key] = e
+	}
+	if e := byKey["leaked"]; e.Outcome != "leaked" || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookqueue_test.go:") {
+		t.Errorf("%+v", e)
+	}
+	if _, ok := byKey["entered"]; !ok {
+		t.Errorf("%v", byKey)
+	}
+	var held *HeldError
+	if _, err := n.TryLock(t.Context(), "leaked"); !errors.As(err, &held) || held.Token != token {
+		t.Errorf("it stays held: %v", err)
+	}
+	unlock(t, kept)
+}
+
+// forget locks a few keys and forgets two handles.
+//
+//go:noinline
+func forget(t *testing.T, n *Node) Token {
+	l, err := n.Lock(t.Context(), "leaked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		one, err := n.Lock(t.Context(), fmt.Sprint("unlocked", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, one)
+	}
+	lost, err := n.Acquire(t.Context(), Request{Key: "lost", MaxHold: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-lost.Done()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	outer, err := n.Lock(ctx, "entered")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Lock(outer.Context(ctx), "entered"); err != nil {
+		t.Fatal(err)
+	}
+	unlock(t, outer)
+	return l.Token()
+}

@@ -1,0 +1,53 @@
+package check
+
+import "github.com/mortise-lock/mortise/lockfsm"
+
+// Forced judges ends by force: a hold ends so only if somebody has asked for that, by one of its keys and by its token, and its holder is told so only then.
+// So an order that comes late hits nobody: whoever has the key by then has another token. The zero value is ready for use.
+//
+// A hold that was ended by force is over from that moment, whatever its holder believes until he is told; see [Forced.Over].
+type Forced struct {
+	rule
+	asked map[grip]bool
+	over  map[lockfsm.Token]bool
+}
+
+// grip is what an order to end a hold names.
+type grip struct {
+	key   string
+	token lockfsm.Token
+}
+
+// Asked is told of each order, before it can be carried out.
+func (f *Forced) Asked(key string, token lockfsm.Token) {
+	if f.asked == nil {
+		f.asked, f.over = map[grip]bool{}, map[lockfsm.Token]bool{}
+	}
+	f.asked[grip{key, token}] = true
+}
+
+// Ended is told each hold that the state has ended by force, with all its keys.
+func (f *Forced) Ended(keys []string, token lockfsm.Token) error {
+	if err := f.judge("is ended by force", keys, token); err != nil {
+		return err
+	}
+	f.over[token] = true
+	return nil
+}
+
+// Told is told that a holder was told that others have ended his hold.
+func (f *Forced) Told(keys []string, token lockfsm.Token) error {
+	return f.judge("is said to be ended by force", keys, token)
+}
+
+// Over reports whether the hold with that token was ended by force.
+func (f *Forced) Over(token lockfsm.Token) bool { return f.over[token] }
+
+func (f *Forced) judge(what string, keys []string, token lockfsm.Token) error {
+	for _, key := range keys {
+		if f.asked[grip{key, token}] {
+			return f.err
+		}
+	}
+	return f.broken("forced: the hold of %q with token %d %s, and nobody has asked for that", keys, token, what)
+}

@@ -1,0 +1,55 @@
+package check
+
+import "github.com/mortise-lock/mortise/lockfsm"
+
+// Reentry judges locks that their owner can enter again, as a counted mutex: nobody else is inside until the owner has left as often as he has entered;
+// he enters again with the token that he has; and whoever enters next has a higher one. An owner is whoever the locks take for one: a
+// thread, or, in mortise, all that is done under the context of one lock. The zero value is ready for use.
+type Reentry struct {
+	rule
+	inside map[string]visit
+	last   map[string]lockfsm.Token
+}
+
+// visit is a stay inside one key, from the first entry to the last exit.
+type visit struct {
+	owner Who
+	token lockfsm.Token
+	count int
+}
+
+// Enter is told each entry, after it was granted.
+func (r *Reentry) Enter(key string, owner Who, token lockfsm.Token) error {
+	if r.err != nil {
+		return r.err
+	}
+	v := r.inside[key]
+	switch {
+	case v.count > 0 && v.owner != owner:
+		return r.broken("reentry: %v enters %q, and %v is inside, %d times", owner, key, v.owner, v.count)
+	case v.count > 0 && v.token != token:
+		return r.broken("reentry: %v enters %q again with token %d, and is inside with token %d", owner, key, token, v.token)
+	case v.count == 0 && token <= r.last[key]:
+		return r.broken("reentry: %v enters %q with token %d after token %d", owner, key, token, r.last[key])
+	}
+	if r.inside == nil {
+		r.inside, r.last = map[string]visit{}, map[string]lockfsm.Token{}
+	}
+	r.inside[key], r.last[key] = visit{owner, token, v.count + 1}, token
+	return nil
+}
+
+// Leave is told each exit, before it can be seen by others.
+func (r *Reentry) Leave(key string, owner Who) error {
+	v := r.inside[key]
+	if r.err == nil && (v.count == 0 || v.owner != owner) {
+		return r.broken("reentry: %v leaves %q, and is not inside", owner, key)
+	}
+	if v.count--; r.err == nil {
+		r.inside[key] = v
+	}
+	return r.err
+}
+
+// Count returns how often somebody is inside key.
+func (r *Reentry) Count(key string) int { return r.inside[key].count }

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what people do to locks that others hold, step by step, while the trouble goes on and for a while after it.
+
+// step is a kind of thing that somebody does now and then: each kind once in Config.Steps, on average. A new kind is one more in steps; what it asks
+// for it tells the watch before, and the watch sees what came of it in result and trail.
+type step func(w *world)
+
+func steps() []step {
+	return []step{(*world).forceSome, (*world).resumeSome}
+}
+
+// walk lets all kinds of steps happen.
+func (w *world) walk() {
+	if w.cfg.Steps > 0 {
+		for _, s := range steps() {
+			w.pace(s)
+		}
+	}
+}
+
+func (w *world) pace(s step) {
+	w.after(w.between(0, 2*w.cfg.Steps), func() {
+		if w.quiet {
+			return
+		}
+		s(w)
+		w.pace(s)
+	})
+}
+
+// order has whoever leads commit a command that is the leader's own, as the root package does for those who ask it to. Nobody may ever carry it out.
+func (w *world) order(c lockfsm.Command) {
+	l := w.leader()
+	if l == nil {
+		return
+	}
+	term, blob := l.role.Term, c.Append(nil)
+	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
+}
+
+// forceSome ends by force a hold that the leader shows, as to whoever looks at the locks: soon, or so late that it is probably over and the key
+// another's. It may be one of which its caller has not heard yet, or one that only its delay keeps.
+func (w *world) forceSome() {
+	l := w.leader()
+	if l == nil {
+		return
+	}
+	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool { return e.Token == 0 })
+	if len(held) == 0 {
+		return
+	}
+	seen, thinks := held[w.rng.IntN(len(held))], 5*time.Millisecond
+	if w.chance(0.5) {
+		thinks = w.cfg.TTL
+	}
+	w.after(w.between(0, thinks), func() {
+		w.note("%q is to be ended by force, with token %d", seen.Key, seen.Token)
+		w.watch.forced.Asked(seen.Key, seen.Token)
+		w.order(lockfsm.Command{Kind: lockfsm.Evict, Key: seen.Key, Token: seen.Token, Record: []byte("people"), Value: []byte("it takes too long")})
+	})
+}
+
+// resumeSome lets a process take up a hold that the leader shows, by its token: soon, or so late that it is probably over.
+func (w *world) resumeSome() {
+	l := w.leader()
+	if l == nil {
+		return
+	}
+	type request struct {
+		session lockfsm.SessionID
+		number  lockfsm.Number
+	}
+	places := map[request]int{}
+	for _, e := range l.machine.Entries() {
+		places[request{e.Session, e.Number}]++
+	}
+	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool {
+		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call knows its one key
+	})
+	if len(held) == 0 {
+		return
+	}
+	seen, thinks := held[w.rng.IntN(len(held))], 5*time.Millisecond
+	if w.chance(0.3) {
+		thinks = w.cfg.TTL
+	}
+	m := w.machines[w.rng.IntN(len(w.machines))]
+	w.after(w.between(0, thinks), func() {
+		if p := m.proc; p != nil && !p.dead && !p.leaving && !w.quiet {
+			w.watch.forced.Asked(seen.Key, seen.Token)
+			p.resume(seen.Key, seen.Token)
+		}
+	})
+}
+
+// resume makes a call that takes a hold up.
+func (p *proc) resume(key string, token lockfsm.Token) {
+	w := p.w
+	w.numbers++
+	c := &call{p: p, id: w.numbers, once: true, detaches: w.chance(0.3), hold: w.between(0, w.cfg.Hold)}
+	c.req = session.Request{Key: key, Terms: &session.Terms{Resume: token}, Caller: c}
+	if w.chance(0.3) {
+		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
+		if known := w.watch.shorter[token]; known == 0 || c.req.Terms.Delay < known {
+			w.watch.shorter[token] = c.req.Terms.Delay
+		}
+	}
+	p.calls = append(p.calls, c)
+	w.watch.asks(c)
+	p.inClient(func(now clock.Time) { p.client.Acquire(now, &c.req) })
+	if w.chance(w.cfg.Cancel) {
+		w.after(w.between(0, 5*time.Millisecond), c.leave)
+	}
+}

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what the watch sees of holds that end in another way than by an unlock or a lost lease, and of what holders are told meanwhile.
+
+const (
+	lateWord = time.Second           // after which a holder whose process runs must know that his hold has ended by itself
+	rounding = 10 * time.Microsecond // by which two ways to tell a time may differ
+)
+
+// holdings are the judges of all that.
+type holdings struct {
+	forced  check.Forced
+	notices check.Notices
+	longest check.Longest
+	delayed map[lockfsm.Token]time.Duration // by which a hold was asked for
+	handed  map[lockfsm.Token]time.Duration // the same of holds that were ended by others, and may go on
+	shorter map[lockfsm.Token]time.Duration // the shortest that somebody has asked for who wanted to take the hold up
+}
+
+// limit returns until when the call's own handle says that it holds.
+func (c *call) limit() clock.Time {
+	if c.ends != 0 && c.ends.Before(c.p.deadline) {
+		return c.ends
+	}
+	return c.p.deadline
+}
+
+// holding sees a hold begin, and what it was asked for with.
+func (o *watch) holding(c *call) {
+	t := c.req.Terms
+	if o.forced.Over(c.token) {
+		c.forced = true
+	}
+	if t == nil {
+		return
+	}
+	if t.Delay > 0 {
+		o.delayed[c.token] = t.Delay
+	}
+	if t.Longest > 0 {
+		until := c.p.m.global(c.p.m.clock().Add(t.Longest))
+		o.longest.Begins(c.who(), until-rounding)
+		o.w.after(until-o.w.now+rounding, func() { o.lapse(c.req.Key) }) // what the handle says, whether or not anybody is told
+		o.w.after(until-o.w.now+2*lateWord, func() { o.knows(c) })
+	}
+	if g := o.groups[c.group]; g != nil && t.Notice && !c.forced {
+		for _, key := range c.keys() {
+			if g.fifo.Waits(key, c.terms()) {
+				o.notices.Wanted(c.who(), o.w.now)
+			}
+		}
+	}
+}
+
+// knows looks whether a holder knows that his hold has lasted long enough, once his process has had the time.
+func (o *watch) knows(c *call) {
+	if until := c.p.m.pausedUntil; o.w.now < until+lateWord {
+		o.w.after(until+lateWord-o.w.now, func() { o.knows(c) })
+		return
+	}
+	o.w.must(o.longest.Check(c.who(), o.w.now))
+}
+
+// over sees a holder know that his hold has ended.
+func (o *watch) over(c *call) {
+	o.notices.Over(c.who())
+	o.longest.Over(c.who())
+}
+
+// toldWhy sees a holder told why his hold has ended without him.
+func (o *watch) toldWhy(c *call, why error) {
+	var forced *session.ForcedError
+	switch {
+	case errors.As(why, new(session.OverdueError)):
+		o.stats.Overdue++
+		o.w.must(o.longest.Overdue(c.who(), o.w.now))
+	case errors.As(why, &forced) || errors.As(why, new(*session.TakenError)):
+		o.w.must(o.forced.Told(c.keys(), c.token))
+	}
+}
+
+// forcedEnd sees the state end a hold by force. From now on the key can be another's, whatever the holder believes: whoever forces takes that upon
+// himself, and only the token protects the resource.
+func (o *watch) forcedEnd(e *history.Event) {
+	o.stats.Forced++
+	o.w.must(o.forced.Ended(append([]string{e.Key}, e.Keys...), e.Token))
+	for _, c := range o.believers[e.Key] {
+		if c.token == e.Token {
+			c.forced = true
+			o.disbelieve(c)
+			o.notices.Over(c.who())
+			return
+		}
+	}
+}
+
+// ended sees the state end a hold, whoever knows of it.
+func (o *watch) ended(g *group, e *history.Event) {
+	delay := o.delayed[e.Token]
+	delete(o.delayed, e.Token)
+	switch e.How {
+	case history.ByForce:
+		if delay > 0 {
+			o.handed[e.Token] = delay
+		}
+		o.forcedEnd(e)
+	case history.ByExpire:
+		if delay > 0 {
+			o.stats.Delayed++
+			o.w.must(g.delays.Ended(e.Session, e.Key, e.Token, delay, o.w.now))
+		}
+	}
+}
+
+// resumed sees a hold taken up. It keeps its delay, unless its taker asks for another.
+func (o *watch) resumed(e *history.Event) {
+	o.stats.Resumed++
+	if delay := o.handed[e.Resumes]; delay > 0 {
+		if own := o.shorter[e.Resumes]; own > 0 { // whose it is shows when the caller hears of it, if he still listens
+			delay = min(delay, own)
+		}
+		o.delayed[e.Token] = delay
+	}
+	o.forced.Asked(e.Key, e.Token) // his own client takes it up once more, if it hears of it when its lease is short
+}
+
+// detaches sees a holder let go of a hold that is to stay.
+func (o *watch) detaches(c *call) {
+	o.w.note("%v call %d detaches %v", c.p, c.id, c.keys())
+	o.lapse(c.req.Key)
+	o.write(c)
+	until := o.w.now
+	if c.lapsed {
+		until = c.until
+	}
+	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
+	o.over(c)
+	o.disbelieve(c)
+	o.freed(c)
+}
+
+// arrives sees somebody come to the queue of a key, behind those who hold it.
+func (o *watch) arrives(r *replica, key string, terms check.Terms) {
+	for _, c := range o.believers[key] {
+		if c.wantsNotice() && !c.told && c.group == r.group && !c.terms().Beside(terms) {
+			o.notices.Wanted(c.who(), o.w.now)
+		}
+	}
+}
+
+// wanted sees a holder told that somebody waits.
+func (o *watch) wanted(c *call) {
+	o.stats.Wanted++
+	c.told = true
+	o.w.note("%v call %d is told that somebody waits", c.p, c.id)
+	o.notices.Over(c.who())
+}
+
+// renewed sees that a process has taken in all that came with the acknowledgement of its lease.
+func (o *watch) renewed(p *proc) {
+	if o.w.cfg.Wishes == 0 {
+		return
+	}
+	sent := p.m.global(p.client.Status(p.m.clock()).Renewed)
+	for _, c := range p.calls {
+		if c.stage == holds && c.wantsNotice() && c.believes() {
+			o.w.must(o.notices.Renewed(c.who(), sent-rounding))
+		}
+	}
+}

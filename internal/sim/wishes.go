@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what callers want of a hold beside the lock itself: that it ends by itself, that it leaves a delay, that its holder is told when somebody
+// waits. A further wish is one more line in wish, and what its caller does then; watchholds.go has who judges them.
+
+// longestDelay is for how many TTLs a lock stays taken whose holder's session has expired, at most.
+const longestDelay = 4
+
+// wish draws what a call wants. In a world without wishes it draws nothing.
+func (w *world) wish(c *call) {
+	if !w.chance(w.cfg.Wishes) {
+		return
+	}
+	if c.req.Terms == nil {
+		c.req.Terms = &session.Terms{}
+	}
+	t := c.req.Terms
+	if w.chance(0.3) {
+		t.Longest = w.between(time.Millisecond, w.cfg.TTL)
+		c.hold = w.between(0, 2*t.Longest)
+	}
+	if w.chance(0.5) {
+		t.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
+		c.detaches = w.chance(0.2)
+		if w.chance(0.4) { // long enough for his process to die meanwhile
+			c.hold = max(c.hold, w.between(0, w.cfg.TTL))
+		}
+	}
+	if t.Notice = w.chance(0.5); t.Notice && c.outer == nil && w.chance(0.5) { // he holds until he is told, or has waited long enough for that
+		c.hold = w.between(0, 6*w.cfg.TTL)
+	}
+}
+
+// wants reports whether the call asked to be told when somebody waits.
+func (c *call) wantsNotice() bool { return c.req.Terms != nil && c.req.Terms.Notice }
+
+// wanted is told that somebody waits for what the call holds. It gives it back soon.
+func (c *call) wanted() {
+	if c.stage != holds {
+		return
+	}
+	w := c.p.w
+	w.watch.wanted(c)
+	w.after(w.between(0, 5*time.Millisecond), c.release)
+}

@@ -1,0 +1,143 @@
+package mortisetest
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/memnet"
+)
+
+// Cluster is a set of whole nodes in this process, on a network in memory. Make one with New. All methods are safe for concurrent use. Those
+// that wait fail the test if what they wait for does not come, so call them on the test's own goroutine, as t.Fatal demands.
+type Cluster struct {
+	t       testing.TB
+	options Options
+	net     *memnet.Network
+	mark    string // names this cluster in the labels of the goroutines of its nodes
+
+	mu     sync.Mutex // guards what follows, and the fields of its places; never held across a wait
+	places []*place
+	cuts   map[route]bool // what the test has cut
+	closed map[route]bool // what the network lets nothing through, for that or for a pause
+}
+
+// Options are for what New does not do by itself. The zero value is what New uses.
+type Options struct {
+	// Configure changes the configuration that node i is started with, each time it is. What it finds there is what New would use:
+	// a SessionTTL of 2 s, no Grace, no encryption, a Logger that writes into the test's output. It may set everything but Bind, Advertise,
+	// Join and JoinFunc, which are the network's. Setting Secret or TLS switches Insecure off. Default: none.
+	Configure func(i int, c *mortise.Config)
+
+	// Patience is how long a method that waits goes on before it fails the test. Default: 1 min.
+	Patience time.Duration
+
+	// MayHold allows locks to be held, and calls to wait for locks, when the test ends. Default: false, which fails the test then.
+	MayHold bool
+}
+
+// place is one node's part of the network, and the node that lives there.
+type place struct {
+	host    string
+	machine *machine
+
+	node   *mortise.Node // the last that was started
+	life   *life
+	config mortise.Config
+	paused bool
+}
+
+// New starts a cluster of n nodes, 1 to 64, and waits until all are ready. They are closed at the end of the test, which fails if a lock is held
+// then, a call waits for one, or anything that a node has started goes on. n nodes of a user's own would have n of Config.Replicas; up to
+// three of them vote. A cluster of one is a node without Join.
+//
+//	cluster := mortisetest.New(t, 3)
+func New(t testing.TB, n int) *Cluster {
+	t.Helper()
+	return NewWith(t, n, Options{})
+}
+
+// NewWith is New with options.
+//
+//	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second }})
+func NewWith(t testing.TB, n int, o Options) *Cluster {
+	t.Helper()
+	if n < 1 || n > 64 {
+		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to 64", n)
+	}
+	if o.Patience == 0 {
+		o.Patience = time.Minute
+	}
+	c := &Cluster{t: t, options: o, net: memnet.New(), cuts: map[route]bool{}, closed: map[route]bool{}}
+	c.mark = fmt.Sprintf("%s %p", t.Name(), c)
+	for i := range n {
+		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.0.%d", i+1), machine: newMachine()})
+	}
+	t.Cleanup(c.end)
+	for i := range n {
+		c.start(i)
+	}
+	c.Ready()
+	return c
+}
+
+// Len returns how many nodes the cluster has, killed ones among them.
+//
+//	for i := range cluster.Len() { go work(cluster.Node(i)) }
+func (c *Cluster) Len() int { return len(c.places) }
+
+// Node returns node i, counted from 0. Of one that was killed it is what was killed: its calls return ErrClosed. After Start it is another.
+//
+//	lock, err := cluster.Node(0).Lock(ctx, "orders/42")
+func (c *Cluster) Node(i int) *mortise.Node {
+	c.t.Helper()
+	p := c.place(i)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return p.node
+}
+
+// place returns the place of node i.
+func (c *Cluster) place(i int) *place {
+	c.t.Helper()
+	if i < 0 || i >= len(c.places) {
+		c.t.Fatalf("mortisetest: there is no node %d in a cluster of %d", i, len(c.places))
+	}
+	return c.places[i]
+}
+
+// config returns the configuration of node i.
+func (c *Cluster) config(i int) mortise.Config {
+	c.t.Helper()
+	own := mortise.Config{
+		Name: fmt.Sprintf("node-%d", i), Bind: c.places[i].address(), SessionTTL: 2 * time.Second, Grace: -1, Insecure: true,
+		Logger: slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", i),
+	}
+	if len(c.places) > 1 {
+		own.Replicas = len(c.places)
+		for _, p := range c.places {
+			own.Join = append(own.Join, p.address())
+		}
+	}
+	if c.options.Configure == nil {
+		return own
+	}
+	changed := own
+	c.options.Configure(i, &changed)
+	if changed.Bind != own.Bind || changed.Advertise != "" || !slices.Equal(changed.Join, own.Join) || changed.JoinFunc != nil {
+		c.t.Fatalf("mortisetest: Options.Configure of node %d has set Bind, Advertise, Join or JoinFunc: leave them, the nodes find each other on a network in memory", i)
+	}
+	if changed.Logger == nil {
+		changed.Logger = slog.Default()
+	}
+	if changed.Secret != "" || changed.TLS != nil || changed.TLSFiles != (mortise.TLSFiles{}) {
+		changed.Insecure = false
+	}
+	return changed
+}
+
+func (p *place) address() string { return p.host + ":7947" }

@@ -1,0 +1,193 @@
+package mortisetest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// recorder is a test that notes how it fails instead of failing.
+type recorder struct {
+	testing.TB // of the real test; what is not overridden below goes there
+	ctx        context.Context
+	cancel     context.CancelFunc
+
+	mu       sync.Mutex
+	failures []string
+	cleanups []func()
+}
+
+// record runs a test to its end, its cleanups among it, and returns how it has failed.
+func record(t testing.TB, test func(t testing.TB)) []string {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &recorder{TB: t, ctx: ctx, cancel: cancel}
+	r.run(func() { test(r) })
+	cancel()
+	for _, f := range slices.Backward(r.cleanups) {
+		r.run(f)
+	}
+	return r.failures
+}
+
+// run runs f on a goroutine that Fatalf can end.
+func (r *recorder) run(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+func (r *recorder) Helper()                  {}
+func (r *recorder) Name() string             { return "recorded" }
+func (r *recorder) Context() context.Context { return r.ctx }
+func (r *recorder) Output() io.Writer        { return io.Discard }
+func (r *recorder) Cleanup(f func())         { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.failures) > 0
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
+
+// wantFailures fails unless the recorded failures are as many as the parts, and each has its part.
+func wantFailures(t *testing.T, what string, got []string, parts ...string) {
+	t.Helper()
+	if len(got) != len(parts) {
+		t.Fatalf("%s: %d failures, want %d: %q", what, len(got), len(parts), got)
+	}
+	for i, part := range parts {
+		if !strings.Contains(got[i], part) {
+			t.Errorf("%s: failed with %q, which does not say %q", what, got[i], part)
+		}
+	}
+}
+
+func TestWhatIsHeldAtTheEndFailsTheTest(t *testing.T) {
+	hold := func(o Options, end func(c *Cluster, l *mortise.Lock)) func(testing.TB) {
+		return func(t testing.TB) {
+			c := NewWith(t, 3, o)
+			l, err := c.Node(1).Lock(t.Context(), "orders/42")
+			if err != nil {
+				t.Fatal(err)
+			}
+			end(c, l)
+		}
+	}
+	for name, test := range map[string]struct {
+		end     func(c *Cluster, l *mortise.Lock)
+		options Options
+		want    []string
+	}{
+		"held":               {func(*Cluster, *mortise.Lock) {}, Options{}, []string{`node 1 holds 1 locks and 0 calls wait for one ("orders/42")`}},
+		"held, as it may be": {func(*Cluster, *mortise.Lock) {}, Options{MayHold: true}, nil},
+		"unlocked":           {func(_ *Cluster, l *mortise.Lock) { _ = l.Unlock(context.Background()) }, Options{}, nil},
+		"about to be":        {func(_ *Cluster, l *mortise.Lock) { time.AfterFunc(time.Second/2, func() { _ = l.UnlockSoon() }) }, Options{}, nil},
+		"lost":               {func(c *Cluster, _ *mortise.Lock) { c.Lose(1) }, Options{}, nil},
+		"killed":             {func(c *Cluster, _ *mortise.Lock) { c.Kill(1) }, Options{}, nil},
+		"failed anyway":      {func(c *Cluster, _ *mortise.Lock) { c.t.Errorf("its own") }, Options{}, []string{"its own"}},
+		"a call waits": {func(c *Cluster, l *mortise.Lock) {
+			go func() { _, _ = c.Node(2).Lock(context.Background(), "orders/42") }()
+			c.Await("orders/42", 1, 1)
+			c.Lose(1)
+			c.AwaitHolder("orders/42", 2)
+			go func() { _, _ = c.Node(0).Lock(context.Background(), "orders/42") }()
+			c.Await("orders/42", 1, 1)
+		}, Options{}, []string{"node 0 holds 0 locks and 1 calls", "node 2 holds 1 locks"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				wantFailures(t, name, record(t, hold(test.options, test.end)), test.want...)
+			})
+		})
+	}
+}
+
+// TestAGoroutineThatStaysFailsTheTest: outside of a bubble too, and beside another cluster.
+func TestAGoroutineThatStaysFailsTheTest(t *testing.T) {
+	t.Parallel() // it waits for settle
+	stop := make(chan struct{})
+	defer close(stop)
+	New(t, 1) // its goroutines are not the other's
+	got := record(t, func(t testing.TB) {
+		c := New(t, 1)
+		pprof.Do(context.Background(), pprof.Labels(label, c.mark), func(context.Context) { // as in Start
+			go func() { <-stop }()
+		})
+	})
+	wantFailures(t, "a goroutine that stays", got, "TestAGoroutineThatStaysFailsTheTest")
+}
+
+// TestWhatDoesNotComeFailsTheTest: every wait ends, and says what it was for.
+func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
+	for name, test := range map[string]struct {
+		wait func(c *Cluster)
+		want string
+	}{
+		"Await":       {func(c *Cluster) { c.Await("k", 1, 2) }, `"k" is held by 1 and waited for by 2 (last seen: held by 0, 0 waiting)`},
+		"AwaitHolder": {func(c *Cluster) { c.AwaitHolder("k", 1) }, `node 1 holds "k"`},
+		"AwaitHolder, of one who waits": {func(c *Cluster) {
+			l, _ := c.Node(0).Lock(context.Background(), "k")
+			go func() { _, _ = c.Node(1).Lock(context.Background(), "k") }()
+			c.Await("k", 1, 1)
+			c.AwaitHolder("k", 1)
+			_ = l.Unlock(context.Background())
+		}, `node 1 holds "k" (last seen: held by 1, 1 waiting)`},
+		"Until":    {func(c *Cluster) { c.Until("pigs fly", func() bool { return false }) }, "waited 10s in vain: pigs fly"},
+		"Leader":   {func(c *Cluster) { c.Isolate(0); c.Isolate(1); c.Leader() }, "a node leads the group"},
+		"Ready":    {func(c *Cluster) { c.Isolate(1); time.Sleep(20 * time.Second); c.Ready() }, "node 1 is not ready"},
+		"Follower": {func(c *Cluster) { c.Kill(c.Follower()); c.Pause(c.Follower()); c.Follower() }, "a node leads the group"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := record(t, func(t testing.TB) { test.wait(NewWith(t, 3, Options{Patience: 10 * time.Second})) })
+			wantFailures(t, name, got, test.want)
+		})
+	}
+}
+
+// TestMistakesAreTold: a call that makes no sense ends the test, and says what to do.
+func TestMistakesAreTold(t *testing.T) {
+	for want, test := range map[string]func(testing.TB){
+		"a cluster of 0 nodes: want 1 to 64":  func(t testing.TB) { New(t, 0) },
+		"there is no node 1":                  func(t testing.TB) { New(t, 1).Node(1) },
+		"node 0 runs; Kill it before":         func(t testing.TB) { New(t, 1).Start(0) },
+		"Kill: node 0 does not run":           func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Kill(0) },
+		"Pause: node 0 does not run":          func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Pause(0) },
+		"Pause: node 0 is paused: true":       func(t testing.TB) { c := New(t, 1); c.Pause(0); c.Pause(0) },
+		"Resume: node 0 is paused: false":     func(t testing.TB) { New(t, 1).Resume(0) },
+		"Leap by -1s":                         func(t testing.TB) { New(t, 1).Leap(0, -time.Second) },
+		"Drift at -1":                         func(t testing.TB) { New(t, 1).Drift(0, -1) },
+		"no node but the leader runs":         func(t testing.TB) { New(t, 1).Follower() },
+		"Config.SessionTTL":                   func(t testing.TB) { NewWith(t, 1, configured(func(c *mortise.Config) { c.SessionTTL = 1 })) },
+		"has set Bind, Advertise, Join or Jo": func(t testing.TB) { NewWith(t, 1, configured(func(c *mortise.Config) { c.Bind = ":0" })) },
+	} {
+		wantFailures(t, want, record(t, test), want)
+	}
+}
+
+func configured(change func(c *mortise.Config)) Options {
+	return Options{Configure: func(_ int, c *mortise.Config) { change(c) }}
+}

@@ -1,0 +1,107 @@
+package mortisetest
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"runtime/pprof"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// life is what one start of a node has of the network. It ends before the node does: a process that was killed says nothing more.
+type life struct {
+	over atomic.Bool
+	dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Dial connects, as long as the process lives.
+func (l *life) Dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := l.dial(ctx, address)
+	if err == nil && l.over.Load() { // asked after the fact: what is connected from now on, Kill does not see
+		_ = conn.Close()
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ENETDOWN}
+	}
+	return conn, err
+}
+
+// quiet is the log of a node, as long as the process lives: what a node says about its own end, no dead process would.
+type quiet struct {
+	slog.Handler
+	life *life
+}
+
+// Enabled implements slog.Handler.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return !q.life.over.Load() && q.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(attrs), q.life}
+}
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.life} }
+
+// Start starts node i again, which was killed, closed or has left, with the same name and address, and returns it. It does not wait until the node
+// is ready: see Ready. Without Config.Dir it is a new instance, as a process is that was restarted.
+//
+//	cluster.Start(1)
+func (c *Cluster) Start(i int) *mortise.Node {
+	c.t.Helper()
+	if old := c.Node(i); old.Err() == nil {
+		c.t.Fatalf("mortisetest: Start: node %d runs; Kill it before", i)
+	} else if err := old.Close(); err != nil { // it may have failed by itself, or be about to end
+		c.t.Errorf("mortisetest: close node %d: %v", i, err)
+	}
+	return c.start(i)
+}
+
+// start starts node i, whose place is free.
+func (c *Cluster) start(i int) *mortise.Node {
+	c.t.Helper()
+	p, config := c.places[i], c.config(i)
+	l := &life{dial: c.net.Dialer(p.host)}
+	config.Logger = slog.New(quiet{config.Logger.Handler(), l})
+	ctx := outside.In(c.t.Context(), outside.World{
+		Listen: c.net.Listen, Dial: l.Dial, Clock: p.machine,
+		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil },
+	})
+	var node *mortise.Node
+	var err error
+	pprof.Do(ctx, pprof.Labels(label, c.mark), func(ctx context.Context) { node, err = mortise.Start(ctx, config) })
+	if err != nil {
+		c.t.Fatalf("mortisetest: start node %d: %v", i, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.node, p.life, p.config = node, l, config
+	return node
+}
+
+// Kill ends node i as kill -9 ends a process: its connections are reset, and it says no goodbye. Its locks stay taken until its session runs
+// out, one SessionTTL later at most. What a dead process would not do, the test's own code must not do: calls on the node return ErrClosed.
+//
+//	cluster.Kill(1)
+func (c *Cluster) Kill(i int) {
+	c.t.Helper()
+	p := c.place(i)
+	c.mu.Lock()
+	node, l := p.node, p.life
+	p.paused = false
+	c.mu.Unlock()
+	if node.Err() != nil {
+		c.t.Fatalf("mortisetest: Kill: node %d does not run: %v", i, node.Err())
+	}
+	l.over.Store(true)
+	c.net.Crash(p.host)
+	if err := node.Close(); err != nil {
+		c.t.Errorf("mortisetest: close node %d: %v", i, err)
+	}
+	p.machine.hide(false)
+	c.rewire()
+}

@@ -1,0 +1,156 @@
+package mortisetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/fence"
+	"github.com/mortise-lock/mortise/locker"
+	"github.com/mortise-lock/mortise/mortisetest"
+)
+
+// This file is what the tests of a service can look like: a worker that writes a report for as long as it has the lock, a store that compares
+// tokens, and what must hold of the two when the lock is lost.
+
+// store is what the workers write to. It refuses whoever comes with an older token than it has seen.
+type store struct {
+	mark fence.Mark
+
+	mu      sync.Mutex
+	pages   []string // "0" if worker 0 wrote it
+	refused []string
+}
+
+func (s *store) write(ctx context.Context, worker string, token mortise.Token) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mark.Advance(ctx, "reports/daily", token); err != nil {
+		s.refused = append(s.refused, worker)
+		return err
+	}
+	s.pages = append(s.pages, worker)
+	return nil
+}
+
+// wrote reports whether a worker has written.
+func (s *store) wrote(worker string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.pages, worker)
+}
+
+// refusals tells who was refused, each time.
+func (s *store) refusals() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refused)
+}
+
+// work is the code under test: it writes a page every 100 ms, until its context ends, which it does when the lock is lost.
+func work(ctx context.Context, locks locker.Locker, s *store, worker string) error {
+	return locks.Do(ctx, "reports/daily", func(ctx context.Context, token mortise.Token) error {
+		for ctx.Err() == nil {
+			if err := s.write(ctx, worker, token); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		return context.Cause(ctx)
+	})
+}
+
+// twoWorkers runs a worker on each of two nodes and lets happen to the first, while it has the lock, what the test is about. The second one is
+// ended when it has written for a while. It returns what the first one's work returned, and the store.
+func twoWorkers(t *testing.T, happen func(cluster *mortisetest.Cluster, first int, s *store)) (error, *store) {
+	cluster, s := mortisetest.New(t, 3), new(store)
+	first, second := cluster.Follower(), cluster.Leader()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	results := [2]chan error{make(chan error, 1), make(chan error, 1)}
+	go func() { results[0] <- work(ctx, cluster.Node(first), s, "first") }()
+	cluster.Until("the first worker writes", func() bool { return s.wrote("first") })
+	go func() { results[1] <- work(ctx, cluster.Node(second), s, "second") }()
+	cluster.Await("reports/daily", 1, 1)
+
+	happen(cluster, first, s)
+	cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
+	var err error
+	select {
+	case err = <-results[0]:
+	case <-time.After(time.Minute): // fake time
+		t.Fatal("the first worker goes on")
+	}
+	stop()
+	if err := <-results[1]; !errors.Is(err, context.Canceled) {
+		t.Errorf("the second worker ended with %v", err)
+	}
+	if turn := slices.Index(s.pages, "second"); slices.Contains(s.pages[turn:], "first") {
+		t.Errorf("the first one's page came after the second one's: %v", s.pages)
+	}
+	return err, s
+}
+
+// TestMyWorkerStopsWhenItsLockIsLost: its context tells it, in time, and nothing has to be refused.
+func TestMyWorkerStopsWhenItsLockIsLost(t *testing.T) {
+	for name, happen := range map[string]func(cluster *mortisetest.Cluster, first int, s *store){
+		"its lease runs out": func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Lose(first) },
+		"it is cut off":      func(cluster *mortisetest.Cluster, first int, _ *store) { cluster.Isolate(first) },
+		"somebody ended it": func(cluster *mortisetest.Cluster, first int, _ *store) {
+			held := cluster.AwaitHolder("reports/daily", first).Queue[0]
+			_, err := cluster.Node(first).ForceUnlock(context.Background(), "reports/daily", held.Token, "it hangs")
+			if err != nil {
+				panic(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err, s := twoWorkers(t, happen)
+				if !errors.Is(err, mortise.ErrLost) {
+					t.Errorf("the first worker ended with %v", err)
+				}
+				if len(s.refusals()) > 0 {
+					t.Errorf("it wrote after its lock was lost, and only the store has refused it")
+				}
+			})
+		})
+	}
+}
+
+// TestMyPausedWorkerIsRefused: a worker that cannot know of its loss writes on, and the store refuses it. The same test with a store that does
+// not compare tokens would fail.
+func TestMyPausedWorkerIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err, s := twoWorkers(t, func(cluster *mortisetest.Cluster, first int, s *store) {
+			cluster.Pause(first)
+			cluster.Until("the second worker writes", func() bool { return s.wrote("second") })
+			cluster.Until("the first worker is refused", func() bool { return len(s.refusals()) > 0 })
+			cluster.Resume(first) // its unlock could not be answered before
+		})
+		if !errors.Is(err, fence.ErrStale) || fmt.Sprint(s.refusals()) != "[first]" {
+			t.Errorf("it ended with %v; refused were %v", err, s.refusals())
+		}
+	})
+}
+
+// TestMyWorkerAlone: what has nothing to do with the cluster needs none. It runs in microseconds.
+func TestMyWorkerAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := new(store)
+		if err := work(ctx, new(locker.Local), s, "only"); !errors.Is(err, context.DeadlineExceeded) || len(s.pages) < 10 {
+			t.Errorf("ended with %v after %d pages", err, len(s.pages))
+		}
+	})
+}

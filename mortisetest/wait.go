@@ -1,0 +1,112 @@
+package mortisetest
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Ready waits until the given nodes are ready: mortise.Node.Ready. None given: all that run and are not paused.
+//
+//	cluster.Start(1)
+//	cluster.Ready()
+func (c *Cluster) Ready(nodes ...int) {
+	c.t.Helper()
+	if len(nodes) == 0 {
+		nodes = c.awake()
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), c.options.Patience)
+	defer cancel()
+	for _, i := range nodes {
+		if err := c.Node(i).Ready(ctx); err != nil {
+			c.t.Fatalf("mortisetest: node %d is not ready: %v\n%v", i, err, c.Node(i).Status())
+		}
+	}
+}
+
+// Leader waits until a node leads the group, and returns which. One that is cut off or paused, and does not know yet that another leads, is not
+// taken for the leader.
+//
+//	cluster.Kill(cluster.Leader())
+func (c *Cluster) Leader() int {
+	c.t.Helper()
+	leader := -1
+	c.Until("a node leads the group", func() bool {
+		leader = c.leader()
+		return leader >= 0
+	})
+	return leader
+}
+
+// Follower waits until a node leads the group, and returns one that does not, runs and is not paused: the first one behind the leader, of those
+// counted from 0 again after the last.
+//
+//	holder := cluster.Follower() // whose end costs no election
+func (c *Cluster) Follower() int {
+	c.t.Helper()
+	leader, awake := c.Leader(), c.awake()
+	for step := range c.Len() - 1 {
+		if i := (leader + 1 + step) % c.Len(); slices.Contains(awake, i) {
+			return i
+		}
+	}
+	c.t.Fatal("mortisetest: no node but the leader runs")
+	return -1
+}
+
+// leader returns who leads the group, or -1 if it finds nobody. Who says that it leads, and answers a question that a majority must hear of, does
+// unless another one of a later term says so too.
+func (c *Cluster) leader() int {
+	leader, term := -1, uint64(0)
+	for _, i := range c.awake() {
+		if s := c.Node(i).Status(); s.Leading && s.Term > term {
+			leader, term = i, s.Term
+		}
+	}
+	if leader < 0 {
+		return -1
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // also at the end of the test, when its context has ended
+	defer cancel()
+	if _, err := c.Node(leader).Check(ctx, "mortisetest", 1); err != nil {
+		return -1
+	}
+	if s := c.Node(leader).Status(); !s.Leading || s.Term != term {
+		return -1
+	}
+	return leader
+}
+
+// Until waits until is returns true, and fails the test with what was waited for if it does not in time. It asks again and again, at first every
+// millisecond, later every 50: in a bubble that costs nothing, outside of one it is no sleep that hopes.
+//
+//	cluster.Until("the worker has stopped", func() bool { return worker.stopped.Load() })
+func (c *Cluster) Until(what string, is func() bool) {
+	c.t.Helper()
+	c.until(func() string { return what }, is)
+}
+
+func (c *Cluster) until(what func() string, is func() bool) {
+	c.t.Helper()
+	const longest = 50 * time.Millisecond
+	began := time.Now()
+	for step := time.Millisecond; !is(); step = min(2*step, longest) {
+		if time.Since(began) > c.options.Patience {
+			c.t.Fatalf("mortisetest: waited %v in vain: %s", c.options.Patience, what())
+		}
+		time.Sleep(step)
+	}
+}
+
+// awake lists the nodes that run and are not paused.
+func (c *Cluster) awake() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []int
+	for i, p := range c.places {
+		if p.node != nil && p.node.Err() == nil && !p.paused {
+			found = append(found, i)
+		}
+	}
+	return found
+}
