@@ -11,7 +11,7 @@ type session struct {
 	id          SessionID
 	nonce       Nonce
 	epoch       Epoch
-	next        Number // every number below it is live or finished; starts at 1
+	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // of one that is gone: the delay up to which the leader counts at present
 	leaving     bool
 	gone        bool   // it has expired; what it holds with a delay stays for a while
