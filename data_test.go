@@ -93,3 +93,44 @@ func TestDataStaysAndGoes(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+// TestDataIsTheCallersOwn: whoever writes into what he was told changes nothing but that, also where the group's state is in the same process.
+func TestDataIsTheCallersOwn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		for _, n := range f.nodes { // one of them leads
+			ctx, key := brief(t), "k/"+n.config.Name
+			revision, err := n.Put(ctx, key, []byte("right"), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := map[string][]byte{}
+			told["Get"], _, _ = n.Get(ctx, key)
+			info, _ := n.Peek(ctx, key)
+			told["Peek"] = info.Data
+			for e, err := range n.Watch(ctx, key, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.What == "current" && told["Watch"] != nil {
+					break
+				}
+				if e.What == "current" {
+					if _, err := n.Put(ctx, key, []byte("right"), revision); err != nil {
+						t.Fatal(err)
+					}
+				} else if e.What == "data" && told["reset"] == nil {
+					told["reset"] = e.Data
+				} else if e.What == "data" {
+					told["Watch"] = e.Data
+				}
+			}
+			for from, data := range told {
+				copy(data, "wrong")
+				if now, _, err := f.nodes[0].Get(ctx, key); string(now) != "right" || err != nil {
+					t.Fatalf("what %s has told was changed: the group has %q, %v", from, now, err)
+				}
+			}
+		}
+	})
+}

@@ -34,15 +34,16 @@ const lookMark = "look"
 type op string
 
 const (
-	opPeek  op = "peek"
-	opList  op = "list"
-	opCheck op = "check"
-	opEvict op = "evict"
-	opPut   op = "put"
-	opGet   op = "get"
-	opWalk  op = "walk"  // as list, with more of each queue, for a watch
-	opWatch op = "watch" // waits until something has happened, but not for long
-	opEnds  op = "ends"
+	opPeek    op = "peek"
+	opList    op = "list"
+	opCheck   op = "check"
+	opEvict   op = "evict"
+	opPut     op = "put"
+	opGet     op = "get"
+	opWalk    op = "walk"    // as list, with more of each queue, for a watch
+	opHolders op = "holders" // those who hold a key, behind the place After
+	opWatch   op = "watch"   // waits until something has happened, but not for long
+	opEnds    op = "ends"
 )
 
 // question is what somebody wants to see, or wants done.
@@ -53,7 +54,7 @@ type question struct {
 	By, Reason string `json:",omitempty"`
 	Next       lockfsm.Cursor
 
-	After uint64        `json:",omitempty"` // of a Watch, the position that was seen; of a Put, the revision
+	After uint64        `json:",omitempty"` // of a Watch, the position that was seen; of a Put, the revision; of Holders, the place
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte        `json:",omitempty"`
 }
@@ -264,6 +265,11 @@ func (r *replica) see(id uint64) {
 	case opWalk:
 		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, peekQueue, listBudget)
 		s.Leader, s.Position = r.id, r.machine.Position()
+	case opHolders:
+		if l, ok := r.machine.Holders(q.Key, lockfsm.Revision(q.After), peekQueue); ok {
+			s.Locks = append(s.Locks, l)
+		}
+		s.Leader, s.Position = r.id, r.machine.Position()
 	case opWatch:
 		if !r.tell(one) {
 			r.watch(one)
@@ -318,7 +324,7 @@ func (r *replica) left(ctx context.Context, locks []lockfsm.LockInfo) map[lockfs
 
 // info is what people are told of a lock.
 func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}
+	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
 	for i, e := range l.Queue {
 		st := Standing{
 			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),

@@ -106,3 +106,35 @@ func TestDetachWithoutADelayIsUnlock(t *testing.T) {
 		f.nothingLeft()
 	})
 }
+
+// TestEachHoldStaysForItsOwnDelay: also where one instance had several, and died with all of them.
+func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		victim, other := f.follower(), f.leader()
+		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": time.Hour, "taken up": time.Minute}
+		tokens := map[string]Token{}
+		for key, d := range delays {
+			tokens[key] = f.acquire(victim, Request{Key: key, LockDelay: d}).Token()
+		}
+		f.lock(victim, "none")
+		f.crash(victim)
+		crashed := time.Now()
+		unlock(t, f.lock(other, "none"))
+		gone := time.Since(crashed) // the session has expired
+		kept := f.acquire(other, Request{Key: "taken up", Resume: tokens["taken up"]})
+		for _, key := range []string{"short", "again", "long"} {
+			l, err := f.nodes[other].Lock(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(crashed) - gone; waited < delays[key]-100*time.Millisecond || waited > delays[key]+2*time.Second {
+				t.Errorf("%s was free after %v, want %v", key, waited, delays[key])
+			}
+			unlock(t, l)
+		}
+		wantIs(t, kept.Err(), nil)
+		unlock(t, kept)
+		f.nothingLeft()
+	})
+}

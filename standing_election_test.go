@@ -162,6 +162,61 @@ func TestElectionHandsOver(t *testing.T) {
 	})
 }
 
+// Each leadership is told with its value, however short, to an observer on another node, and while it is new.
+func TestElectionTellsItsObserversAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, _ := mortise.StartFleet(t, 3)
+		o := election.New(nodes[2], "lead", election.Options{})
+		if _, err := nodes[0].Lock(t.Context(), "lead/of another name"); err != nil {
+			t.Fatal(err)
+		}
+		watching, unwatch := context.WithCancel(t.Context())
+		type sight struct {
+			leader election.Leader
+			after  time.Duration
+		}
+		var seen []sight
+		began := time.Now()
+		var observer sync.WaitGroup
+		observer.Go(func() {
+			for leader, err := range o.Observe(watching) {
+				if err == nil {
+					seen = append(seen, sight{leader, time.Since(began)})
+				}
+			}
+		})
+		time.Sleep(time.Second)
+		var want []mortise.Token
+		e := election.New(nodes[0], "lead", election.Options{})
+		for i := range 5 {
+			l, err := e.Campaign(t.Context(), fmt.Sprint("short ", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, l.Token())
+			if err := l.Resign(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+		unwatch()
+		observer.Wait()
+		var told []mortise.Token
+		for _, s := range seen {
+			if s.leader.Token == 0 {
+				continue
+			}
+			told = append(told, s.leader.Token)
+			if s.leader.Value != fmt.Sprint("short ", len(told)-1) || s.leader.Name != "node-0" || s.leader.Since.IsZero() || s.after > 1100*time.Millisecond {
+				t.Errorf("%+v after %v", s.leader, s.after)
+			}
+		}
+		if fmt.Sprint(told) != fmt.Sprint(want) || seen[0].leader != (election.Leader{}) || seen[len(seen)-1].leader != (election.Leader{}) {
+			t.Errorf("told %+v, want %v between two zero leaders", seen, want)
+		}
+	})
+}
+
 // After the crash of a leader the next one leads when its session has ended.
 func TestElectionSurvivesTheCrashOfItsLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

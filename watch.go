@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -11,7 +12,8 @@ import (
 
 // Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a value of its own.
 type Event struct {
-	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from.
+	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from. It is 0 from a "reset" until
+	// all that there is has been told: who has heard only a part of that begins anew.
 	Position uint64
 
 	// What has happened to Key:
@@ -24,26 +26,30 @@ type Event struct {
 	// or to the watch itself, without a key:
 	//
 	//	"reset"    forget what was told: what follows is what there is now
-	//	"current"  everything up to Position has been told
+	//	"current"  everything up to Position has been told: what happens in one moment comes before the same one
 	What string
 
 	Key     string
 	Token   Token
 	Holder  string    // Name of the instance
 	Session string    // ID of its session
-	At      time.Time // by the leader's wall clock, for people; zero for what was there at a reset
+	At      time.Time // by the leader's wall clock, for people; of a hold that was there at a reset: when it began; zero for the other things told then
+
+	Value  string            // of a hold that began, as its Request shows it
+	Labels map[string]string // the same
 
 	Cause      string // "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
 	By, Reason string // of a forced end: the instance on which it was called, and what was said there
 
 	Data     []byte
-	Revision uint64
+	Revision uint64 // of Data, as Put wants it; 0: there is none
 }
 
 // Watch tells what happens to the keys that begin with prefix: every hold and every change of data, in order, none left out and none told twice. after 0
 // begins with a "reset" and what there is now, then comes "current", then what happens. A watch that broke off goes on with the Position of the last
-// event that was seen: if what came behind it is not known any more (the leader keeps the last 8,192 events of all keys, and none from before it restored
-// a snapshot) it begins with a "reset" too. So nothing is ever missing without a word. "current" comes again every few seconds in which nothing happens.
+// event that was seen, also if that is 0: if what came behind it is not known any more (the leader keeps the last 8,192 events of all keys, and none from before it restored
+// a snapshot) it begins with a "reset" too. So nothing is ever missing without a word. "current" comes whenever all that has happened is told, and again every few
+// seconds in which nothing happens: of a lock that goes from one holder to the next, "freed" and "held" come before it.
 //
 // It asks the leader, whoever that is, and waits for one without end: what was told may be old when it is told, and nothing may be decided by it that a
 // token should decide. Those who wait in queues are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero Event, when
@@ -83,103 +89,142 @@ func (w *watch) run() {
 				return
 			}
 		}
-		if w.after = s.Position; len(s.Events) == 0 && !w.yield(Event{What: "current", Position: w.after}, nil) {
+		if w.after = s.Position; !s.More && !w.yield(Event{What: "current", Position: w.after}, nil) {
 			return
 		}
 	}
 }
 
-// begin tells what there is now. That is read page by page while things happen, so a hold may be read that begins or ends behind the position at which the
-// reading began: what happened up to its end is then told as far as it goes on from what was read. It reports whether to go on.
+// begin tells what there is now. That is read page by page while things happen: behind each page comes what has happened meanwhile, as far as it goes on from
+// what was told. It reports whether to go on.
 func (w *watch) begin() bool {
 	for {
-		told, from, upTo, whole, goOn := w.read()
+		told, whole, goOn := w.read()
 		if !goOn {
 			return false
 		}
-		if !whole { // by two leaders, whose lists have different orders
-			continue
-		}
-		for w.after = from; w.after < upTo; {
-			s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: w.after})
-			if err != nil {
-				w.yield(Event{}, err)
-				return false
-			}
-			if whole = !s.Missed; !whole {
-				break
-			}
-			for i := range s.Events {
-				if told.goesOn(&s.Events[i]) && !w.yield(eventOf(&s.Events[i]), nil) {
-					return false
-				}
-			}
-			w.after = s.Position
-		}
-		if whole {
-			return w.yield(Event{What: "current", Position: w.after}, nil)
+		if whole { // and not by two leaders, whose lists have different orders, or so slowly that the leader has forgotten what happened
+			w.after = told.from
+			return told.more || w.yield(Event{What: "current", Position: w.after}, nil)
 		}
 	}
 }
 
-// read tells what there is, from a reset on. What it has read lies between the positions from and upTo.
-func (w *watch) read() (told told, from, upTo uint64, whole, goOn bool) {
-	told.held, told.data = map[holdID]bool{}, map[string]uint64{}
+// read tells what there is, from a reset on.
+func (w *watch) read() (told told, whole, goOn bool) {
+	told.held, told.left, told.data = map[holdID]bool{}, map[holdID]bool{}, map[string]uint64{}
+	if !w.yield(Event{What: "reset"}, nil) {
+		return told, false, false
+	}
 	q := question{Op: opWalk, Key: w.prefix}
-	leader := uint64(0)
 	for more := true; more; {
-		s, err := w.node.look(w.ctx, q)
-		if err != nil {
-			w.yield(Event{}, err)
-			return told, 0, 0, false, false
-		}
-		if leader == 0 {
-			leader, from = s.Leader, s.Position
-			if !w.yield(Event{What: "reset", Position: from}, nil) {
-				return told, 0, 0, false, false
-			}
-		}
-		if s.Leader != leader {
-			return told, 0, 0, false, true
+		s, whole, goOn := w.page(q, &told)
+		if !whole || !goOn {
+			return told, whole, goOn
 		}
 		for _, l := range s.Locks {
-			if !w.tellLock(&s, l, &told) {
-				return told, 0, 0, false, false
+			if whole, goOn := w.tellLock(&s, l, &told); !whole || !goOn {
+				return told, whole, goOn
 			}
 		}
-		more, q.Next, upTo = s.More, s.Next, s.Position
+		if whole, goOn := w.catchUp(&told); !whole || !goOn {
+			return told, whole, goOn
+		}
+		more, q.Next = s.More, s.Next
 	}
-	return told, from, upTo, true, true
+	return told, true, true
 }
 
-// tellLock tells what there is of one key.
-func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) bool {
-	if l.Data.Revision != 0 {
+// catchUp tells what has happened from where the reading is to where the last page was read.
+func (w *watch) catchUp(told *told) (whole, goOn bool) {
+	told.more = false
+	for told.from < told.upTo {
+		s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: told.from})
+		if err != nil {
+			w.yield(Event{}, err)
+			return false, false
+		}
+		if s.Missed {
+			return false, true
+		}
+		for i := range s.Events {
+			e := eventOf(&s.Events[i])
+			e.Position = 0
+			if told.goesOn(&s.Events[i]) && !w.yield(e, nil) {
+				return false, false
+			}
+		}
+		told.from, told.more = s.Position, s.More
+	}
+	return true, true
+}
+
+// page asks for a part of what there is, and reports whether the same leader answers as before, and whether to go on.
+func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
+	s, err := w.node.look(w.ctx, q)
+	if err != nil {
+		w.yield(Event{}, err)
+		return s, false, false
+	}
+	if told.leader == 0 {
+		told.leader, told.from = s.Leader, s.Position
+	}
+	told.upTo = s.Position
+	return s, s.Leader == told.leader, true
+}
+
+// tellLock tells what there is of one key. Of one that very many share the page has not all.
+func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn bool) {
+	if uint64(l.Data.Revision) > told.data[l.Key] {
 		told.data[l.Key] = uint64(l.Data.Revision)
-		if !w.yield(Event{What: "data", Key: l.Key, Data: l.Data.Value, Revision: uint64(l.Data.Revision)}, nil) {
-			return false
+		if !w.yield(Event{What: "data", Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
+			return false, false
 		}
 	}
-	for _, st := range s.info(l).Queue {
-		if st.Token == 0 {
-			continue
+	for l.Held > 0 && len(l.Queue) > 0 {
+		for _, st := range s.info(l).Queue {
+			if st.Token != 0 && !w.tellHold(l.Key, &st, told) {
+				return false, false
+			}
 		}
-		told.held[holdID{l.Key, lockfsm.Token(st.Token)}] = true
-		e := Event{What: "held", Key: l.Key, Token: st.Token, Holder: st.Holder, Session: st.Session}
-		if !w.yield(e, nil) {
-			return false
+		if l.Held <= len(l.Queue) {
+			break
 		}
-		if e.What, e.Cause = "left", "expired"; st.Expired && !w.yield(e, nil) {
-			return false
+		behind := l.Queue[len(l.Queue)-1].Place
+		more, whole, goOn := w.page(question{Op: opHolders, Key: l.Key, After: uint64(behind)}, told)
+		if !whole || !goOn {
+			return whole, goOn
 		}
+		if len(more.Locks) == 0 {
+			break
+		}
+		s, l = &more, more.Locks[0]
 	}
-	return true
+	return true, true
 }
 
-// told is what a reading has told.
+// tellHold tells a hold, unless that has been told as it began.
+func (w *watch) tellHold(key string, st *Standing, told *told) bool {
+	hold := holdID{key, lockfsm.Token(st.Token)}
+	e := Event{What: "held", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, At: st.Since, Value: st.Value, Labels: st.Labels}
+	if !told.held[hold] && !w.yield(e, nil) {
+		return false
+	}
+	told.held[hold] = true
+	if !st.Expired || told.left[hold] {
+		return true
+	}
+	told.left[hold] = true
+	return w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, Cause: "expired"}, nil)
+}
+
+// told is what a reading has told, by one leader.
 type told struct {
-	held map[holdID]bool
-	data map[string]uint64
+	leader     uint64
+	from, upTo uint64 // it is at from, and the last page was read at upTo
+	more       bool   // has happened behind from
+	held, left map[holdID]bool
+	data       map[string]uint64
 }
 
 type holdID struct {
@@ -198,9 +243,12 @@ func (t *told) goesOn(e *lockfsm.Event) bool {
 	case lockfsm.Ended:
 		known := t.held[hold]
 		delete(t.held, hold)
+		delete(t.left, hold)
 		return known
 	case lockfsm.Left:
-		return t.held[hold]
+		news := t.held[hold] && !t.left[hold]
+		t.left[hold] = t.left[hold] || news
+		return news
 	case lockfsm.Wrote:
 		d := e.How.Data
 		known, any := t.data[e.Key]
@@ -225,7 +273,10 @@ func eventOf(e *lockfsm.Event) Event {
 	}
 	if e.How != nil {
 		told.By, told.Reason = string(e.How.By), string(e.How.Reason)
-		told.Data, told.Revision = e.How.Data.Value, uint64(e.How.Data.Revision)
+		if told.Data = bytes.Clone(e.How.Data.Value); len(told.Data) > 0 {
+			told.Revision = uint64(e.How.Data.Revision)
+		}
+		told.Value, told.Labels = showed(e.How.Value)
 	}
 	return told
 }

@@ -18,7 +18,7 @@ const (
 func (r *replica) tell(one *looker) bool {
 	q, s := &one.question, &one.answer
 	events, upTo, known := r.machine.Since(q.After, q.Key, watchPage)
-	s.Events, s.Position, s.Missed, s.Leader = events, upTo, !known, r.id
+	s.Events, s.Position, s.Missed, s.Leader, s.More = events, upTo, !known, r.id, upTo != r.machine.Position()
 	return len(events) > 0 || !known
 }
 

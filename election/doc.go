@@ -57,9 +57,8 @@
 // A name is a key of the node, 1 to 512 bytes, and stands among all other keys: choose one that nobody locks by other means. A value
 // has at most 1,024 bytes and stays the same for a leadership; to change it, resign and campaign again.
 //
-// Observe asks, since the group pushes to waiters only. An observer puts one question in 0.5 to 1 s (see [Options.Interval]) to the
-// leader of the group, which answers after a round to a majority. A leadership that comes and goes between two questions is not
-// seen. Run one observer in an instance, not one for each of its users.
+// Observe stands on mortise.Node.Watch, of which the leader of the group keeps 1,024 at a time: run one observer in an instance, not one for each of its
+// users. It begins with a walk over all keys of the group, and hears of those too whose names begin with this one.
 //
 // # Refused alternatives
 //

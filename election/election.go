@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/mortise-lock/mortise"
@@ -13,14 +14,11 @@ import (
 type Node interface {
 	Acquire(ctx context.Context, r mortise.Request) (*mortise.Lock, error)
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
+	Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
 }
 
-// Options say how Observe and Run behave. The zero value is good for most. It is copied.
+// Options say how Run behaves. The zero value is good for most. It is copied.
 type Options struct {
-	// Interval is the longest pause between two questions of Observe. The shortest is half of it, by chance, so that observers who began together
-	// do not go on asking together. 0 or less: 1 s.
-	Interval time.Duration
-
 	// Backoff is how long Run pauses after its function has failed, or the node was overloaded, before it takes part again. Others can lead
 	// meanwhile. It doubles with every failure in a row, up to MaxBackoff; a leadership of MaxBackoff or longer begins a new row.
 	// 0 or less: 1 s.
@@ -36,9 +34,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Interval <= 0 {
-		o.Interval = time.Second
-	}
 	if o.Backoff <= 0 {
 		o.Backoff = time.Second
 	}
@@ -62,13 +57,14 @@ type Election struct {
 	options Options
 	acquire func(context.Context, mortise.Request) (grant, error)
 	peek    func(context.Context, string) (mortise.KeyInfo, error)
+	watch   func(context.Context, string, uint64) iter.Seq2[mortise.Event, error]
 }
 
 // New returns the election of a name: all who give the same name, on the nodes of one group, elect one leader. It sends nothing; a name that is no
 // key shows in the first campaign, as mortise.ErrBadKey. The node must not be nil.
 func New(node Node, name string, options Options) *Election {
 	return &Election{
-		name: name, options: options.withDefaults(), peek: node.Peek,
+		name: name, options: options.withDefaults(), peek: node.Peek, watch: node.Watch,
 		acquire: func(ctx context.Context, r mortise.Request) (grant, error) {
 			lock, err := node.Acquire(ctx, r)
 			if err != nil {

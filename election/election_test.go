@@ -112,28 +112,65 @@ func TestObserveTellsEveryChangeOnce(t *testing.T) {
 		if got := fmt.Sprint(tokens); got != "[0 1 2 3 0]" || err != errEnough {
 			t.Errorf("told of %s, and then %v", got, err)
 		}
-		if g.asked < 25 || g.asked > 52 {
-			t.Errorf("asked %d times in 25 s, want one question in 0.5 s to 1 s", g.asked)
+	})
+}
+
+// Each leadership is told, however short, and that nobody leads only where that is so.
+func TestObserveTellsWhatIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &group{}
+		tokens, _ := observed(t, g, Options{}, func() {
+			synctest.Wait()
+			first, _ := g.election(Options{}).Campaign(t.Context(), "a")
+			var next sync.WaitGroup
+			for range 9 {
+				next.Go(func() {
+					l, err := g.election(Options{}).Campaign(t.Context(), "b")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = l.Resign(t.Context())
+				})
+			}
+			synctest.Wait() // they wait behind the first one
+			_ = first.Resign(t.Context())
+			next.Wait()
+			synctest.Wait()
+		})
+		if got := fmt.Sprint(tokens); got != "[0 1 2 3 4 5 6 7 8 9 10 0]" {
+			t.Errorf("told of %s", got)
 		}
 	})
 }
 
-// What comes and goes between two questions is skipped.
-func TestObserveSkipsWhatIsShorterThanItsInterval(t *testing.T) {
+// Where the group cannot tell any more what has happened, who leads now is told if he was not.
+func TestObserveBehindAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{}
-		e := g.election(Options{})
-		tokens, _ := observed(t, g, Options{Interval: time.Hour}, func() {
-			time.Sleep(time.Second)
-			for range 10 {
-				l, _ := e.Campaign(t.Context(), "a")
-				_ = l.Resign(t.Context())
+		tokens, _ := observed(t, g, Options{}, func() {
+			l, _ := g.election(Options{}).Campaign(t.Context(), "a")
+			synctest.Wait()
+			g.forget()
+			synctest.Wait()
+			g.mu.Lock()
+			for range 2 { // nobody hears of the second leadership, nor of the end of the first
+				first := g.queue[0]
+				g.queue, first.token = nil, g.token+1
+				g.token++
+				g.queue = append(g.queue, first)
 			}
-			l, _ := e.Campaign(t.Context(), "a")
-			time.Sleep(time.Hour)
-			_ = l.Resign(t.Context())
+			g.mu.Unlock()
+			g.forget()
+			synctest.Wait()
+			g.mu.Lock()
+			g.queue = nil
+			g.mu.Unlock()
+			g.forget()
+			synctest.Wait()
+			_ = l
 		})
-		if got := fmt.Sprint(tokens); got != "[0 11]" {
+		if got := fmt.Sprint(tokens); got != "[1 3 0]" && got != "[0 1 3 0]" {
 			t.Errorf("told of %s", got)
 		}
 	})
@@ -159,37 +196,32 @@ func TestObserveCanBeLeft(t *testing.T) {
 	for range g.election(Options{}).Observe(t.Context()) {
 		break
 	}
-	if g.asked != 1 {
-		t.Errorf("asked %d times", g.asked)
+	if g.watching != 0 {
+		t.Error("it still watches")
 	}
 }
 
-// An answer of the past is never told, whoever gives it.
+// Token 0 stands for "all is told", a negative one for its end; what the past says is never told, whoever says it.
 func TestObservedTokensRise(t *testing.T) {
-	var s sighting
+	s := sighting{name: "e"}
 	var told []mortise.Token
-	for _, token := range []mortise.Token{0, 0, 5, 5, 4, 0, 0, 4, 5, 6, 6} {
-		if s.news(token) {
-			told = append(told, token)
+	for _, token := range []int{0, 0, 5, 5, 4, -4, 0, 0, 4, -4, 0, 5, 6, 7, -7, 8, 0, -7, 0, -8, 0, 0} {
+		e := mortise.Event{What: "held", Key: "e", Token: mortise.Token(max(token, -token))}
+		switch {
+		case token == 0:
+			e = mortise.Event{What: "current"}
+		case token < 0:
+			e.What = "freed"
+		}
+		if s.news(&e) {
+			told = append(told, s.now.Token)
+		}
+		e.Key = "e/other"
+		if token != 0 && s.news(&e) {
+			t.Errorf("%+v is of another key", e)
 		}
 	}
-	if got := fmt.Sprint(told); got != "[0 5 0 6]" {
+	if got := fmt.Sprint(told); got != "[0 5 6 7 8 0]" {
 		t.Errorf("told of %s", got)
-	}
-}
-
-// Observers that begin together do not go on asking together.
-func TestPausesAreSpread(t *testing.T) {
-	const d = time.Second
-	low, high := d, time.Duration(0)
-	for range 1000 {
-		p := jittered(d)
-		low, high = min(low, p), max(high, p)
-	}
-	if low < d/2 || high > d || high-low < d/4 {
-		t.Errorf("pauses from %v to %v", low, high)
-	}
-	if p := jittered(1); p != 1 {
-		t.Errorf("a pause of %v for 1 ns", p)
 	}
 }

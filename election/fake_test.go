@@ -14,8 +14,12 @@ type group struct {
 	queue   []*term    // the first one leads
 	token   mortise.Token
 	refuses error // of every acquire, once; then nil again
-	asked   int   // how often Peek was called
 	unheard bool  // confirmations do not come
+
+	events   []mortise.Event
+	resets   int           // rises when watchers are to begin anew
+	watching int           // how many watch
+	happened chan struct{} // closed when one of the above, or refuses, changes; nil: nobody waits for it
 }
 
 // term is a grant, or somebody who waits for one.
@@ -30,7 +34,7 @@ type term struct {
 
 // election is that of one instance of the group.
 func (g *group) election(o Options) *Election {
-	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek}
+	return &Election{name: "e", options: o.withDefaults(), acquire: g.acquire, peek: g.peek, watch: g.watch}
 }
 
 func (g *group) acquire(ctx context.Context, r mortise.Request) (grant, error) {
@@ -64,13 +68,13 @@ func (g *group) serve() {
 		g.token++
 		g.queue[0].token = g.token
 		close(g.queue[0].granted)
+		g.tell(g.queue[0].event("held"))
 	}
 }
 
 func (g *group) peek(ctx context.Context, key string) (mortise.KeyInfo, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.asked++
 	if ctx.Err() != nil {
 		return mortise.KeyInfo{}, ctx.Err()
 	}
@@ -97,6 +101,7 @@ func (g *group) refuse(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refuses = err
+	g.tell()
 }
 
 // end takes a term out of the queue, and returns why it had ended before.
@@ -109,6 +114,9 @@ func (t *term) end(why error) error {
 	}
 	t.err = why
 	close(t.done)
+	if t.token != 0 {
+		g.tell(t.event("freed"))
+	}
 	g.queue = slices.DeleteFunc(g.queue, func(other *term) bool { return other == t })
 	g.serve()
 	return nil

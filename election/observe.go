@@ -3,65 +3,64 @@ package election
 import (
 	"context"
 	"iter"
-	"math/rand/v2"
-	"time"
 
 	"github.com/mortise-lock/mortise"
 )
 
-// Observe goes through the leaders as they change: first who leads now, then each new leadership, also one of the same instance. Nothing comes
-// twice, tokens rise, and when nobody leads the zero Leader comes, once. It asks at an interval, see [Options.Interval]: so a change shows
-// within that and the time of a question, and what comes and goes in between is skipped. Without a majority there is no answer, and
-// nothing comes.
+// Observe goes through the leaders as they change: first who leads now, then each leadership as it begins, also one of the same instance, and one that is over
+// by then. Nothing comes twice, tokens rise, and when nobody leads the zero Leader comes, once; where one leader follows another at once it does not. It
+// stands on mortise.Node.Watch and is told, so a change shows as soon as the message is here. Only where the group cannot tell any more what has happened, since
+// the body of the loop took too long or the group was founded anew, are leaderships passed over, but never the present one. Without a majority nothing comes.
 //
 // The last pair is a zero Leader with an error: the cause of ctx's end, or that of the node, such as mortise.ErrClosed. It works in the
 // goroutine of the loop, and asks nothing while the body of the loop runs. Each range over the result begins anew.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
-		var seen sighting
-		for {
-			leader, err := e.Leader(ctx)
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
+		seen := sighting{name: e.name}
+		for event, err := range e.watch(ctx, e.name, 0) {
 			if err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
 				yield(Leader{}, err)
 				return
 			}
-			if seen.news(leader.Token) && !yield(leader, nil) {
+			if seen.news(&event) && !yield(seen.now, nil) {
 				return
 			}
-			sleep(ctx, jittered(e.options.Interval))
 		}
 	}
 }
 
-// sighting is what an observer was told.
+// sighting is what an observer has seen, and was told.
 type sighting struct {
-	told    bool // anything
+	name    string
+	now     Leader // who leads
+	told    bool   // anything
 	last    mortise.Token
 	highest mortise.Token
 }
 
-// news notes who leads, by token, and reports whether the observer is to be told. A token below one that was told before is of the past, which a
-// linearizable answer never is; it would be passed over.
-func (s *sighting) news(token mortise.Token) bool {
-	if token == 0 && s.told && s.last == 0 || token != 0 && token <= s.highest {
-		return false
+// news notes an event and reports whether the observer is to be told who leads now. That nobody does is news only when all that has happened is known: another one
+// may lead already. A hold that was told is seen again behind a reset.
+func (s *sighting) news(e *mortise.Event) bool {
+	switch {
+	case e.What == "reset":
+		s.now = Leader{}
+	case e.What == "current":
+		if s.now.Token == 0 && (!s.told || s.last != 0) {
+			s.told, s.last = true, 0
+			return true
+		}
+	case e.Key != s.name: // the name of another begins with this one
+	case e.What == "freed" && e.Token == s.now.Token:
+		s.now = Leader{}
+	case e.What == "held" && e.Token >= s.highest:
+		s.now = Leader{Name: e.Holder, Value: e.Value, Token: e.Token, Since: e.At}
+		if e.Token > s.highest {
+			s.told, s.last, s.highest = true, e.Token, e.Token
+			return true
+		}
 	}
-	s.told, s.last, s.highest = true, token, max(s.highest, token)
-	return true
-}
-
-// jittered returns a time between half of d and d.
-func jittered(d time.Duration) time.Duration { return d - rand.N(d/2+1) }
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	return false
 }

@@ -120,3 +120,13 @@ func (b *backoff) next(lasted time.Duration) time.Duration {
 	b.last = min(max(b.first, 2*b.last), b.most)
 	return b.last
 }
+
+// sleep waits, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -57,8 +57,8 @@
 //	                  +-----------------------+----------------------------------+--> over: Close on this epoch,
 //	                                                                                  Expire in its own term
 //
-// If it holds something with a delay, Expire leaves it gone: nobody speaks for it, those locks stay taken, and when Expire comes again it is over, or before, when
-// the last of them is taken up or ended. Detach makes a session that is gone from the beginning, for one hold.
+// If it holds something with a delay, Expire leaves it gone: nobody speaks for it, those locks stay taken, and Expire comes again for each of the delays, the
+// shortest first: when none is left it is over, or before, when the last of them is taken up or ended. Detach makes a session that is gone from the beginning, for one hold.
 //
 // And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
 // after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL and the settings, and Raise the

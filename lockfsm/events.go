@@ -56,6 +56,7 @@ type Event struct {
 type How struct {
 	By, Reason []byte // of an eviction
 	Data       Data
+	Value      []byte // of a hold that began, as its request shows it
 }
 
 const (
@@ -85,11 +86,15 @@ func (m *Machine) noteEnd(e *entry) {
 func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
 
 func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
+	how := m.how
+	if what != Ended {
+		how = nil
+	}
+	if v := e.value(); what == Began && len(v) > 0 {
+		how = &How{Value: v}
+	}
 	for _, each := range e.all(new([1]*entry)) {
-		ev := Event{What: what, Cause: cause, Key: each.lock.key, Token: each.token, Session: each.session.id, Record: each.session.record}
-		if what == Ended {
-			ev.How = m.how
-		}
+		ev := Event{What: what, Cause: cause, Key: each.lock.key, Token: each.token, Session: each.session.id, Record: each.session.record, How: how}
 		m.note(ev)
 	}
 }

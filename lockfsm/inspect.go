@@ -42,20 +42,42 @@ func (m *Machine) Inspect(key string, most int) (LockInfo, bool) {
 		return LockInfo{}, false
 	}
 	room := inspectBytes
-	return l.info(most, &room), true
+	return l.info(l.first, most, &room), true
+}
+
+// Holders describes the lock of that name with those of its queue who hold it and stand behind a place, as Inspect does; Held counts only them.
+func (m *Machine) Holders(key string, behind Revision, most int) (LockInfo, bool) {
+	l := m.locks[key]
+	if l == nil {
+		return LockInfo{}, false
+	}
+	first, passed := l.first, 0
+	for ; first != nil && first.rev <= behind; first = first.after {
+		if first.token != 0 {
+			passed++
+		}
+	}
+	if first != nil && first.token == 0 {
+		first = nil // who waits stands behind all who hold
+	}
+	room := inspectBytes
+	i := l.info(first, most, &room)
+	i.Held -= passed
+	return i, len(i.Queue) > 0
 }
 
 // inspectBytes bounds what is told at a time: of records, keys and values, beside a few numbers for each request. One request is always told.
 const inspectBytes = 256 << 10
 
-func (l *lock) info(most int, room *int) LockInfo {
+// info describes l with its queue from e on.
+func (l *lock) info(e *entry, most int, room *int) LockInfo {
 	i := LockInfo{Key: l.key, Waiting: int(l.waiting)}
 	if l.data != nil {
 		i.Data = *l.data
 	}
 	i.Held = l.entries() - i.Waiting
 	*room -= len(l.key) + len(i.Data.Value)
-	for e := l.first; e != nil && len(i.Queue) < most && (*room > 0 || len(i.Queue) == 0); e = e.after {
+	for ; e != nil && len(i.Queue) < most && (*room > 0 || len(i.Queue) == 0); e = e.after {
 		s := e.standing()
 		*room -= len(s.Record) + len(s.Value)
 		for _, key := range s.Keys {
@@ -110,7 +132,7 @@ func (m *Machine) Walk(c Cursor, prefix string, locks, queue, budget int) (all [
 		}
 		next.Place = l.place
 		if strings.HasPrefix(l.key, prefix) {
-			all = append(all, l.info(queue, &room))
+			all = append(all, l.info(l.first, queue, &room))
 		}
 	}
 	return all, next, false

@@ -11,8 +11,8 @@ type session struct {
 	id          SessionID
 	nonce       Nonce
 	epoch       Epoch
-	next        Number // every number below it is live or finished; starts at 1
-	ttl         time.Duration
+	next        Number        // every number below it is live or finished; starts at 1
+	ttl         time.Duration // of one that is gone: the delay up to which the leader counts at present
 	leaving     bool
 	gone        bool   // it has expired; what it holds with a delay stays for a while
 	record      []byte // never changed, so results may share it
@@ -31,7 +31,7 @@ type SessionInfo struct {
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
-	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay taken for TTL, the longest of their delays. Nonce is zero then.
+	// Gone: it has expired, and nobody speaks for it any more; the locks that it still has stay taken for TTL, and those with a longer delay for longer. Nonce is zero then.
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
@@ -56,7 +56,7 @@ func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 
 func (s *session) info() SessionInfo {
 	if s.gone {
-		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.delay(), Leaving: s.leaving, Record: s.record, Gone: true}
+		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Gone: true}
 	}
 	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record}
 }
@@ -145,7 +145,7 @@ func (m *Machine) close(c *view) Code {
 // expire ends a session whose TTL a leader has seen run out. Renewals leave no trace in the state, so the state cannot tell whether
 // the decision still stands. The term can: within one term one leader decides, and it acknowledges nothing once it has proposed.
 //
-// Locks with a delay stay taken: the session stays with them, gone to everybody else, until it expires once more.
+// Locks with a delay stay taken: the session stays with them, gone to everybody else, and expires once more for each of their delays, the shortest first.
 func (m *Machine) expire(term uint64, c *view, res *Result) {
 	s := m.sessions[c.Session]
 	switch {
@@ -157,38 +157,50 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 		return
 	}
 	res.Code = Done
-	if s.gone || s.delay() == 0 || bug("delay-ignored") {
-		m.because(Expired, nil)
-		m.end(s)
-		return
-	}
 	m.sessionChanges(s)
 	m.bump()
 	m.because(Expired, nil)
+	counted := time.Duration(0)
+	if s.gone {
+		counted = s.ttl
+	}
 	for e := s.first; e != nil; {
 		next := e.next
-		if e.delayed() {
-			m.noteLeft(e, Expired)
-		} else {
+		if e.delay() <= counted || bug("delay-ignored") {
 			m.remove(e)
+		} else if !s.gone {
+			m.noteLeft(e, Expired)
 		}
 		e = next
 	}
-	s.gone = true
-	delete(m.nonces, s.nonce)
-	res.TTL = s.delay()
+	if s.first == nil {
+		m.unlinkSession(s)
+	} else {
+		if !s.gone {
+			s.gone = true
+			delete(m.nonces, s.nonce)
+		}
+		s.ttl = s.delay()
+		res.TTL = s.ttl - counted
+	}
 	m.fire()
 }
 
-// delay returns the longest of those of the session's holds.
+// delay returns the shortest of those of the session's holds.
 func (s *session) delay() time.Duration {
-	longest := uint32(0)
+	shortest := MaxDelay
 	for e := s.first; e != nil; e = e.next {
-		if e.delayed() {
-			longest = max(longest, e.rest.delayMS)
-		}
+		shortest = min(shortest, e.delay())
 	}
-	return time.Duration(longest) * time.Millisecond
+	return shortest
+}
+
+// delay returns for how long a hold stays without its holder; what waits does not.
+func (e *entry) delay() time.Duration {
+	if !e.delayed() {
+		return 0
+	}
+	return time.Duration(e.rest.delayMS) * time.Millisecond
 }
 
 func (e *entry) delayed() bool { return e.token != 0 && e.rest != nil && e.rest.delayMS != 0 }

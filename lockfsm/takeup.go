@@ -23,17 +23,23 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return Done
 	}
-	if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) { // there is nowhere to leave it
+	if m.crowded() { // there is nowhere to leave it
 		m.remove(e)
 		m.fire()
 		return TooManySessions
 	}
-	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: s.ttl, leaving: s.leaving, gone: true, record: s.record}
+	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true, record: s.record}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
 	m.noteLeft(e, Released)
-	res.Detached, res.TTL = left.id, left.delay()
+	res.Detached, res.TTL = left.id, left.ttl
 	return Done
+}
+
+// crowded reports whether no hold can be detached: those that are gone take no more than half of the places of sessions, so that instances find one.
+func (m *Machine) crowded() bool {
+	limit, gone := uint64(m.charter.Limits.Sessions), uint64(len(m.sessions)-len(m.nonces))
+	return uint64(m.counts.Sessions) >= limit || 2*gone >= limit
 }
 
 // takeUp gives the hold of a lock with a token to the session and number of c, with a token of its own.

@@ -325,13 +325,19 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 		t.release(s, c, r)
 		return
 	}
-	if len(t.sessions) == int(t.charter.Limits.Sessions) {
+	gone := 0
+	for _, o := range t.sessions {
+		if o.gone {
+			gone++
+		}
+	}
+	if limit := int(t.charter.Limits.Sessions); len(t.sessions) >= limit || gone >= (limit+1)/2 {
 		t.release(s, c, r)
 		r.Code = TooManySessions
 		return
 	}
 	left := *s
-	left.id, left.gone = SessionID(t.tick()), true
+	left.id, left.gone, left.info.TTL = SessionID(t.tick()), true, e.delay
 	e.session, e.owner = left.id, 0
 	t.sessions = append(t.sessions, left)
 	r.Detached, r.TTL = left.id, e.delay
@@ -409,20 +415,26 @@ func (t *twin) ofSession(term uint64, c Command, r *Result) {
 	}
 }
 
-// linger lets a session that expires keep what it holds with a delay, once.
+// linger lets a session that expires keep what it holds with a delay: once for each delay.
 func (t *twin) linger(s *twinSession, r *Result) bool {
-	stays := func(e twinEntry) bool { return e.session == s.id && e.token != 0 && e.delay > 0 }
-	if s.gone || !slices.ContainsFunc(t.entries, stays) {
+	over := time.Duration(0)
+	if s.gone {
+		over = s.info.TTL
+	}
+	stays := func(e twinEntry) bool { return e.session == s.id && e.token != 0 && e.delay > over }
+	if !slices.ContainsFunc(t.entries, stays) {
 		return false
 	}
 	t.tick()
 	s.gone = true
 	t.drop(func(e twinEntry) bool { return e.session == s.id && !stays(e) })
+	until := MaxDelay
 	for _, e := range t.entries {
 		if e.session == s.id {
-			r.TTL = max(r.TTL, e.delay)
+			until = min(until, e.delay)
 		}
 	}
+	s.info.TTL, r.TTL = until, until-over
 	t.settle()
 	return true
 }

@@ -2,88 +2,98 @@ package scenarios_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 )
 
-// settings stands for the table of settings, with the token of whoever has written each, and the table of their changes.
-type settings struct {
-	mu     sync.Mutex
-	values map[string]string
-	tokens map[string]mortise.Token
-	audit  []change
+// shop is the configuration, with who has made the last change and why. It is the data of one key, so all of it changes at once.
+type shop struct {
+	Prices  string
+	Limit   int
+	By, Why string
 }
 
-type change struct {
-	why, what string
-	token     mortise.Token // of two changes of one setting the later has the higher one, whatever the clocks say
-}
+const shopKey = "config/shop"
 
-// set writes several settings and the record of it, all or nothing.
-func (s *settings) set(token mortise.Token, why string, values map[string]string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key := range values {
-		if token < s.tokens[key] {
-			return fmt.Errorf("%s has been changed by a later holder of its lock", key)
-		}
-	}
-	var what []string
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		s.values[key], s.tokens[key] = values[key], token
-		what = append(what, key+"="+values[key])
-	}
-	s.audit = append(s.audit, change{why, strings.Join(what, " "), token})
-	return nil
-}
-
-// A change of the configuration with an audit: prices and limits change together, everybody can see meanwhile who is at it and why, and
-// the record says it afterwards.
-func Example_configurationChange() {
-	ctx := context.Background()
-	nodes, stop := startFleet(ctx, "admin-0", "admin-1", "admin-2")
-	defer stop()
-	config := settings{values: map[string]string{}, tokens: map[string]mortise.Token{}}
-
-	// change is what stands behind the button. It locks what it changes, all at once; without a Value that is node.LockAll(ctx, keys...).
-	change := func(node *mortise.Node, why string, values map[string]string, meanwhile func()) error {
-		lock, err := node.Acquire(ctx, mortise.Request{Keys: slices.Collect(maps.Keys(values)), Value: why})
+// change is what stands behind the button. Put refuses what was made of an old configuration: it is made again, of the present one.
+func change(ctx context.Context, node *mortise.Node, edit func(*shop)) error {
+	for {
+		data, revision, err := node.Get(ctx, shopKey)
 		if err != nil {
 			return err
 		}
-		meanwhile()
-		err = config.set(lock.Token(), why, values)
-		return errors.Join(err, lock.Unlock(ctx))
-	}
-
-	err := change(nodes[0], "anna: summer sale, CHG-17", map[string]string{"prices": "summer", "limits": "20"}, func() {
-		info, err := nodes[1].Peek(ctx, "prices") // somebody looks, on another instance
-		check(err)
-		for _, s := range info.Queue[:info.Held] {
-			fmt.Printf("%s is locked on %s for %q, with %v\n", info.Key, s.Holder, s.Value, s.Keys)
+		var c shop
+		if revision != 0 {
+			if err := json.Unmarshal(data, &c); err != nil {
+				return err
+			}
 		}
+		edit(&c)
+		if data, err = json.Marshal(c); err != nil {
+			return err
+		}
+		if _, err = node.Put(ctx, shopKey, data, revision); !errors.Is(err, mortise.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// follow tells the present configuration and then each change, in order, none left out. At a reset ("what follows is what there is now") the
+// configuration in force is told again, which here does no harm.
+func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c shop)) {
+	for event, err := range node.Watch(ctx, shopKey, 0) {
+		if err != nil {
+			return // ctx has ended, or the node
+		}
+		var c shop
+		if event.What == "data" && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
+			tell(event.At, c)
+		}
+	}
+}
+
+// A change of the configuration with an audit: two people change it at once and neither overwrites the other, all instances are told at once, and
+// the record says who has changed what, and why.
+func Example_configurationChange() {
+	ctx, stopFollowing := context.WithCancel(context.Background())
+	nodes, stop := startFleet(ctx, "shop-0", "shop-1", "shop-2")
+	defer stop()
+	defer stopFollowing()
+	check(change(ctx, nodes[0], func(c *shop) { *c = shop{"normal", 10, "deploy", "first version"} }))
+
+	// Every instance follows. One of them keeps the record; in life it writes it where it stays, with event.Position, from which Watch goes on.
+	applied, record := make(chan shop, 10), make(chan string, 10)
+	go follow(ctx, nodes[1], func(_ time.Time, c shop) { applied <- c })
+	go follow(ctx, nodes[2], func(_ time.Time, c shop) {
+		record <- fmt.Sprintf("%s: %s: prices %s, limit %d", c.By, c.Why, c.Prices, c.Limit)
 	})
-	check(err)
-	check(change(nodes[2], "ben: sale is over, CHG-18", map[string]string{"prices": "normal"}, func() {}))
+	fmt.Println("in force:", (<-applied).Prices)
 
-	// Whoever needs both as they belong together shares the locks with others who read.
-	lock, err := nodes[1].Acquire(ctx, mortise.Request{Keys: []string{"prices", "limits"}, Shared: true})
-	check(err)
-	fmt.Println("now:", config.values["prices"], config.values["limits"])
-	check(lock.Unlock(ctx))
-
-	for _, c := range config.audit {
-		fmt.Printf("audit: %s: %s\n", c.why, c.what)
+	// While Ben looks at the form, Anna saves: his change is made again on top of hers.
+	tries := 0
+	check(change(ctx, nodes[2], func(c *shop) {
+		if tries++; tries == 1 {
+			check(change(ctx, nodes[0], func(c *shop) { c.Prices, c.By, c.Why = "summer", "anna", "summer sale, CHG-17" }))
+		}
+		c.Limit, c.By, c.Why = 20, "ben", "higher limit, CHG-18"
+	}))
+	fmt.Println("ben has tried", tries, "times")
+	fmt.Println("in force:", (<-applied).Prices)
+	last := <-applied
+	fmt.Println("in force:", last.Prices, last.Limit)
+	for range 3 {
+		fmt.Println("record:", <-record)
 	}
 	// Output:
-	// prices is locked on admin-0 for "anna: summer sale, CHG-17", with [limits prices]
-	// now: normal 20
-	// audit: anna: summer sale, CHG-17: limits=20 prices=summer
-	// audit: ben: sale is over, CHG-18: prices=normal
+	// in force: normal
+	// ben has tried 2 times
+	// in force: summer
+	// in force: summer 20
+	// record: deploy: first version: prices normal, limit 10
+	// record: anna: summer sale, CHG-17: prices summer, limit 10
+	// record: ben: higher limit, CHG-18: prices summer, limit 20
 }

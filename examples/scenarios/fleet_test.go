@@ -42,6 +42,17 @@ func startFleet(ctx context.Context, names ...string) (nodes []*mortise.Node, st
 	}
 }
 
+// startAnother starts an instance that joins the fleet of another one, as one does that comes back after a crash.
+func startAnother(ctx context.Context, name string, member *mortise.Node) *mortise.Node {
+	node, err := mortise.Start(ctx, mortise.Config{
+		Name: name, Bind: "127.0.0.1:0", Join: []string{member.Status().Address}, Replicas: 3, Secret: "a secret of sixteen bytes or more",
+		Grace: -1, Logger: slog.New(slog.DiscardHandler),
+	})
+	check(err)
+	check(node.Ready(ctx))
+	return node
+}
+
 // check ends the program where a scenario does not expect an error.
 func check(err error) {
 	if err != nil {

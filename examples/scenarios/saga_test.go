@@ -2,11 +2,14 @@ package scenarios_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/fence"
@@ -49,47 +52,75 @@ func ask(ctx context.Context, service *httptest.Server, order, step string) erro
 	return nil
 }
 
-// A saga: an order needs a reservation in one service and a charge in another, and the instance that works on it dies in between.
+// message is what one service of the saga sends to the next. The token is the right to go on.
+type message struct {
+	Order string
+	Token mortise.Token
+}
+
+// billing is how the hold of a service is known to whoever comes back after a crash: by what it shows.
+var billing = map[string]string{"service": "billing"}
+
+// A saga: an order needs a reservation by one service and a charge by the next, whose instance dies between the two. The order stays locked from the
+// first step to the last, whichever process is at it, since the hold goes from one to the next by its token.
 //
-// The lock dies with its instance. For the time from there until another one takes the order up, nobody holds it: a hold that outlives its
-// process and is taken up by the next does not exist in mortise yet. So nothing of the saga may rest on the lock being held throughout. Each
-// step has an ID and is safe to repeat, whoever comes next begins anew, and from his first call at a service its token shuts
-// out there who came before.
+// Each step has an ID and is safe to repeat, since who comes back cannot know how far he came. Each taker has a higher token, which shuts out at the services who
+// came before.
 func Example_saga() {
 	ctx := context.Background()
-	node, err := mortise.Start(ctx, mortise.Config{})
-	check(err)
-	defer node.Leave(ctx)
+	nodes, stop := startFleet(ctx, "orders-0", "billing-0", "other-0")
+	defer stop()
 	stock, payment := startService("stock"), startService("payment")
 	defer stock.Close()
 	defer payment.Close()
 
-	died := errors.New("out of memory")
-	var late context.Context // in which the first instance still has something to say
-	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
-		late = fence.NewContext(context.WithoutCancel(ctx), token)
-		if err := ask(ctx, stock, "orders/42", "reserve"); err != nil {
-			return err
-		}
-		return died // before the charge; in life nobody unlocks then, and the lock is free when the session has expired
-	})
-	fmt.Println("first instance:", err)
+	// Orders takes the order and reserves. Then it lets the lock go without ending the hold, and hands its token on. For the LockDelay
+	// the order stays locked though nobody is at it: so long somebody has to find out that the message was lost.
+	var sent []byte
+	{
+		lock, err := nodes[0].Acquire(ctx, mortise.Request{Key: "orders/42", LockDelay: 24 * time.Hour})
+		check(err)
+		check(ask(lock.Context(ctx), stock, "orders/42", "reserve"))
+		sent, err = json.Marshal(message{"orders/42", lock.Token()})
+		check(err)
+		check(lock.Detach(ctx))
+	}
+	_, err := nodes[2].TryLock(ctx, "orders/42")
+	fmt.Println("locked while nobody is at it:", errors.Is(err, mortise.ErrHeld))
 
-	err = node.Do(ctx, "orders/42", func(ctx context.Context, token mortise.Token) error {
-		if err := ask(ctx, stock, "orders/42", "reserve"); err != nil { // which is done already, and nobody but the stock knows
-			return err
-		}
-		return ask(ctx, payment, "orders/42", "charge")
-	})
-	fmt.Println("second instance:", err)
+	// Billing takes the hold up, says that it is at it, charges, and dies before it has said so to anybody.
+	var late context.Context // in which it still has something to say
+	{
+		var m message
+		check(json.Unmarshal(sent, &m))
+		lock, err := nodes[1].Acquire(ctx, mortise.Request{Key: m.Order, Resume: m.Token, Labels: billing})
+		check(err)
+		check(ask(lock.Context(ctx), payment, m.Order, "charge"))
+		late = fence.NewContext(ctx, lock.Token())
+		check(nodes[1].Close())
+	}
 
-	// The first one wanted to undo its reservation, and that message arrives now.
-	err = ask(late, stock, "orders/42", "release")
-	fmt.Println("the late release is refused:", errors.Is(err, fence.ErrStale))
+	// It is started again. The message comes again too, but its token is used up: the present one is found by what was shown with it.
+	again := startAnother(ctx, "billing-0", nodes[0])
+	defer again.Close()
+	info, err := again.Peek(ctx, "orders/42")
+	check(err)
+	found := info.Queue[0]
+	fmt.Println("found its hold:", maps.Equal(found.Labels, billing), "on", found.Holder)
+	lock, err := again.Acquire(ctx, mortise.Request{Key: "orders/42", Resume: found.Token})
+	check(err)
+	check(ask(lock.Context(ctx), payment, "orders/42", "charge")) // which is done already, and nobody but the payment knows
+	check(ask(lock.Context(ctx), stock, "orders/42", "ship"))
+	check(lock.Unlock(ctx))
+
+	// What the dead one had sent, a refund, arrives now.
+	err = ask(late, payment, "orders/42", "refund")
+	fmt.Println("the late refund is refused:", errors.Is(err, fence.ErrStale))
 	// Output:
 	// stock: reserve orders/42
-	// first instance: out of memory
+	// locked while nobody is at it: true
 	// payment: charge orders/42
-	// second instance: <nil>
-	// the late release is refused: true
+	// found its hold: true on billing-0
+	// stock: ship orders/42
+	// the late refund is refused: true
 }

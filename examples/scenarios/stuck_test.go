@@ -45,6 +45,13 @@ func Example_stuckJob() {
 	}
 	fmt.Println("its write is refused:", errors.Is(archive.Advance(ctx, "archive", stuck.Token()), fence.ErrStale))
 	fmt.Println("its lock is lost:", errors.Is(stuck.Unlock(ctx), mortise.ErrLost))
+
+	// The next day: the group knows the last ends of holds that their holders did not want.
+	ends, err := nodes[2].Audit(ctx)
+	check(err)
+	for _, e := range ends { // at e.At
+		fmt.Println("audit:", e.Key, "of", e.Holder, e.What, e.Cause, "by", e.By+":", e.Reason)
+	}
 	// Output:
 	// jobs/import is held on jobs-0 with supplier 9, file 3
 	// ended: true
@@ -52,4 +59,5 @@ func Example_stuckJob() {
 	// stuck run: ended by jobs-1: hangs, TICKET-5
 	// its write is refused: true
 	// its lock is lost: true
+	// audit: jobs/import of jobs-0 freed forced by jobs-1: hangs, TICKET-5
 }
