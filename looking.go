@@ -148,7 +148,11 @@ type looker struct {
 func (l *lookers) add(q question) (uint64, *looker, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) >= lookersMost || q.Op == opWatch && l.watching.Load() >= watchersMost {
+	most := lookersMost
+	if q.Op == opWatch { // after an event all who watch ask again at once
+		most = watchersMost - int(l.watching.Load())
+	}
+	if len(l.waiting) >= most {
 		return 0, nil, errBusy
 	}
 	if l.waiting == nil {

@@ -83,6 +83,7 @@ type ownSessions struct {
 	all     []*session.Client
 	record  []byte // of the present life; nil: the node is in no group
 	targets []session.Target
+	life    uint64 // counts what was said of them
 	ended   bool
 }
 
@@ -100,7 +101,6 @@ func (o *ownSessions) list() []*session.Client {
 // add takes a new client in, and binds it if the node is in a group.
 func (o *ownSessions) add(c *session.Client) error {
 	o.mu.Lock()
-	record, targets := o.record, o.targets
 	switch {
 	case o.ended:
 		o.mu.Unlock()
@@ -110,10 +110,15 @@ func (o *ownSessions) add(c *session.Client) error {
 		return fmt.Errorf("%w: NewSession: there are %d already, the most that a node may have", ErrOverloaded, maxOwnSessions)
 	}
 	o.all = append(o.all, c)
-	o.mu.Unlock()
-	if record != nil {
+	for life := uint64(0); life != o.life; { // again if another life has begun meanwhile: what it said came before what is said here
+		var record []byte
+		var targets []session.Target
+		life, record, targets = o.life, o.record, o.targets
+		o.mu.Unlock()
 		c.Rebind(record, targets)
+		o.mu.Lock()
 	}
+	o.mu.Unlock()
 	return nil
 }
 
@@ -127,6 +132,7 @@ func (o *ownSessions) drop(c *session.Client) {
 func (o *ownSessions) rebind(record []byte, targets []session.Target) {
 	o.mu.Lock()
 	o.record, o.targets = record, targets
+	o.life++
 	all := slices.Clone(o.all)
 	o.mu.Unlock()
 	for _, c := range all {
@@ -138,6 +144,7 @@ func (o *ownSessions) rebind(record []byte, targets []session.Target) {
 func (o *ownSessions) aim(targets []session.Target) {
 	o.mu.Lock()
 	o.targets = targets
+	o.life++
 	all := slices.Clone(o.all)
 	o.mu.Unlock()
 	for _, c := range all {

@@ -38,7 +38,7 @@ type Event struct {
 	Value  string            // of a hold that began, as its Request shows it
 	Labels map[string]string // the same
 
-	Cause      string // "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
+	Cause      string // of "freed" and, but for what had been left before a reset, of "left": "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
 	By, Reason string // of a forced end: the instance on which it was called, and what was said there
 
 	Data     []byte
@@ -215,7 +215,7 @@ func (w *watch) tellHold(key string, st *Standing, told *told) bool {
 		return true
 	}
 	told.left[hold] = true
-	return w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, Cause: "expired"}, nil)
+	return w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session}, nil)
 }
 
 // told is what a reading has told, by one leader.

@@ -48,7 +48,7 @@ const (
 	MaxDataBytes = 4096
 
 	// MaxData bounds how many keys have data.
-	MaxData = 65_536
+	MaxData = 16_384
 
 	// MaxSettingsBytes bounds the opaque settings of the group.
 	MaxSettingsBytes = 4096
