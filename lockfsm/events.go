@@ -64,10 +64,37 @@ const (
 	endsKept   = 256
 )
 
-// recent is a ring: the event with number n, counted from 1, is at (n-1) % eventsKept.
+// recent is a ring: the event with number n, counted from 1 and from the first that was noted here, is at (n-1) % eventsKept. Every grant and every end is
+// written here, on every replica, whether or not anybody watches: so they are small, and become Events when they are asked for.
 type recent struct {
-	events []Event
+	events []happened
 	from   uint64 // the number of the first one that was noted here, less one
+}
+
+type happened struct {
+	key        string
+	who        *who // nil: nobody's doing
+	how        *How
+	wallUnixMS int64
+	token      Token
+	what       Happening
+	cause      Cause
+}
+
+// who is what an event tells of a session. It is apart from the session, which goes.
+type who struct {
+	id     SessionID
+	record []byte // never changed, so results may share it
+}
+
+func (m *Machine) event(h *happened, number uint64) Event {
+	e := Event{
+		Position: m.position(number), What: h.what, Cause: h.cause, Key: h.key, Token: h.token, WallUnixMS: h.wallUnixMS, How: h.how,
+	}
+	if h.who != nil {
+		e.Session, e.Record = h.who.id, h.who.record
+	}
+	return e
 }
 
 // because says why what is removed from now on ends, until the command is over.
@@ -93,31 +120,40 @@ func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
 	if v := e.value(); what == Began && len(v) > 0 {
 		how = &How{Value: v}
 	}
-	for _, each := range e.all(new([1]*entry)) {
-		ev := Event{What: what, Cause: cause, Key: each.lock.key, Token: each.token, Session: each.session.id, Record: each.session.record, How: how}
-		m.note(ev)
+	if e.rest == nil || e.rest.entries == nil {
+		m.note(e.lock, e, what, cause, how)
+		return
+	}
+	for _, each := range e.rest.entries {
+		m.note(each.lock, each, what, cause, how)
 	}
 }
 
-func (m *Machine) noteData(l *lock, d Data) {
-	m.note(Event{What: Wrote, Key: l.key, How: &How{Data: d}})
-}
+func (m *Machine) noteData(l *lock, d Data) { m.note(l, nil, Wrote, 0, &How{Data: d}) }
 
-func (m *Machine) note(e Event) {
+// note writes an event down: of an entry, or if that is nil of a lock's data.
+func (m *Machine) note(l *lock, e *entry, what Happening, cause Cause, how *How) {
+	h := m.recent.next(m.past)
 	m.past++
-	e.Position, e.WallUnixMS = m.position(m.past), m.wallUnixMS
-	r := &m.recent
+	h.key, h.how, h.wallUnixMS, h.what, h.cause, h.who, h.token = l.key, how, m.wallUnixMS, what, cause, nil, 0
+	if e != nil {
+		h.who, h.token = e.session.who, e.token
+	}
+	if cause == Expired || cause == Evicted {
+		m.ends.add(m.event(h, m.past))
+	}
+}
+
+// next returns the place of the event behind so many.
+func (r *recent) next(past uint64) *happened {
 	if len(r.events) == 0 {
-		r.from = m.past - 1
+		r.from = past
 	}
-	if at := m.past - 1 - r.from; at < eventsKept {
-		r.events = append(r.events, e)
-	} else {
-		r.events[at%eventsKept] = e
+	at := past - r.from
+	if at < eventsKept {
+		r.events = append(r.events, happened{})
 	}
-	if e.Cause == Expired || e.Cause == Evicted {
-		m.ends.add(e)
-	}
+	return &r.events[at%eventsKept]
 }
 
 func (m *Machine) position(number uint64) uint64 { return uint64(m.charter.firstRevision()) + number }
@@ -141,8 +177,8 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 		if len(events) == most {
 			return events, m.position(number - 1), true
 		}
-		if e := &r.events[(number-1-r.from)%eventsKept]; strings.HasPrefix(e.Key, prefix) {
-			events = append(events, *e)
+		if h := &r.events[(number-1-r.from)%eventsKept]; strings.HasPrefix(h.key, prefix) {
+			events = append(events, m.event(h, number))
 		}
 	}
 	return events, m.Position(), true

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// happened spells out the events behind a position, in alphabetical order: which comes first within a command is not part of the rules.
-func happened(t *testing.T, m *Machine, after uint64) (all []string) {
+// spelled spells out the events behind a position, in alphabetical order: which comes first within a command is not part of the rules.
+func spelled(t *testing.T, m *Machine, after uint64) (all []string) {
 	t.Helper()
 	events, upTo, ok := m.Since(after, "", eventsKept)
 	if !ok || upTo != m.Position() {

@@ -125,7 +125,7 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 		if err := m.Check(); err != nil {
 			t.Fatalf("step %d: %+v\n%v\n%s", i, c, err, m.picture())
 		}
-		if got, want := happened(t, m, position), w.t.happened(holds, decoded.Kind); !slices.Equal(got, want) {
+		if got, want := spelled(t, m, position), w.t.happened(holds, decoded.Kind); !slices.Equal(got, want) {
 			t.Fatalf("step %d: %+v\n got the events %q\nwant %q\n%s", i, c, got, want, m.picture())
 		}
 		if err := watch.see(m); err != nil {

@@ -101,7 +101,7 @@ func (m *Machine) restoreSessions(r *reader) {
 	for range r.count(least, "sessions") {
 		before := id
 		id = r.sum(before, uint64(m.rev), "session")
-		s := &session{id: SessionID(id)}
+		s := &session{who: &who{id: SessionID(id)}}
 		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))

@@ -8,14 +8,13 @@ import (
 // session is one opener's stay in the group. Its entries are listed in the order in which they came, which is also the order of
 // their numbers: only a number above all before it makes an entry, or takes one up.
 type session struct {
-	id          SessionID
+	*who        // its ID, and its record
 	nonce       Nonce
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // of one that is gone: the delay up to which the leader counts at present
 	leaving     bool
-	gone        bool   // it has expired; what it holds with a delay stays for a while
-	record      []byte // never changed, so results may share it
+	gone        bool // it has expired; what it holds with a delay stays for a while
 	first, last *entry
 	requests    map[Number]*entry
 	owned       map[Number][]*entry // requests by their owner, if they have one; nil until there is one
@@ -69,7 +68,7 @@ func (m *Machine) open(c *view, res *Result) {
 			res.Code = TooManySessions
 			return
 		}
-		s = &session{id: SessionID(m.bump()), nonce: c.nonce, next: 1, ttl: m.charter.SessionTTL, record: copied(c.record)}
+		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, next: 1, ttl: m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}

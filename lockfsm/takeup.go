@@ -28,7 +28,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return TooManySessions
 	}
-	left := &session{id: SessionID(m.rev), nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true, record: s.record}
+	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
 	m.noteLeft(e, Released)
