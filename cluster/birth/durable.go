@@ -159,7 +159,7 @@ func (c *Core) waitingDurable() string {
 		return text + "; all its voters are in reach"
 	}
 	return text + "; of its voters, " + some(gone) + " cannot be reached: bring them back, with their directories. Nothing is granted until " +
-		"then, and nothing is lost; if they are gone for good, Recover gives the group up"
+		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for good, Recover gives the group up"
 }
 
 // voterName names a voter for people.
