@@ -81,6 +81,30 @@ func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error
 	}
 }
 
+// SessionInfo is one session of the group, as its leader sees it. It is a value of its own.
+type SessionInfo struct {
+	Session string // ID
+	Holder  string // Name of the instance
+	Own     bool   // one that its user has opened by NewSession, or a guest's: not the instance's first
+	TTL     time.Duration
+	Left    time.Duration // until it ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
+	Leaving bool          // its instance is about to leave
+	Expired bool          // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
+}
+
+// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they have left.
+func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
+	seen, err := n.look(ctx, question{Op: opWho})
+	var all []SessionInfo
+	for _, s := range seen.Sessions {
+		all = append(all, SessionInfo{
+			Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id() == 0, TTL: s.TTL, Left: seen.Left[s.ID],
+			Leaving: s.Leaving, Expired: s.Gone,
+		})
+	}
+	return all, err
+}
+
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever
 // leads. It is what a resource asks that cannot compare tokens; one that can needs no question and no lock server to be there.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {

@@ -233,3 +233,53 @@ func TestLookingEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestSessionsAreTold: who has one and how long it lasts; and no nonce, which is a secret, leaves the leader.
+func TestSessionsAreTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		own := f.session(0, time.Second)
+		stays := f.acquire(1, Request{Key: "k", LockDelay: time.Minute})
+		if err := stays.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range f.nodes {
+			all, err := n.Sessions(brief(t))
+			if err != nil || len(all) != 6 {
+				t.Fatalf("node %d: %+v, %v", i, all, err)
+			}
+			firsts := 0
+			for _, s := range all {
+				switch {
+				case s.Expired:
+					if s.Holder != "node-1" || s.TTL != time.Minute || s.Left <= 50*time.Second {
+						t.Errorf("%+v", s)
+					}
+				case s.Own:
+					if s.Holder != "node-0" || s.TTL != own.TTL() {
+						t.Errorf("%+v", s)
+					}
+				case s.TTL == 2*time.Second && s.Left > 0 && s.Left <= s.TTL && !s.Leaving:
+					firsts++
+				}
+			}
+			if firsts != 4 {
+				t.Errorf("%+v", all)
+			}
+		}
+		seen, err := f.nodes[f.leader()].look(brief(t), question{Op: opWho})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range seen.Sessions {
+			if s.Nonce != (lockfsm.Nonce{}) {
+				t.Error("a nonce is told")
+			}
+		}
+		unlock(t, f.acquire(2, Request{Key: "k", Resume: stays.Token()}))
+		if err := own.Close(brief(t)); err != nil {
+			t.Fatal(err)
+		}
+		f.nothingLeft()
+	})
+}

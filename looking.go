@@ -20,12 +20,13 @@ import (
 // fields.
 
 const (
-	lookTime    = 2 * time.Second       // for one attempt
-	lookPause   = 50 * time.Millisecond // before the next
-	lookersMost = 64                    // questions that the leader works on at a time; the others ask again
-	listPage    = 100
-	listBudget  = 1000 // locks looked at for a page: a fraction of a millisecond
-	lookRound   = 1 << 63
+	lookTime     = 2 * time.Second       // for one attempt
+	lookPause    = 50 * time.Millisecond // before the next
+	lookersMost  = 64                    // questions that the leader works on at a time; the others ask again
+	listPage     = 100
+	sessionsMost = 1000
+	listBudget   = 1000 // locks looked at for a page: a fraction of a millisecond
+	lookRound    = 1 << 63
 )
 
 // lookMark begins a question for this file; no question for the cluster room does.
@@ -44,6 +45,7 @@ const (
 	opHolders op = "holders" // those who hold a key, behind the place After
 	opWatch   op = "watch"   // waits until something has happened, but not for long
 	opEnds    op = "ends"
+	opWho     op = "sessions"
 )
 
 // question is what somebody wants to see, or wants done.
@@ -67,6 +69,8 @@ type sight struct {
 	Next  lockfsm.Cursor
 	More  bool
 	Error string `json:",omitempty"`
+
+	Sessions []lockfsm.SessionInfo `json:",omitempty"`
 
 	Data     *lockfsm.Data   `json:",omitempty"`
 	Code     lockfsm.Code    // of a Put
@@ -240,7 +244,7 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 		return sight{}, errNoLead
 	}
 	if one.err == nil {
-		one.answer.Left = r.left(ctx, one.answer.Locks)
+		one.answer.Left = r.left(ctx, &one.answer)
 	}
 	return one.answer, one.err
 }
@@ -264,6 +268,8 @@ func (r *replica) see(id uint64) {
 		if l, ok := r.machine.Inspect(q.Key, 0); ok {
 			s.Data = &l.Data
 		}
+	case opWho:
+		s.Sessions = r.machine.Oldest(sessionsMost)
 	case opEnds:
 		s.Events = r.machine.Ends()
 	case opWalk:
@@ -306,10 +312,13 @@ func (r *replica) changed(result *lockfsm.Result) {
 	close(one.done)
 }
 
-// left asks the keeper how much time the sessions have.
-func (r *replica) left(ctx context.Context, locks []lockfsm.LockInfo) map[lockfsm.SessionID]time.Duration {
+// left asks the keeper how much time the sessions of an answer have.
+func (r *replica) left(ctx context.Context, s *sight) map[lockfsm.SessionID]time.Duration {
 	var sessions []lockfsm.SessionID
-	for _, l := range locks {
+	for _, each := range s.Sessions {
+		sessions = append(sessions, each.ID)
+	}
+	for _, l := range s.Locks {
 		for _, s := range l.Queue {
 			sessions = append(sessions, s.Session)
 		}

@@ -21,6 +21,7 @@ type Node interface {
 	List(ctx context.Context, prefix string) iter.Seq2[mortise.KeyInfo, error]
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
 	Audit(ctx context.Context) ([]mortise.Event, error)
+	Sessions(ctx context.Context) ([]mortise.SessionInfo, error)
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 

@@ -5,7 +5,7 @@
 //
 // Below whatever path it is mounted at:
 //
-//	/             the page: what is wrong and the next step, members and voters by zone, this instance's session, who holds what and who waits,
+//	/             the page: what is wrong and the next step, members and voters by zone, the sessions that end first, who holds what and who waits,
 //	              the last abnormal ends of holds, a search by prefix (?prefix=), one key with its whole queue (?key=), who waits for whom as a picture
 //	/status.json  the same for programs, with the same ?prefix= and ?key=; tokens are strings, durations are seconds
 //	/livez        200 unless [mortise.Node.Err] says that the node has ended: what a restart would help, and so never a question of the quorum

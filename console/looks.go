@@ -38,7 +38,9 @@ type look struct {
 	more   bool            // there are other keys behind them
 	health *mortise.Health // with the picture of all keys; nil: nobody has said
 	ends   []mortise.Event // likewise: the abnormal ends of holds
-	err    error           // why this is not what there was when the leader was asked
+
+	sessions []mortise.SessionInfo // likewise
+	err      error                 // why this is not what there was when the leader was asked
 }
 
 // looks are the answers of the last second. One look is under way at a time, by whoever finds its answer old; the others wait for it.
@@ -138,6 +140,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 		}
 		a.health = h.health(ctx)
 		a.ends, _ = h.node.Audit(ctx) // if that fails now, so does what is asked next
+		a.sessions, _ = h.node.Sessions(ctx)
 	}
 	if a.err == nil {
 		a.seen = time.Now()

@@ -40,6 +40,8 @@ func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mort
 
 func (f *fakeNode) Audit(context.Context) ([]mortise.Event, error) { return nil, nil }
 
+func (f *fakeNode) Sessions(context.Context) ([]mortise.SessionInfo, error) { return nil, nil }
+
 func (f *fakeNode) ForceUnlock(context.Context, string, mortise.Token, string) (bool, error) {
 	return true, nil
 }

@@ -13,6 +13,7 @@ const (
 	shownMost = 200 // keys of the list of all
 	topMost   = 6   // longest held, most waited for
 	queueMost = 100 // of the queue of one key
+	leaseMost = 12  // sessions
 )
 
 // view is what the page shows and what /status.json says. Fields may be added; times are RFC 3339.
@@ -30,6 +31,8 @@ type view struct {
 	Waited  []key    `json:"most_waited_for"`
 	Circles [][]link `json:"circles"` // of holders who may wait for each other
 	Ends    []ending `json:"abnormal_ends"`
+	Leases  []lease  `json:"sessions"` // those that end first
+	Others  int      `json:"sessions_left_out,omitempty"`
 	Search  *locks   `json:"search,omitempty"`
 	Key     *key     `json:"key,omitempty"` // with its whole queue
 	KeyErr  string   `json:"key_error,omitempty"`
@@ -51,6 +54,17 @@ type instance struct {
 	Waiters int     `json:"waiters"`
 	Waiting string  `json:"waiting_for,omitempty"`
 	Err     string  `json:"error,omitempty"`
+}
+
+// lease is one session.
+type lease struct {
+	Session string  `json:"session"`
+	Holder  string  `json:"holder"`
+	Own     bool    `json:"own,omitempty"` // not the instance's first
+	TTL     float64 `json:"ttl_seconds"`
+	Left    float64 `json:"seconds_left"` // 0: the leader does not know
+	Leaving bool    `json:"leaving,omitempty"`
+	Expired bool    `json:"expired,omitempty"`
 }
 
 type group struct {
@@ -133,6 +147,7 @@ func (s *scene) view() *view {
 	v.Locks = s.locks(s.all, "", shownMost)
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
+	v.Leases, v.Others = leasesOf(s.all.sessions)
 	v.forest, v.without = s.waits()
 	v.Circles = circlesOf(v.forest)
 	if s.found != nil {
@@ -154,6 +169,20 @@ func (s *scene) view() *view {
 		v.Level = max(v.Level, f.Level)
 	}
 	return v
+}
+
+// leasesOf are the sessions that have used up most of their time, which is what one looks for.
+func leasesOf(all []mortise.SessionInfo) (leases []lease, others int) {
+	all = slices.Clone(all)
+	part := func(s mortise.SessionInfo) float64 { return s.Left.Seconds() / max(s.TTL.Seconds(), 1e-9) }
+	slices.SortStableFunc(all, func(a, b mortise.SessionInfo) int { return cmp.Compare(part(a), part(b)) })
+	leases = []lease{}
+	for _, s := range all[:min(len(all), leaseMost)] {
+		leases = append(leases, lease{
+			Session: s.Session, Holder: s.Holder, Own: s.Own, TTL: inSeconds(s.TTL), Left: inSeconds(s.Left), Leaving: s.Leaving, Expired: s.Expired,
+		})
+	}
+	return leases, len(all) - len(leases)
 }
 
 func instanceOf(s mortise.Status) instance {

@@ -45,6 +45,16 @@ func (m *Machine) Sessions() []SessionInfo {
 	return all
 }
 
+// Oldest lists the sessions that were opened first, at most so many, without their nonces: it is for people.
+func (m *Machine) Oldest(most int) (all []SessionInfo) {
+	for s := m.firstSession; s != nil && len(all) < most; s = s.after {
+		info := s.info()
+		info.Nonce = Nonce{}
+		all = append(all, info)
+	}
+	return all
+}
+
 // Session returns the session of that ID, if there is one that lives.
 func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 	if s := m.sessions[id]; s != nil && !s.gone {
