@@ -36,6 +36,10 @@ var (
 	// when some have finished.
 	ErrOverloaded = session.ErrOverloaded
 
+	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of keys, detached holds, sessions of its user's own. The text
+	// says what. It passes when some are taken away.
+	ErrNoRoom = session.ErrNoRoom
+
 	// ErrConflict says that the data of a key is not what it was at the revision that Put was given.
 	ErrConflict = errors.New("mortise: the data has been changed")
 

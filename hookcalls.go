@@ -179,6 +179,8 @@ func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 		e.Outcome = "lost"
 	case errors.Is(err, ErrClosed):
 		e.Outcome = "closed"
+	case errors.Is(err, ErrNoRoom): // a Detach; it has ended, and that is confirmed
+		e.Outcome = "confirmed"
 	case err != nil:
 		e.Outcome = "unconfirmed"
 	case left:

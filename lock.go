@@ -116,7 +116,7 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, unlockin
 // Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
-// nothing; ErrLost if the lock was lost before (it stays then as well); ErrOverloaded if the group keeps too many detached holds, 65,536, or
+// nothing; ErrLost if the lock was lost before (it stays then as well); ErrNoRoom if the group keeps too many detached holds, 65,536, or
 // too many sessions, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
 func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, detaching) }
 

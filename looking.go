@@ -90,7 +90,6 @@ func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
 	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
 		return r.look(ctx, q)
 	}
-
 	leader := n.client.Status().Leader
 	if leader.Addr == "" {
 		return sight{}, errNoLead

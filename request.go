@@ -56,7 +56,8 @@ type Request struct {
 	// Resume takes up a hold of Key by its token, with all its keys, instead of waiting for the lock: one whose holder is gone and that stays for its LockDelay,
 	// or that of a holder who has handed its token on; he is told by a *[ForcedError]. The result has a token of its own, which is higher, so whatever
 	// still comes from the holder before can be told apart. LockDelay and Value stay what they were unless they are given. ErrNotHeld says
-	// that there is no hold with this token: [Node.Peek] tells the present one. If ctx ends first, the hold stays, but may have another token.
+	// that there is no hold with this token: [Node.Peek] tells the present one. If ctx ends first, a hold with a
+	// LockDelay stays, but may have another token; one without may have ended.
 	Resume Token
 
 	// Notice has the holder told when somebody waits for one of his keys, by [Lock.Wanted].

@@ -26,7 +26,7 @@ const maxOwnSessions = 128
 
 // NewSession opens a session with its own TTL: at least 1 s, and at most the group's, to which a longer one is shortened. It waits for a leader until ctx ends.
 // What is said of the locks of a node holds for those of a session: its renewals, its loss, and the new one that is opened in its place. A lock of one
-// session is not asked for under a lock of another: between them a deadlock is not found. At most 128 at a time, else ErrOverloaded. Close it.
+// session is not asked for under a lock of another: between them a deadlock is not found. At most 128 at a time, else ErrNoRoom. Close it.
 func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl < minSessionTTL {
 		return nil, fmt.Errorf("%w: NewSession: the TTL is %v, at least %v", ErrBadRequest, ttl, minSessionTTL)
@@ -107,7 +107,7 @@ func (o *ownSessions) add(c *session.Client) error {
 		return ErrClosed
 	case len(o.all) == maxOwnSessions:
 		o.mu.Unlock()
-		return fmt.Errorf("%w: NewSession: there are %d already, the most that a node may have", ErrOverloaded, maxOwnSessions)
+		return fmt.Errorf("%w: NewSession: there are %d already, the most that a node may have", ErrNoRoom, maxOwnSessions)
 	}
 	o.all = append(o.all, c)
 	for life := uint64(0); life != o.life; { // again if another life has begun meanwhile: what it said came before what is said here

@@ -133,6 +133,6 @@ func TestSessionsEndWithTheirNode(t *testing.T) {
 			f.session(1, time.Second)
 		}
 		_, err = f.nodes[1].NewSession(brief(t), time.Second)
-		wantIs(t, err, ErrOverloaded)
+		wantIs(t, err, ErrNoRoom)
 	})
 }

@@ -105,7 +105,7 @@
 //
 // A client has at most 65,536 calls and unconfirmed releases under way, held locks not counted, and 8 MiB of keys in calls that wait;
 // more is ErrOverloaded before a number is given. At most 1 MiB of requests is sent ahead of its answers. A keeper takes 1,024
-// attachments, 16 living sessions and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
+// attachments, 256 living sessions and 8 MiB of waiting commands from one peer, 32 MiB from all, and remembers 4,096 askers. Of the
 // renewals of one attachment it keeps the newest, and of what a session has been told and has not named yet the newest 8. Of what arrives
 // during one turn it reads 8 MiB of a peer and 64 MiB in all; a client reads 64 MiB of its leader and 1 MiB of everybody else.
 //

@@ -308,7 +308,7 @@ func (c *ClientCore) freed(now clock.Time, r *reply) {
 		return
 	}
 	if e.stays && r.code == lockfsm.TooManySessions {
-		c.drop(e, ErrOverloaded) // there was nowhere to leave it, and it has ended
+		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom)) // there was nowhere to leave it, and it has ended
 		return
 	}
 	if r.code != lockfsm.Done && r.code != lockfsm.Finished {
