@@ -66,7 +66,10 @@ func (n *Node) recordLoss(op uint64, until clock.Time) {
 
 // unlockRecorded is Unlock with a record of it.
 func (l *Lock) unlockRecorded(ctx context.Context) error {
-	l.tape.unlock.Do(func() { l.node.history.Unlock(l.tape.op) })
+	l.tape.unlock.Do(func() {
+		_ = l.hold.Err() // a history is told of a loss by itself, and since when
+		l.node.history.Unlock(l.tape.op)
+	})
 	err := lossOf(l.hold.Release(ctx))
 	l.node.history.Unlocked(l.tape.op, errorClass(err))
 	return err

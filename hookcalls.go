@@ -167,6 +167,7 @@ func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 	f := l.first()
 	n, w := f.node, f.hooked
 	l.found()
+	_ = f.hold.Err() // a loss that nobody has noticed is told before the unlock
 	began := n.env.clock.Now()
 	err := l.letGo(ctx, how, left, true)
 	h := n.teller.hooks.Unlocked

@@ -330,7 +330,7 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 		l := &Log{cfg: cfg, core: core, wake: make(chan struct{}, 1)}
 		for _, ticks := range []time.Duration{5, 4} {
 			now.Advance(ticks * cfg.Tick)
-			l.turn(&inbox{})
+			l.turn(&inbox{}, true)
 		}
 		now.Advance(5 * cfg.Tick)
 		l.cfg.Send = func(ms []*raftpb.Message) {
@@ -338,7 +338,7 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 				t.Errorf("seed %d: a stalled follower answers its leader with %v", seed, got)
 			}
 		}
-		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))}}})
+		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))}}}, true)
 		if got := core.Role(); got != (Role{1, 2, false}) {
 			t.Errorf("seed %d: role %v", seed, got)
 		}

@@ -52,7 +52,7 @@ func (l *Log) own() {
 			err = ErrClosed
 			return
 		}
-		if err = l.turn(in); err != nil {
+		if err = l.turn(in, fired); err != nil {
 			return
 		}
 		if fired {
@@ -61,15 +61,18 @@ func (l *Log) own() {
 	}
 }
 
-// turn handles all that has arrived and carries out what follows from it.
-func (l *Log) turn(in *inbox) error {
+// turn handles all that has arrived and carries out what follows from it. The clock is read only if the timer says that a tick may have passed:
+// under load there are many turns in one tick, and to read it costs as much as a command.
+func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
 	next, changed := l.core.NextTick(), in.change != nil || len(in.transfers) > 0
 	if err := l.feed(in); err != nil {
 		return err
 	}
 	in.empty()
-	l.core.Tick(l.cfg.Clock.Now())
+	if fired {
+		l.core.Tick(l.cfg.Clock.Now())
+	}
 	idle := false
 	for range turnRoundsMax {
 		out := l.core.Turn()

@@ -30,7 +30,7 @@ type Hold struct {
 	over     atomic.Bool // ended is set
 	mu       sync.Mutex  // guards what follows; never held while waiting
 	ended    error       // why it is no longer held
-	until    clock.Time  // when asking would first have said so; set with ended
+	until    clock.Time  // when asking would first have said so; set with ended, unless it was released
 	done     chan struct{}
 	wanted   chan struct{} // nil until somebody asks, or somebody waits; closed then
 	isWanted bool
@@ -72,12 +72,6 @@ func (h *Hold) Request() *Request { return &h.req }
 // clock and does not trust that any timer has fired, so the first call that begins after a pause of the process tells the truth. An
 // error once returned stays.
 func (h *Hold) Err() error {
-	_, err := h.look()
-	return err
-}
-
-// look is Err, and the time at which it was true.
-func (h *Hold) look() (clock.Time, error) {
 	// The order of these three reads is what makes the answer true at the moment at which the clock was read; see the type's comment.
 	now := h.client.config.Clock.Now()
 	deadline := clock.Time(h.client.deadline.Load())
@@ -89,19 +83,19 @@ func (h *Hold) look() (clock.Time, error) {
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return now, h.ended
+		return h.ended
 	}
 	if !expired {
-		return now, nil
+		return nil
 	}
 	// We are the first to notice. The client's goroutine may be about to publish a later deadline; this hold must not come back with it,
 	// and its lock is to be given back even if nobody calls Release.
 	err := h.end(reason, why, deadline)
 	h.client.post(clientInput{kind: inputExpired, hold: h})
-	return now, err
+	return err
 }
 
-// Until returns when the hold ended, on the client's clock, and zero while it is held: for a lock that was lost to its deadline that
+// Until returns when the hold was lost, on the client's clock, and zero if it was not: for a lock that was lost to its deadline that
 // deadline, though nobody may have looked at the clock then.
 func (h *Hold) Until() clock.Time {
 	h.mu.Lock()
@@ -121,6 +115,11 @@ func (h *Hold) Behind() *HeldError { return h.behind.Load() }
 func (h *Hold) end(reason error, loss Loss, until clock.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.endIn(reason, loss, until)
+}
+
+// endIn is end for whoever holds mu.
+func (h *Hold) endIn(reason error, loss Loss, until clock.Time) error {
 	if h.ended == nil {
 		h.ended, h.until = reason, until
 		h.over.Store(true)
@@ -173,7 +172,7 @@ func (h *Hold) want() {
 
 // Release gives the lock back. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,
 // whatever it returns, the handle holds nothing. It returns nil once the release is confirmed, an error that is ErrLost if the lock
-// was lost before, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
+// was lost before the client's goroutine took the release in, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
 // for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error { return h.letGo(ctx, inputRelease) }
 
@@ -202,6 +201,7 @@ func (h *Hold) letGo(ctx context.Context, how inputKind) error {
 // ReleaseSoon gives the lock back and does not wait for the confirmation. It returns nil, also when the lock was released before, or an error
 // that is ErrLost if it was lost before.
 func (h *Hold) ReleaseSoon() error {
+	_ = h.Err() // nobody else will tell this caller of a loss
 	h.startRelease(inputRelease)
 	if err := h.Err(); err != ErrReleased {
 		return err
@@ -209,7 +209,8 @@ func (h *Hold) ReleaseSoon() error {
 	return nil
 }
 
-// startRelease starts the release if nobody has, and returns where its end is told; nil: it is over.
+// startRelease starts the release if nobody has, and returns where its end is told; nil: it is over. It does not read the clock: the
+// client's goroutine does before it takes the release in, and says so if the lock was lost by then.
 func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
@@ -222,11 +223,10 @@ func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 	}
 	h.released, h.answer = true, h.client.slot()
 	answer = h.answer
+	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
-	if now, err := h.look(); err != nil {
-		h.settle(err)
-	} else if err := h.end(ErrReleased, 0, now); err != ErrReleased {
-		h.settle(err) // lost between the two lines
+	if err != ErrReleased {
+		h.settle(err) // lost before
 	} else if !h.client.post(clientInput{kind: how, hold: h}) {
 		h.settle(ErrClosed)
 	}

@@ -49,6 +49,7 @@ type Keeper struct {
 
 	// The goroutine's own.
 	core  *KeeperCore
+	clock *clock.Thrifty
 	now   clock.Time // of the turn
 	spare keeperInbox
 }
@@ -110,7 +111,7 @@ func NewKeeper(config KeeperConfig) *Keeper {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{}), clock: clock.NewThrifty(config.Clock)}
 	go k.run()
 	return k
 }
@@ -301,7 +302,7 @@ func (k *Keeper) turn() (open bool) {
 	if closed {
 		return false
 	}
-	now := k.config.Clock.Now()
+	now := k.clock.Now()
 	k.now = now
 	for i := range in.inputs {
 		k.take(now, &in, &in.inputs[i])
