@@ -48,7 +48,7 @@ func (g *registry) begin(sessions []lockfsm.SessionInfo) {
 }
 
 // note takes a result that may have changed who has a session.
-func (g *registry) note(result lockfsm.Result) {
+func (g *registry) note(result *lockfsm.Result) {
 	switch result.Kind {
 	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
 		g.changed = append(g.changed, result.Session)

@@ -47,18 +47,18 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 				due = true
 			case len(ids) == 0 || random.IntN(3) == 0:
 				now.open(next)
-				g.note(lockfsm.Result{Kind: lockfsm.Open, Session: next})
+				g.note(&lockfsm.Result{Kind: lockfsm.Open, Session: next})
 				next++
 			case random.IntN(2) == 0:
 				id := ids[random.IntN(len(ids))]
 				info := now[id]
 				info.Leaving = true
 				now[id] = info
-				g.note(lockfsm.Result{Kind: lockfsm.Leaving, Session: id})
+				g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: id})
 			default:
 				id := ids[random.IntN(len(ids))]
 				delete(now, id)
-				g.note(lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)], Session: id})
+				g.note(&lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)], Session: id})
 			}
 			if random.IntN(3) == 0 {
 				news := len(g.changed) > 0
@@ -99,7 +99,7 @@ func TestRegistryCostsWhatChanges(t *testing.T) {
 	}
 	bytes := bytesPerRun(func() {
 		g.wanted.Store(true)
-		g.note(lockfsm.Result{Kind: lockfsm.Leaving, Session: 7})
+		g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 7})
 		if !g.publish(now.find) {
 			t.Fatal("nothing was handed over")
 		}

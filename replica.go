@@ -192,16 +192,16 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 	if r.trail != nil {
 		r.trail.Entry(index, batch)
 	}
-	r.machine.ApplyEntry(index, term, batch, func(result lockfsm.Result) {
+	r.machine.ApplyEntry(index, term, batch, func(result *lockfsm.Result) {
 		if r.trail != nil { // before anybody is told
-			r.trail.Result(result, r.machine)
+			r.trail.Result(*result, r.machine)
 		}
 		if result.Kind == lockfsm.Adopt || result.Kind == lockfsm.Raise {
 			r.noteCharter()
 		}
 		if leading {
 			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
-				r.changed(&result)
+				r.changed(result)
 			}
 			r.registry.note(result)
 			r.keeper.Applied(result)

@@ -24,7 +24,8 @@ func Next(batch []byte) (command, rest []byte, err error) {
 // ErrMalformed, wrapped.
 func Peek(command []byte) (Header, error) {
 	r := reader{b: command}
-	h := r.header()
+	var h Header
+	r.header(&h)
 	if r.fault != "" {
 		return Header{}, fmt.Errorf("%w: bad %s", ErrMalformed, r.fault)
 	}
@@ -35,7 +36,8 @@ func Peek(command []byte) (Header, error) {
 // allocating unless it fails. The error is ErrMalformed, wrapped, also for any other kind of command.
 func PeekNonce(command []byte) (Nonce, error) {
 	r := reader{b: command}
-	h := r.header()
+	var h Header
+	r.header(&h)
 	if h.Kind != Open && h.Kind != Attach {
 		r.fail("kind")
 	}
@@ -53,7 +55,8 @@ func PeekNonce(command []byte) (Nonce, error) {
 // The error is ErrMalformed or, for a command of a rules version above RulesVersion, ErrRules, wrapped.
 func Decode(command []byte) (Command, error) {
 	r := reader{b: command}
-	v := view{Header: r.header()}
+	var v view
+	r.header(&v.Header)
 	if r.fault == "" && v.Rules > RulesVersion {
 		return Command{}, fmt.Errorf("%w: the command needs version %d, this build knows up to %d", ErrRules, v.Rules, RulesVersion)
 	}
@@ -118,8 +121,8 @@ func (l *ranges) next() Range {
 	return Range{First: first, Last: l.last}
 }
 
-func (r *reader) header() Header {
-	h := Header{Rules: uint32(r.max(math.MaxUint32, "rules version"))}
+func (r *reader) header(h *Header) {
+	h.Rules = uint32(r.max(math.MaxUint32, "rules version"))
 	if h.Rules == 0 {
 		r.fail("rules version")
 	}
@@ -127,7 +130,6 @@ func (r *reader) header() Header {
 	h.Session = SessionID(r.uvarint("session"))
 	h.Epoch = Epoch(r.uvarint("epoch"))
 	h.Number = Number(r.max(uint64(MaxNumber), "number"))
-	return h
 }
 
 // fields reads what follows the header, up to the end.

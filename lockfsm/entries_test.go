@@ -11,7 +11,7 @@ func TestEntriesAreTheQueues(t *testing.T) {
 	index := uint64(0)
 	apply := func(c Command) (res Result) {
 		index++
-		m.ApplyEntry(index, 1, c.Append(nil), func(r Result) { res = r })
+		m.ApplyEntry(index, 1, c.Append(nil), func(r *Result) { res = *r })
 		return res
 	}
 	apply(Command{Kind: Born})

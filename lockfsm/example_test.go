@@ -19,7 +19,7 @@ func Example() {
 	index := uint64(0)
 	apply := func(c lockfsm.Command) (last lockfsm.Result) {
 		index++
-		machine.ApplyEntry(index, 1, c.Append(nil), func(r lockfsm.Result) { last = r })
+		machine.ApplyEntry(index, 1, c.Append(nil), func(r *lockfsm.Result) { last = *r })
 		return last
 	}
 

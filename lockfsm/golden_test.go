@@ -72,7 +72,7 @@ func readGolden(t *testing.T, log []byte) {
 			if _, err := fmt.Sscan(words[2], &term); err != nil {
 				t.Fatal(err)
 			}
-			m.ApplyEntry(index, term, last, func(r Result) { results.Write(resultLine(r)) })
+			m.ApplyEntry(index, term, last, func(r *Result) { results.Write(resultLine(*r)) })
 			if err := m.Check(); err != nil {
 				t.Fatalf("after entry %d: %v", index, err)
 			}
@@ -141,8 +141,8 @@ func writeGolden(t *testing.T) []byte {
 			continue
 		}
 		fmt.Fprintf(&log, "entry %d %d %x\n", index+1, w.term, batch)
-		m.ApplyEntry(uint64(index+1), w.term, batch, func(r Result) {
-			results.Write(resultLine(r))
+		m.ApplyEntry(uint64(index+1), w.term, batch, func(r *Result) {
+			results.Write(resultLine(*r))
 			seen[outcome{r.Kind, r.Code}]++
 		})
 	}

@@ -34,6 +34,7 @@ type Machine struct {
 	touched   []*entry
 	fired     []Change
 	states    []Change
+	result    Result // of ApplyEntry: a Result is large, and would be copied on its way
 	holder    Holder
 	evicted   Eviction
 	circle    []Link
@@ -71,12 +72,13 @@ func (m *Machine) Apply(index, term uint64, command []byte) Result {
 	return res
 }
 
-// apply is Apply with a zero result to be filled in: a Result is large, and would be copied on each of its ways.
+// apply is Apply with a zero result to be filled in.
 func (m *Machine) apply(index, term uint64, command []byte, res *Result) {
 	m.fired, m.states = emptied(m.fired), emptied(m.states)
 	m.because(0, nil)
 	r := reader{b: command}
-	c := view{Header: r.header()}
+	var c view
+	r.header(&c.Header)
 	if r.fault != "" {
 		res.Code = Malformed
 		return
@@ -148,18 +150,18 @@ func (m *Machine) dispatch(index, term uint64, c *view, res *Result) {
 }
 
 // ApplyEntry applies all commands of one log entry in their order and hands each result to each, if each is not nil. Where the bytes
-// stop being commands, one Malformed result stands for the rest. What each keeps of a result it must copy.
-func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(Result)) {
+// stop being commands, one Malformed result stands for the rest. What each keeps of a result, or changes of it, it must copy.
+func (m *Machine) ApplyEntry(index, term uint64, batch []byte, each func(*Result)) {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)
-		var res Result
+		m.result = Result{}
 		if err == nil {
-			m.apply(index, term, command, &res)
+			m.apply(index, term, command, &m.result)
 		} else {
-			res.Code = Malformed
+			m.result.Code = Malformed
 		}
 		if each != nil {
-			each(res)
+			each(&m.result)
 		}
 		batch = rest
 	}

@@ -19,7 +19,7 @@ func TestApplyEntry(t *testing.T) {
 	batch = append(batch, 100, 1, 2)
 	var codes []Code
 	var fired []Change
-	w.m.ApplyEntry(9, 1, batch, func(r Result) {
+	w.m.ApplyEntry(9, 1, batch, func(r *Result) {
 		codes = append(codes, r.Code)
 		fired = append(fired, r.Fired...)
 	})

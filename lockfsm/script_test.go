@@ -99,7 +99,7 @@ func (s *script) raw(a *arguments) string {
 	s.err = err
 	var out strings.Builder
 	s.index++
-	s.m.ApplyEntry(s.index, 1, b, func(r Result) { out.WriteString(s.result(r)) })
+	s.m.ApplyEntry(s.index, 1, b, func(r *Result) { out.WriteString(s.result(*r)) })
 	return out.String() + s.state()
 }
 

@@ -18,7 +18,7 @@ func TestDetachedHoldsLeaveRoomForInstances(t *testing.T) {
 	apply := func(c Command) Result {
 		index++
 		var result Result
-		m.ApplyEntry(index, 1, c.Append(nil), func(r Result) { result = r })
+		m.ApplyEntry(index, 1, c.Append(nil), func(r *Result) { result = *r })
 		return result
 	}
 	apply(Command{Kind: Born})

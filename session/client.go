@@ -103,12 +103,16 @@ func (c *Client) post(in clientInput) bool {
 		c.mu.Unlock()
 		return false
 	}
+	first := len(c.inbox) == 0
 	c.inbox = append(c.inbox, in)
 	c.mu.Unlock()
-	c.rouse()
+	if first {
+		c.rouse()
+	}
 	return true
 }
 
+// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else need: it takes out the whole inbox.
 func (c *Client) rouse() {
 	select {
 	case c.wake <- struct{}{}:

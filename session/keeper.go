@@ -118,13 +118,17 @@ func NewKeeper(config KeeperConfig) *Keeper {
 
 func (k *Keeper) post(in keeperInput) {
 	k.mu.Lock()
+	first := len(k.inbox.inputs) == 0
 	if !k.closed {
 		k.inbox.inputs = append(k.inbox.inputs, in)
 	}
 	k.mu.Unlock()
-	k.rouse()
+	if first {
+		k.rouse()
+	}
 }
 
+// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else need: it takes out the whole inbox.
 func (k *Keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
@@ -135,11 +139,14 @@ func (k *Keeper) rouse() {
 // Receive takes one frame of a peer, in the order in which they came. The bytes belong to the keeper afterwards.
 func (k *Keeper) Receive(from Peer, renewals, commands []byte) {
 	k.mu.Lock()
+	first := len(k.inbox.inputs) == 0
 	if !k.closed {
 		k.inbox.receive(from, renewals, commands)
 	}
 	k.mu.Unlock()
-	k.rouse()
+	if first {
+		k.rouse()
+	}
 }
 
 // Down says that the last stream to a peer has ended, behind everything received from it.
@@ -173,28 +180,27 @@ func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 	k.post(keeperInput{kind: keeperRaise, term: term, version: version})
 }
 
-// Applied takes the results of applied commands, in the order of the log. They are copied before it returns.
-func (k *Keeper) Applied(results ...lockfsm.Result) {
-	if len(results) == 0 {
-		return
-	}
+// Applied takes the result of an applied command, in the order of the log. It is copied before it returns.
+func (k *Keeper) Applied(result *lockfsm.Result) {
 	k.mu.Lock()
+	first := len(k.inbox.inputs) == 0
 	if !k.closed {
-		k.inbox.applied(results)
+		k.inbox.applied(result)
 	}
 	k.mu.Unlock()
-	k.rouse()
+	if first {
+		k.rouse()
+	}
 }
 
-func (b *keeperInbox) applied(results []lockfsm.Result) {
-	for i := range results {
-		b.results = append(b.results, b.copy(&results[i]))
-	}
+func (b *keeperInbox) applied(result *lockfsm.Result) {
+	b.results = append(b.results, *result)
+	b.last(&b.results[len(b.results)-1])
 	if n := len(b.inputs); n > 0 && b.inputs[n-1].kind == keeperApplied {
 		b.inputs[n-1].to = len(b.results)
 		return
 	}
-	b.inputs = append(b.inputs, keeperInput{kind: keeperApplied, from: len(b.results) - len(results), to: len(b.results)})
+	b.inputs = append(b.inputs, keeperInput{kind: keeperApplied, from: len(b.results) - 1, to: len(b.results)})
 }
 
 // receive takes a frame in, or notes once in a turn that there was no room for one of that peer.
@@ -217,15 +223,14 @@ func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
 	b.inputs = append(b.inputs, in)
 }
 
-// copy returns a result that does not point into the machine.
-func (b *keeperInbox) copy(r *lockfsm.Result) lockfsm.Result {
-	c := *r
-	if c.Holder != nil || c.Circle != nil || c.Evicted != nil {
-		c.States, c.Fired = nil, nil
-		c = c.Clone()
+// last makes a copied result last: it does not point into the machine any more.
+func (b *keeperInbox) last(r *lockfsm.Result) {
+	states, fired := r.States, r.Fired
+	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
+		r.States, r.Fired = nil, nil
+		*r = r.Clone()
 	}
-	c.States, c.Fired = b.copyChanges(r.States), b.copyChanges(r.Fired)
-	return c
+	r.States, r.Fired = b.copyChanges(states), b.copyChanges(fired)
 }
 
 func (b *keeperInbox) copyChanges(changes []lockfsm.Change) []lockfsm.Change {

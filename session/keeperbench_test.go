@@ -112,7 +112,7 @@ func (b *keeperBench) apply() {
 	blob := b.blob
 	b.blob = nil
 	b.index++
-	b.machine.ApplyEntry(b.index, b.term, blob, func(r lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{r}) })
+	b.machine.ApplyEntry(b.index, b.term, blob, func(r *lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{*r}) })
 }
 
 // step has a turn, applies what was proposed, confirms the round, and has another turn.
@@ -147,7 +147,7 @@ func (b *keeperBench) pump() {
 	if term, blob := b.core.Proposal(1); blob != nil {
 		b.core.Proposed(true)
 		b.index++
-		b.machine.ApplyEntry(b.index, term, blob, func(r lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{r}) })
+		b.machine.ApplyEntry(b.index, term, blob, func(r *lockfsm.Result) { b.core.Applied(b.now, []lockfsm.Result{*r}) })
 	}
 	if term, round, ok := b.core.Round(); ok {
 		b.core.Confirmed(b.now, term, round)

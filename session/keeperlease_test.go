@@ -271,7 +271,7 @@ func TestExpiryDiesWithItsTerm(t *testing.T) {
 }
 
 func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfsm.Result) {
-	m.ApplyEntry(index, term, batch, func(r lockfsm.Result) { last = r })
+	m.ApplyEntry(index, term, batch, func(r *lockfsm.Result) { last = *r })
 	return last
 }
 

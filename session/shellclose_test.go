@@ -98,7 +98,7 @@ func TestShellCloseInEveryState(t *testing.T) {
 				c.Down(1)
 				c.Leaving()
 				w.keepers[1].Receive(1, nil, []byte{1})
-				w.keepers[1].Applied(lockfsm.Result{Kind: lockfsm.Born})
+				w.keepers[1].Applied(&lockfsm.Result{Kind: lockfsm.Born})
 			})
 		})
 	}

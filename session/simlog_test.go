@@ -115,14 +115,15 @@ func (n *simNode) apply(index int) {
 func (n *simNode) applyEntry(e simEntry) {
 	s := n.s
 	var results []lockfsm.Result
-	n.machine.ApplyEntry(uint64(n.applied), e.term, e.blob, func(r lockfsm.Result) {
+	n.machine.ApplyEntry(uint64(n.applied), e.term, e.blob, func(r *lockfsm.Result) {
 		if r.Kind == lockfsm.Born {
 			n.bornAt = n.clock()
 		}
 		if r.Kind == lockfsm.Expire && r.Code == lockfsm.Done && n.role.Leading {
 			s.stats.expired++
 		}
-		results = append(results, n.arena.copy(&r))
+		results = append(results, *r)
+		n.arena.last(&results[len(results)-1])
 	})
 	if !n.role.Leading || n.role.Term != e.term && len(e.blob) == 0 {
 		return

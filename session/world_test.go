@@ -137,7 +137,7 @@ func (w *world) propose(k Peer, term uint64, blob []byte) bool {
 	defer w.mu.Unlock()
 	if term == w.term && k == w.leader {
 		w.index++
-		w.machine.ApplyEntry(w.index, term, blob, func(r lockfsm.Result) { w.keepers[k].Applied(r) })
+		w.machine.ApplyEntry(w.index, term, blob, func(r *lockfsm.Result) { w.keepers[k].Applied(r) })
 	}
 	return true
 }

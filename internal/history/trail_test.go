@@ -39,9 +39,9 @@ func TestTrailOfADelayedLock(t *testing.T) {
 		c.Term = 1
 		for _, v := range voters {
 			v.trail.Entry(index, c.Append(nil))
-			v.machine.ApplyEntry(index, 1, c.Append(nil), func(r lockfsm.Result) {
-				v.trail.Result(r, v.machine)
-				last = r
+			v.machine.ApplyEntry(index, 1, c.Append(nil), func(r *lockfsm.Result) {
+				v.trail.Result(*r, v.machine)
+				last = *r
 			})
 		}
 		return last

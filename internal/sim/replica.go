@@ -238,10 +238,10 @@ func (r *replica) apply(e *raftlog.Event) {
 	var results []lockfsm.Result
 	leading := r.role.Leading
 	r.p.w.watch.applies(r, e)
-	r.machine.ApplyEntry(e.Index, e.Term, e.Data, func(result lockfsm.Result) {
-		r.p.w.watch.result(r, &result)
+	r.machine.ApplyEntry(e.Index, e.Term, e.Data, func(result *lockfsm.Result) {
+		r.p.w.watch.result(r, result)
 		if leading {
-			r.registers(&result)
+			r.registers(result)
 			results = append(results, result.Clone())
 		}
 	})

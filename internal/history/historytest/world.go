@@ -176,10 +176,10 @@ func (w *world) apply(v *voter, each func(lockfsm.Result)) {
 	batch := w.log[v.applied]
 	v.applied++
 	v.trail.Entry(index, batch)
-	v.machine.ApplyEntry(index, term, slices.Clone(batch), func(r lockfsm.Result) {
-		v.trail.Result(r, v.machine)
+	v.machine.ApplyEntry(index, term, slices.Clone(batch), func(r *lockfsm.Result) {
+		v.trail.Result(*r, v.machine)
 		if each != nil {
-			each(r)
+			each(*r)
 		}
 	})
 }
