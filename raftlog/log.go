@@ -25,9 +25,10 @@ type Log struct {
 	tasks     chan task         // to the aside goroutine; never holds more than one
 	spare     inbox             // the one swapped out; kept for its memory
 
-	mu     sync.Mutex // guards in, queued, status, survey and ended
+	mu     sync.Mutex // guards in, roused, queued, status, survey and ended
 	in     inbox
-	queued int // bytes of batches in inbox and core
+	roused bool // the owner was woken for what is in it
+	queued int  // bytes of batches in inbox and core
 	status Status
 	survey Survey
 	ended  error // not nil: nothing is taken in any more

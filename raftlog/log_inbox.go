@@ -72,18 +72,27 @@ func (l *Log) put(change func(*inbox)) bool {
 	if ok {
 		change(&l.in)
 	}
+	first := ok && l.first()
 	l.mu.Unlock()
-	if ok {
+	if first {
 		l.kick()
 	}
 	return ok
+}
+
+// first reports whether what was put into the inbox is the first since the owner has taken it out: only then it must be woken. More wake-ups
+// would be turns with nothing to do. The caller holds mu.
+func (l *Log) first() bool {
+	was := l.roused
+	l.roused = true
+	return !was
 }
 
 // swap takes all that has arrived, and reports whether the log has been closed.
 func (l *Log) swap() (*inbox, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.in, l.spare = l.spare, l.in
+	l.in, l.spare, l.roused = l.spare, l.in, false
 	return &l.spare, l.ended != nil
 }
 
@@ -99,8 +108,9 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 		l.in.batches = append(l.in.batches, batch...)
 		l.in.bounds = append(l.in.bounds, bound{term, len(l.in.batches)})
 	}
+	first := ok && l.first()
 	l.mu.Unlock()
-	if ok {
+	if first {
 		l.kick()
 	}
 	return ok
