@@ -25,13 +25,13 @@ type Log struct {
 	tasks     chan task         // to the aside goroutine; never holds more than one
 	spare     inbox             // the one swapped out; kept for its memory
 
-	mu     sync.Mutex // guards in, roused, queued, status, survey and ended
-	in     inbox
-	roused bool // the owner was woken for what is in it
-	queued int  // bytes of batches in inbox and core
-	status Status
-	survey Survey
-	ended  error // not nil: nothing is taken in any more
+	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
+	in      inbox
+	arrived int // what was put into it since the owner took it out last
+	queued  int // bytes of batches in inbox and core
+	status  Status
+	survey  Survey
+	ended   error // not nil: nothing is taken in any more
 
 	owner    chan struct{}   // closed when the owner has returned
 	appender chan struct{}   // closed when the appender has returned

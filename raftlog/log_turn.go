@@ -2,7 +2,6 @@ package raftlog
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -45,8 +44,7 @@ func (l *Log) own() {
 		case <-timer.C:
 			fired = true
 		}
-		// Whoever can run now adds to this turn: the cheapest way to large batches, and free for a lone caller.
-		runtime.Gosched()
+		l.gather()
 		in, closed := l.swap()
 		if closed {
 			err = ErrClosed

@@ -57,6 +57,9 @@ type Client struct {
 	rebound []*waiter // for the marks on what the last life held
 }
 
+// gatherMost is how often the goroutine yields before a turn, at most.
+const gatherMost = 3
+
 type inputKind uint8
 
 const (
@@ -237,7 +240,7 @@ func (c *Client) run() {
 		case <-alarm.C:
 			alarm.rung()
 		}
-		runtime.Gosched() // let everybody who is about to post do so: one turn then serves them all
+		c.gather()
 		more, open := c.turn()
 		if !open {
 			return
@@ -246,6 +249,22 @@ func (c *Client) run() {
 			c.rouse()
 		}
 		alarm.set(c.now, c.core.Next())
+	}
+}
+
+// gather lets everybody who is about to post do so, and yields again as long as somebody did: one turn, and one frame, then serve them all. It is
+// free for a lone caller.
+func (c *Client) gather() {
+	had := 1
+	for range gatherMost {
+		runtime.Gosched()
+		c.mu.Lock()
+		has := len(c.inbox)
+		c.mu.Unlock()
+		if has <= had {
+			return
+		}
+		had = has
 	}
 }
 
