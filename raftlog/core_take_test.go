@@ -229,3 +229,22 @@ func TestSnapshotThatIsNeverDurable(t *testing.T) {
 		t.Error("it does not go on when the disk does")
 	}
 }
+
+// Replicas that apply the same log do not take their snapshots at the same moment, and none waits for more than half as much again.
+func TestSnapshotsAreNotTakenTogether(t *testing.T) {
+	const bytes = 1 << 20
+	seen := map[int]bool{}
+	for id := range uint64(5) {
+		for taken := range uint64(5) {
+			c := &Core{id: id + 1, taken: taken, view: newView(), cfg: CoreConfig{SnapshotBytes: bytes}}
+			enough := c.enough()
+			if enough < bytes || enough >= bytes*3/2 {
+				t.Errorf("replica %d takes snapshot %d after %d bytes, want %d to %d", id+1, taken, enough, bytes, bytes*3/2)
+			}
+			seen[enough] = true
+		}
+	}
+	if len(seen) < 24 {
+		t.Errorf("five replicas take five snapshots at only %d different moments", len(seen))
+	}
+}

@@ -19,7 +19,7 @@ func alone(t *testing.T, steps int) (*party, *Log, *recorder, *disk) {
 	t.Helper()
 	d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
 	p := startParty(t, 1, func(c *Config) {
-		c.SnapshotBytes, c.Store = 8000, d
+		c.SnapshotBytes, c.Store = 5000, d
 		c.Applier.(*recorder).steps = steps
 	})
 	l, app := p.logs[1], p.apps[1]
@@ -191,7 +191,7 @@ func TestFailureWhileASnapshotIsTaken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &disk{MemoryStore: newTestStore(t, 1, []uint64{1})}
 				p := startParty(t, 1, func(c *Config) {
-					c.SnapshotBytes, c.Store = 8000, d
+					c.SnapshotBytes, c.Store = 5000, d
 					tc.fail(c.Applier.(*recorder), d)
 				})
 				l := p.logs[1]

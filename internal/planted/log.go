@@ -39,6 +39,7 @@ func log() []Bug {
 			Breaks: "the end of a leader's streams is no sign, and every crash costs an election timeout"},
 		{Name: "all-stand-at-once", Room: "raftlog", Hazard: "A7", Some: true, Breaks: "all voters of a leader that is gone stand together, vote for themselves, and begin anew"},
 		{Name: "commits-kept-back", Room: "raftlog", Hazard: "A8", Some: true, Breaks: "in a quiet group the loss of an append is never noticed, and its receiver never gets it"},
+		{Name: "snapshots-together", Room: "raftlog", Hazard: "A8", Breaks: "all replicas take their snapshots at the same moment, and none answers at once"},
 		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
 		{Name: "lingers-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "few who come behind a crowd wait as long as it does, however long the round trip is"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
