@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,37 +56,6 @@ type Client struct {
 	rebound []*waiter // for the marks on what the last life held
 }
 
-// gatherMost is how often the goroutine yields before a turn, at most.
-const gatherMost = 3
-
-type inputKind uint8
-
-const (
-	inputAcquire inputKind = iota
-	inputCancel
-	inputRelease
-	inputDetach
-	inputExpired // Err found the hold expired before the goroutine did
-	inputReceive
-	inputDown
-	inputTargets
-	inputRebind
-	inputLeaving
-	inputWait
-	inputCloseSession
-	inputForget // a waiter has left
-)
-
-// clientInput is one thing that happened to a client.
-type clientInput struct {
-	kind    inputKind
-	hold    *Hold
-	peer    Peer
-	bytes   []byte
-	targets []Target
-	waiter  *waiter
-}
-
 // NewClient starts a client. It does nothing before Rebind. The caller must Close it.
 func NewClient(config ClientConfig) *Client {
 	if config.Logger == nil {
@@ -97,30 +65,6 @@ func NewClient(config ClientConfig) *Client {
 	c.core = NewClientCore(config.Clock.Now(), config.TTL)
 	go c.run()
 	return c
-}
-
-// post puts an input into the inbox. It reports false if the client is closed.
-func (c *Client) post(in clientInput) bool {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return false
-	}
-	first := len(c.inbox) == 0
-	c.inbox = append(c.inbox, in)
-	c.mu.Unlock()
-	if first {
-		c.rouse()
-	}
-	return true
-}
-
-// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else need: it takes out the whole inbox.
-func (c *Client) rouse() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // it is awake already
-	}
 }
 
 // Rebind begins a new life of the instance: when it takes part in a group for the first time, and at every restart in place. Locks held
@@ -249,22 +193,6 @@ func (c *Client) run() {
 			c.rouse()
 		}
 		alarm.set(c.now, c.core.Next())
-	}
-}
-
-// gather lets everybody who is about to post do so, and yields again as long as somebody did: one turn, and one frame, then serve them all. It is
-// free for a lone caller.
-func (c *Client) gather() {
-	had := 1
-	for range gatherMost {
-		runtime.Gosched()
-		c.mu.Lock()
-		has := len(c.inbox)
-		c.mu.Unlock()
-		if has <= had {
-			return
-		}
-		had = has
 	}
 }
 

@@ -19,7 +19,7 @@ func isCore(s source) bool {
 	case "lockfsm", "cluster/birth", "cluster/voters":
 		return true
 	case "session":
-		return !slices.Contains([]string{"client.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)
+		return !slices.Contains([]string{"client.go", "clientinbox.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)
 	case "raftlog":
 		return strings.HasPrefix(name, "core")
 	}
