@@ -49,7 +49,6 @@ type Keeper struct {
 
 	// The goroutine's own.
 	core  *KeeperCore
-	clock *clock.Thrifty
 	now   clock.Time // of the turn
 	spare keeperInbox
 }
@@ -111,7 +110,7 @@ func NewKeeper(config KeeperConfig) *Keeper {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{}), clock: clock.NewThrifty(config.Clock)}
+	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()
 	return k
 }
@@ -307,7 +306,7 @@ func (k *Keeper) turn() (open bool) {
 	if closed {
 		return false
 	}
-	now := k.clock.Now()
+	now := k.config.Clock.Now() // not a thrifty clock: a lease that is counted from too early ends too early
 	k.now = now
 	for i := range in.inputs {
 		k.take(now, &in, &in.inputs[i])

@@ -7,8 +7,9 @@ import "time"
 // monotonic clock says how much has passed, at a tenth of the cost.
 //
 // It is never ahead of the clock that it reads, and behind it only by what the machine has slept, for the first millisecond after it woke.
-// That errs on the safe side for both ends of a lease: who asks for one counts it from a moment before he asked, and who grants it ends it
-// later. Whoever asks whether he still has it reads the clock itself. Other clocks than that of [Boot] are read each time.
+// That is safe for whoever asks for a lease: he counts it from a moment before he asked. It is not for who grants one, and would end it too early
+// once the clock is right again; nor for who asks whether a lease is over. They read the clock itself. Other clocks than that of [Boot] are read
+// each time.
 //
 // It is not safe for concurrent use.
 type Thrifty struct {
