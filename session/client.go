@@ -48,7 +48,6 @@ type Client struct {
 
 	// The goroutine's own.
 	core    *ClientCore
-	clock   *clock.Thrifty
 	now     clock.Time // of the turn
 	spare   []clientInput
 	waiting []*waiter // for a state of the client
@@ -61,7 +60,7 @@ func NewClient(config ClientConfig) *Client {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{}), clock: clock.NewThrifty(config.Clock)}
+	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	c.core = NewClientCore(config.Clock.Now(), config.TTL)
 	go c.run()
 	return c
@@ -204,7 +203,7 @@ func (c *Client) turn() (more, open bool) {
 	c.inbox, c.inboxBytes, c.otherBytes, c.overflown = c.spare, 0, 0, false
 	c.mu.Unlock()
 	c.giveNonce()
-	now := c.clock.Now()
+	now := c.config.Clock.Now()
 	c.now = now
 	for i := range inbox {
 		c.take(now, &inbox[i])

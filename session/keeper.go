@@ -306,7 +306,7 @@ func (k *Keeper) turn() (open bool) {
 	if closed {
 		return false
 	}
-	now := k.config.Clock.Now() // not a thrifty clock: a lease that is counted from too early ends too early
+	now := k.config.Clock.Now()
 	k.now = now
 	for i := range in.inputs {
 		k.take(now, &in, &in.inputs[i])

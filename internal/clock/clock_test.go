@@ -1,7 +1,6 @@
 package clock
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,36 +37,5 @@ func TestManualMovesOnlyWhenTold(t *testing.T) {
 	c.Advance(3 * time.Second)
 	if got := c.Now().Sub(0); got != 3*time.Second {
 		t.Fatalf("manual clock reads %v, want 3s", got)
-	}
-}
-
-func TestThriftyIsNeverAhead(t *testing.T) {
-	boot := Boot()
-	c := NewThrifty(boot)
-	last := Time(0)
-	var behind []time.Duration
-	for began := time.Now(); time.Since(began) < 5*thriftyFor; {
-		before, now, after := boot.Now(), c.Now(), boot.Now()
-		if now.After(after) || now.Before(last) {
-			t.Fatalf("it reads %d after %d, between %d and %d of the clock itself", now, last, before, after)
-		}
-		behind = append(behind, before.Sub(now))
-		last = now
-	}
-	// The two clocks of the kernel are one but for sleep. It is behind by as much as this goroutine was kept from running between two readings.
-	slices.Sort(behind)
-	if usual := behind[len(behind)/2]; usual > 100*time.Microsecond {
-		t.Fatalf("it is usually %v behind", usual)
-	}
-}
-
-func TestThriftyReadsOtherClocksEachTime(t *testing.T) {
-	var m Manual
-	c := NewThrifty(&m)
-	for want := range Time(3) {
-		if got := c.Now(); got != want {
-			t.Fatalf("it reads %d, want %d", got, want)
-		}
-		m.Advance(1)
 	}
 }
