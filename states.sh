@@ -51,10 +51,10 @@ How each grows:
 - **A snapshot** costs each voter about 50 ns of processor time for each lock, in steps of 256 locks at the end of a turn: nobody waits for more than one step
   in its turn. It is taken after as many bytes
   of log as the last one was long, and up to half as much more, so that it costs as much as the log that it replaces, at most. It is put together, and written to disk, beside everything else.
-- **The goal**: while a snapshot is taken the 99th percentile shall be at most five times the usual. The table says where that is missed. The voters take theirs at different moments,
+- **The goal**: while a snapshot is taken the 99th percentile shall be at most five times the usual. The table says where that is missed. The voters seldom take theirs together,
   but the leader does it on the processors, and with \`Dir\` on the disk, that all others here need, too.
 - **Sending it** to a new voter has a stream of its own. Who receives it builds the state in one go, about 2 µs for each lock, and takes no part meanwhile.
-- **A start** reads the snapshot and the log behind it, which is at most half as long again as the snapshot. With a million locks that has taken from three seconds to half a minute, which is not understood yet.
+- **A start** reads the snapshot and the log behind it, which is at most half as long again as the snapshot.
 - **Renewals** cost the leader about 0.5 µs and three small messages for each, a third of a TTL apart: 10,000 instances with the default TTL of 10 s are 3,000 renewals a second
   (\`go test -run xxx -bench Renewals ./session\`). What is at rest beside them adds nothing.
 - **The end of a session** frees all its locks in one command. With a million in one session that is a pause of most of a second for all

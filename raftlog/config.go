@@ -53,7 +53,7 @@ type Config struct {
 	QueueBytes int
 
 	// SnapshotBytes is how many bytes of entries are applied between the beginnings of two snapshots, at least; more if the snapshot itself is
-	// larger, and up to half as much again, so that not all replicas take theirs at the same moment. Default 4 MiB.
+	// larger, and up to half as much again, so that replicas seldom take theirs at the same moment. Default 4 MiB.
 	SnapshotBytes int
 
 	// KeepEntries is how many entries are kept behind a snapshot, so that a replica that lags a little need not be sent one. They are

@@ -47,16 +47,16 @@ func (c *Core) snapshotDue() bool {
 	return c.view.wanted || c.since >= c.enough()
 }
 
-// enough is how many bytes of log bring the next snapshot. All replicas apply the same log, and would all take theirs at the same moment: with each
-// of them busy nobody is left who answers at once. So it takes up to half as much more, each replica and each snapshot its own share of
-// that.
+// enough is how many bytes of log bring the next snapshot. All replicas apply the same log, and would always take theirs at the same moment: with
+// each of them busy nobody is left who answers at once. So it takes up to half as much more, each replica and each snapshot its own share of
+// that, as if by chance: that two take theirs together is rare, and does not last.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
 	if bug("snapshots-together") {
 		return bytes
 	}
 	const shares = 1 << 10
-	share := (c.id*0x9e3779b97f4a7c15 + c.taken*0xd1b54a32d192ed03) >> 54 // ten bits, as if by chance
+	share := (c.id*0x9e3779b97f4a7c15 + c.taken*0xd1b54a32d192ed03) >> 54 // ten bits
 	return bytes + bytes/2*int(share)/shares
 }
 

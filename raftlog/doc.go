@@ -117,8 +117,8 @@
 //
 // What waits to be proposed: 64 MiB by default; an entry holds batches up to 1 MiB together, or one that is larger; 2 entries
 // under way. The inbox for messages: 4096 and 64 MiB, then they are dropped and counted. A snapshot is begun after as many bytes of entries
-// as the last one was long, at least 4 MiB, and up to half as much more, so that replicas do not take theirs together. In memory stay: the last snapshot, the entries since its beginning, and up to 4096 entries or
-// 4 MiB before it; while one is taken, what the Applier needs for that, and for a moment its bytes a second time. A restart begins at the snapshot.
+// as the last one was long, at least 4 MiB, and up to half as much more, so that replicas seldom take theirs together. In memory stay: the last
+// snapshot, the entries since its beginning, and up to 4096 entries or 4 MiB before it; while one is taken, what the Applier needs for that, and for a moment its bytes a second time. A restart begins at the snapshot.
 // Whoever is sent one stands still while it is restored: beyond an election timeout a leader that needs it for its majority steps down.
 //
 // A Log does not check which group a message comes from, since raft's messages do not say: whoever calls Step has checked that

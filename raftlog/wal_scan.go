@@ -124,13 +124,14 @@ func (s *scanned) take(it items, id Identity, sequence uint64) error {
 		if !it.keeps {
 			s.entries = nil
 		}
-		s.entries = s.entries[s.upTo(it.snapshot.index):]
+		covered := s.upTo(it.snapshot.index)
+		clear(s.entries[:covered])
+		s.entries = s.entries[covered:]
 	}
 	if len(it.entries) == 0 {
 		return nil
 	}
-	keep := s.upTo(it.first - 1)
-	s.entries = append(s.entries[:keep:keep], it.entries...)
+	s.entries = append(s.entries[:s.upTo(it.first-1)], it.entries...) // in place: a copy for each frame would make a long log take minutes
 	return nil
 }
 

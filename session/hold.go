@@ -172,8 +172,8 @@ func (h *Hold) want() {
 
 // Release gives the lock back. It always does, even if ctx has ended: ctx bounds only the wait for the confirmation. After it returns,
 // whatever it returns, the handle holds nothing. It returns nil once the release is confirmed, an error that is ErrLost if the lock
-// was lost before the client's goroutine took the release in, ErrClosed if the client was closed before the confirmation came, or an error that is ctx's. Calling it again waits
-// for the same confirmation.
+// was lost before the client's goroutine took the release in, ErrClosed if the client was closed before the confirmation came, or an error
+// that is ctx's. Calling it again waits for the same confirmation.
 func (h *Hold) Release(ctx context.Context) error { return h.letGo(ctx, inputRelease) }
 
 // Detach lets go of the lock without ending the hold, if its terms have a delay or it was taken up with one: it stays that long in the group, for whoever takes

@@ -116,10 +116,15 @@ func NewKeeper(config KeeperConfig) *Keeper {
 }
 
 func (k *Keeper) post(in keeperInput) {
+	k.put(func(b *keeperInbox) { b.inputs = append(b.inputs, in) })
+}
+
+// put changes the inbox. Whoever puts the first input into an empty one must wake the goroutine, and nobody else need: it takes out the whole inbox.
+func (k *Keeper) put(change func(*keeperInbox)) {
 	k.mu.Lock()
 	first := len(k.inbox.inputs) == 0
 	if !k.closed {
-		k.inbox.inputs = append(k.inbox.inputs, in)
+		change(&k.inbox)
 	}
 	k.mu.Unlock()
 	if first {
@@ -127,7 +132,6 @@ func (k *Keeper) post(in keeperInput) {
 	}
 }
 
-// rouse wakes the goroutine. Whoever puts the first input into an empty inbox must, and nobody else need: it takes out the whole inbox.
 func (k *Keeper) rouse() {
 	select {
 	case k.wake <- struct{}{}:
@@ -137,15 +141,7 @@ func (k *Keeper) rouse() {
 
 // Receive takes one frame of a peer, in the order in which they came. The bytes belong to the keeper afterwards.
 func (k *Keeper) Receive(from Peer, renewals, commands []byte) {
-	k.mu.Lock()
-	first := len(k.inbox.inputs) == 0
-	if !k.closed {
-		k.inbox.receive(from, renewals, commands)
-	}
-	k.mu.Unlock()
-	if first {
-		k.rouse()
-	}
+	k.put(func(b *keeperInbox) { b.receive(from, renewals, commands) })
 }
 
 // Down says that the last stream to a peer has ended, behind everything received from it.
@@ -181,15 +177,7 @@ func (k *Keeper) ProposeRaise(term uint64, version uint32) {
 
 // Applied takes the result of an applied command, in the order of the log. It is copied before it returns.
 func (k *Keeper) Applied(result *lockfsm.Result) {
-	k.mu.Lock()
-	first := len(k.inbox.inputs) == 0
-	if !k.closed {
-		k.inbox.applied(result)
-	}
-	k.mu.Unlock()
-	if first {
-		k.rouse()
-	}
+	k.put(func(b *keeperInbox) { b.applied(result) })
 }
 
 func (b *keeperInbox) applied(result *lockfsm.Result) {
