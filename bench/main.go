@@ -75,6 +75,11 @@ func run(ctx context.Context, args []string) error {
 		}
 		return publish(record, o.out)
 	}
+	if o.out != "" { // now, and not after half an hour of measuring
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
+			return err
+		}
+	}
 	record, err := rounds(ctx, o, os.Stderr)
 	if err != nil {
 		return err
@@ -90,7 +95,7 @@ func parse(args []string) (options, error) {
 	list := flags.String("peers", "", "measure only these, with commas; default: all that are there")
 	flags.IntVar(&o.rounds, "rounds", 3, "run everything so many times, the peers by turns, and take medians")
 	flags.DurationVar(&o.duration, "time", 2*time.Second, "of each measurement")
-	flags.StringVar(&o.out, "out", "", "write SPEED.md, speed.svg and speed.json to this directory; default: the text to standard output")
+	flags.StringVar(&o.out, "out", "", "write SPEED.md, speed.svg and speed.json to this directory, which is made if it is missing; default: the text to standard output")
 	flags.StringVar(&o.from, "from", "", "measure nothing: take this speed.json")
 	flags.StringVar(&o.profile, "profile", "", "write profiles of mortise to this directory, a set for each workload; then figures mean nothing")
 	flags.StringVar(&o.dir, "dir", "", "where the peers' directories go; a disk, if the durable figures shall mean something; default: the system's temporary directory")
