@@ -8,9 +8,9 @@ import (
 
 // accept decides about a stream that a peer has opened with hello, and waits as long as that needs. It returns the link that the
 // stream now is, or why not. See the package comment for the rule.
-func (p *Port) accept(ctx context.Context, hello *wire.Hello, c *carrier) (*link, *wire.Refusal) {
+func (p *Port) accept(ctx context.Context, hello *wire.Hello, s *stream) (*link, *wire.Refusal) {
 	for {
-		l, wait, refusal := p.tryAccept(hello, c)
+		l, wait, refusal := p.tryAccept(hello, s)
 		if l != nil || refusal != nil {
 			return l, refusal
 		}
@@ -24,7 +24,7 @@ func (p *Port) accept(ctx context.Context, hello *wire.Hello, c *carrier) (*link
 	}
 }
 
-func (p *Port) tryAccept(hello *wire.Hello, c *carrier) (l *link, wait <-chan struct{}, refusal *wire.Refusal) {
+func (p *Port) tryAccept(hello *wire.Hello, s *stream) (l *link, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	self := p.self.Load()
@@ -57,11 +57,11 @@ func (p *Port) tryAccept(hello *wire.Hello, c *carrier) (l *link, wait <-chan st
 	case hello.Number <= l.number:
 		return nil, nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
 	default: // the peer has lost the stream that we still see
-		l.carrier.kill()
+		l.stream.kill()
 		return nil, l.done, nil
 	}
 	p.number++
-	l.rise(identity(hello), hello.Number, c)
+	l.rise(identity(hello), hello.Number, s)
 	l.queue.say(self.greet(from, p.number))
 	return l, nil, nil
 }

@@ -26,29 +26,39 @@ type dialed struct {
 	probe *probe
 }
 
-// connect dials addr within the port's dial timeout. Who is there is not known before the first call; explain says what its error means.
-func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
+// open dials addr within the port's dial timeout, with TLS if there is any. Closing raw ends the connection at once; closing conn may
+// wait to say goodbye.
+func (p *Port) open(ctx context.Context, addr string) (conn, raw net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
 	defer cancel()
-	raw, err := p.config.Dial(ctx, addr)
+	raw, err = p.config.Dial(ctx, addr)
 	if err != nil {
 		if isRefused(err) {
-			return nil, fmt.Errorf("%w: %s: nobody listens there", ErrRefused, addr)
+			return nil, nil, fmt.Errorf("%w: %s: nobody listens there", ErrRefused, addr)
 		}
-		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
-	if p.config.TLS != nil {
-		secured, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
-		if err != nil {
-			if errors.Is(err, ErrForeign) { // one that just went away is no news
-				p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
-			}
-			raw.Close()
-			return nil, err
+	if p.config.TLS == nil {
+		return raw, raw, nil
+	}
+	conn, err = clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
+	if err != nil {
+		if errors.Is(err, ErrForeign) { // one that just went away is no news
+			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
-		raw = secured
+		raw.Close()
+		return nil, nil, err
 	}
-	probe := &probe{Conn: raw, gone: make(chan struct{})}
+	return conn, raw, nil
+}
+
+// connect makes a gRPC client for addr. Who is there is not known before the first call; explain says what its error means.
+func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
+	conn, _, err := p.open(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	probe := &probe{Conn: conn, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
 		grpc.WithAuthority(addr), // not as the target, where gRPC would parse it
@@ -59,7 +69,7 @@ func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
 			return probe, nil
 		}))...)
 	if err != nil {
-		raw.Close()
+		conn.Close()
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
 	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, cc: cc, probe: probe}, nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc"
-
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -18,7 +16,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
 	}
-	c, first, err := p.reach(ctx, l, addr)
+	s, first, err := p.reach(ctx, l, addr)
 	if err != nil {
 		p.mu.Lock()
 		lost := l.state == dialing // else the peer's dial won, or the link was expelled
@@ -33,84 +31,77 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 		}
 		return
 	}
-	sent := make(chan struct{})
+	pulse, sent := startPulse(l, s), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(sent)
-		l.transmit(c)
+		l.transmit(s)
 	})
-	l.receive(c, first)
-	c.kill()
+	l.receive(s, first)
+	pulse.stop()
+	s.kill()
 	l.queue.drop()
 	<-sent
 	p.bury(l)
 }
 
-// reach dials addr, greets, and makes l a link. The frame that it returns came with the answer.
-func (p *Port) reach(ctx context.Context, l *link, addr string) (*carrier, *received, error) {
-	d, err := p.connect(ctx, addr)
+// reach dials addr, greets, and makes l a link. The frame that it returns came with the answer. The stream ends with ctx.
+func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, *received, error) {
+	conn, raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	stream, cancel := context.WithCancel(p.ctx)
-	stop := context.AfterFunc(ctx, cancel) // abandoned
-	timer := time.AfterFunc(p.config.DialTimeout, cancel)
-	c, first, err := p.greetPeer(stream, l, d)
-	if !timer.Stop() && err == nil {
-		err = fmt.Errorf("%w: %s", ErrSilent, addr)
+	s := newStream(p, conn, func() { raw.Close() })
+	context.AfterFunc(ctx, s.kill)
+	timer := time.AfterFunc(p.config.DialTimeout, s.kill)
+	first, err := p.greetPeer(ctx, s, l, addr)
+	if !timer.Stop() {
+		err = fmt.Errorf("%w: %s: no hello within %v", ErrSilent, addr, p.config.DialTimeout)
 	}
-	kill := func() { cancel(); d.close() }
 	if err == nil {
-		c.kill = kill
-		err = p.raise(l, addr, c, first.hello)
+		err = p.raise(l, addr, s, first.hello)
 	}
-	stop()
 	if err != nil {
-		kill()
+		s.kill()
 		return nil, nil, err
 	}
-	return c, first, nil
+	return s, first, nil
 }
 
 // greetPeer exchanges hellos on a new connection.
-func (p *Port) greetPeer(ctx context.Context, l *link, d *dialed) (*carrier, *received, error) {
-	stream, err := d.Link(ctx, grpc.ForceCodecV2(newCodec()))
-	if err != nil {
-		return nil, nil, d.explain(ctx, err)
-	}
+func (p *Port) greetPeer(ctx context.Context, s *stream, l *link, addr string) (*received, error) {
 	p.mu.Lock()
 	if l.state != dialing {
 		p.mu.Unlock()
-		return nil, nil, errAbandoned
+		return nil, errAbandoned
 	}
 	self := p.self.Load()
 	l.greeted = true
 	p.number++
 	hello := self.greet(l.instance, p.number)
 	p.mu.Unlock()
-	_ = stream.Send(&wire.Frame{Hello: hello}) // Recv knows why
-	recv := receiver(stream)
-	first, err := recv()
+	_ = s.send(&wire.Frame{Hello: hello}) // recv knows why
+	first, err := s.recv()
 	if err != nil {
-		return nil, nil, d.explain(ctx, err)
+		return nil, s.explain(ctx, addr, err)
 	}
 	if first.refusal != nil {
-		return nil, nil, refused(d.addr, l.instance, first.refusal)
+		return nil, refused(addr, l.instance, first.refusal)
 	}
-	if err := self.answered(d.addr, l.instance, first.hello); err != nil {
-		return nil, nil, err
+	if err := self.answered(addr, l.instance, first.hello); err != nil {
+		return nil, err
 	}
-	return &carrier{send: stream.Send, recv: recv, close: func() { _ = stream.CloseSend() }}, first, nil
+	return first, nil
 }
 
 // raise makes l a link over the stream that we dialed, unless the peer's was accepted meanwhile.
-func (p *Port) raise(l *link, addr string, c *carrier, hello *wire.Hello) error {
+func (p *Port) raise(l *link, addr string, s *stream, hello *wire.Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.state != dialing {
 		return errAbandoned
 	}
 	l.dialed = addr
-	l.rise(identity(hello), hello.Number, c)
+	l.rise(identity(hello), hello.Number, s)
 	l.queue.say(p.self.Load().greet(l.instance, 0)) // we may have changed since our hello
 	return nil
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,28 +97,21 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				b.send(a, "x")
 				a.wantCommands("link", b, "x")
 				evil := w.node("evil", 9) // lends us its connection
-				d, err := evil.connect(t.Context(), "a:1")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer d.close()
-				stream, err := d.Link(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				stream := evil.begin("a:1")
+				defer stream.kill()
 				self := evil.identity
-				if err := stream.Send(&wire.Frame{Hello: self.greet(1, 1)}); err != nil {
+				if err := stream.send(&wire.Frame{Hello: self.greet(1, 1)}); err != nil {
 					t.Fatal(err)
 				}
-				if first, err := stream.Recv(); err != nil || first.Hello == nil {
+				if first, err := stream.recv(); err != nil || first.hello == nil {
 					t.Fatal(first, err)
 				}
-				if err := stream.Send(f); err != nil {
+				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
-				_ = stream.Send(&wire.Frame{Commands: []byte("after")}) // an error says that it has hung up already
-				last, err := stream.Recv()
-				if err != nil || last.Refusal.GetReason() != wire.Refusal_MALFORMED {
+				_ = stream.send(&wire.Frame{Commands: []byte("after")}) // an error says that it has hung up already
+				last, err := stream.recv()
+				if err != nil || last.refusal.GetReason() != wire.Refusal_MALFORMED {
 					t.Fatalf("the peer is not told: %v, %v", last, err)
 				}
 				time.Sleep(2 * linger)
@@ -138,6 +132,11 @@ func TestStrangersOnThePort(t *testing.T) {
 		"garbage":       strings.Repeat("\x13\x37garbage\n", 1000),
 		"HTTP/1":        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"preface only":  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"link only":     linkPreface,
+		"endless frame": linkPreface + "\x7f\xff\xff\xff" + strings.Repeat("x", 1000),
+		"large hello":   linkPreface + "\x00\x0f\xff\xff" + strings.Repeat("x", 1000),
+		"link garbage":  linkPreface + "\x00\x00\x00\x05\xff\xff\xff\xff\xff",
+		"goodbye":       linkPreface + "\xff\xff\xff\xff",
 		"broken frames": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\xff\xff\xff\x01\x04\x00\x00\x00\x01",
 	}
 	for name, text := range strangers {
@@ -187,28 +186,23 @@ func TestStreamWithoutAHello(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, evil := w.node("a", 1), w.node("evil", 9)
 		for _, say := range []bool{false, true} {
-			d, err := evil.connect(t.Context(), "a:1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			stream, err := d.Link(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			stream := evil.begin("a:1")
 			if say {
-				if err := stream.Send(&wire.Frame{Commands: []byte("x")}); err != nil {
+				if err := stream.send(&wire.Frame{Commands: []byte("x")}); err != nil {
 					t.Fatal(err)
 				}
+			} else if _, err := io.WriteString(stream.conn, linkPreface); err != nil {
+				t.Fatal(err)
 			}
 			began := time.Now()
-			first, err := stream.Recv()
-			if say && first.GetRefusal().GetReason() != wire.Refusal_MALFORMED {
+			first, err := stream.recv()
+			if say && (err != nil || first.refusal.GetReason() != wire.Refusal_MALFORMED) {
 				t.Fatalf("got %v, %v", first, err)
 			}
 			if !say && (err == nil || time.Since(began) > 6*time.Second) {
 				t.Fatalf("silence was taken for %v: %v", time.Since(began), first)
 			}
-			d.close()
+			stream.kill()
 		}
 		if len(a.seen()) != 0 {
 			t.Fatal("the handler heard of it")

@@ -47,15 +47,19 @@ func TestAnHourOfSilence(t *testing.T) {
 	})
 }
 
-// A peer that falls silent (its machine lost power, or the network swallows everything) is found out by keepalive, on both sides.
+// A peer that falls silent (its machine lost power, or the network swallows everything) is found out, on both sides; one that has nothing to say is not.
 func TestSilentPeerIsFoundOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		a.send(b, "x")
 		synctest.Wait()
 		b.seen()
+		time.Sleep(time.Hour)
+		if ea, eb := a.seen(), b.seen(); len(ea)+len(eb) > 0 {
+			t.Fatalf("at rest a saw %+v\nb saw %+v", ea, eb)
+		}
 		w.net.Cut("a", "b")
-		time.Sleep(2*keepaliveTime + keepaliveTimeout)
+		time.Sleep(pulseEvery*(pulseMissed+1) + time.Millisecond)
 		if ea, eb := a.seen(), b.seen(); len(ea) != 1 || len(eb) != 1 || ea[0].down == nil || eb[0].down == nil {
 			t.Fatalf("a saw %+v\nb saw %+v", ea, eb)
 		}

@@ -30,6 +30,7 @@ type link struct {
 	settled  chan struct{}   // closed when the state is no longer dialing
 	done     chan struct{}   // closed after Down has returned
 	mute     atomic.Bool     // what comes is dropped
+	idle     atomic.Bool     // the sender is to say that we are still there
 
 	peer Identity // of the receiver goroutine once up
 
@@ -39,61 +40,63 @@ type link struct {
 	greeted bool   // our dial has sent its hello: the peer may have accepted
 	abandon func() // ends our dial
 	number  uint64 // of the peer's hello that made the stream
-	carrier *carrier
+	stream  *stream
 	born    time.Time
 	reaper  *time.Timer // kills the carrier if the end on our side takes too long
 	reason  error       // why it ended; the first that is known
 }
 
-// carrier is a stream, of either side of gRPC.
-type carrier struct {
-	send  func(*wire.Frame) error
-	recv  func() (*received, error) // what it returns is valid until the next
-	close func()                    // says that we send no more; on the accepting side the return of the call does
-	kill  func()                    // ends the stream at once; safe for concurrent use
-	gone  <-chan struct{}           // accepting side: closed when the connection is; else nil
-}
-
-// rise makes l a link over c. The caller holds port.mu.
-func (l *link) rise(peer Identity, number uint64, c *carrier) {
-	l.state, l.peer, l.number, l.carrier, l.born = up, peer, number, c, time.Now()
+// rise makes l a link over s. The caller holds port.mu.
+func (l *link) rise(peer Identity, number uint64, s *stream) {
+	l.state, l.peer, l.number, l.stream, l.born = up, peer, number, s, time.Now()
 	close(l.settled)
 }
 
 // transmit is the sender goroutine: it owns the sending side of the stream. It is woken by the queue and stops when the queue has
 // ended and is empty, or the stream is broken. Yielding before it drains lets everybody who can run put his part into the same frame.
-func (l *link) transmit(c *carrier) {
+func (l *link) transmit(s *stream) {
 	for range l.queue.wake {
 		runtime.Gosched()
-		for {
-			frame, ended, dropped := l.queue.take()
-			l.port.counts.raftDropped.Add(uint64(dropped))
-			if ended {
-				c.close()
-				return
-			}
-			if frame == nil {
-				break
-			}
-			if err := c.send(frame); err != nil {
-				// The receiver sees the break too, and knows why. Killing would lose what has arrived.
-				l.queue.drop()
-				return
-			}
+		if l.say(s) {
+			return
+		}
+	}
+}
+
+// say sends all that waits, and reports whether it was the last.
+func (l *link) say(s *stream) (last bool) {
+	for {
+		frame, ended, dropped := l.queue.take()
+		l.port.counts.raftDropped.Add(uint64(dropped))
+		var err error
+		switch {
+		case ended:
+			_ = s.mark(goodbye) // the peer reads it or has hung up
+			return true
+		case frame != nil:
 			l.port.counts.framesSent.Add(1)
+			err = s.send(frame)
+		case l.idle.Swap(false):
+			err = s.mark(stillHere)
+		default:
+			return false
+		}
+		if err != nil { // the receiver sees the break too, and knows why
+			l.queue.drop()
+			return true
 		}
 	}
 }
 
 // receive is the receiver goroutine: it hands frames to the handler until the stream ends. first is a frame that was read already. A
 // peer that sends what we refuse is told why, and read without listening until it has hung up or linger is over.
-func (l *link) receive(c *carrier, first *received) {
+func (l *link) receive(s *stream, first *received) {
 	f, err := first, error(nil)
 	for err == nil {
 		if refusal := l.deliver(f); refusal != nil {
-			l.hangUp(c, refusal)
+			l.hangUp(s, refusal)
 		}
-		f, err = c.recv()
+		f, err = s.recv()
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: the peer closed the stream", ErrNoLink)
@@ -102,7 +105,7 @@ func (l *link) receive(c *carrier, first *received) {
 }
 
 // hangUp ends the link because of what the peer sent.
-func (l *link) hangUp(c *carrier, r *wire.Refusal) {
+func (l *link) hangUp(s *stream, r *wire.Refusal) {
 	l.mute.Store(true)
 	err := fmt.Errorf("%w: %s", kindOf(r.Reason), r.Text)
 	l.port.mu.Lock()
@@ -112,7 +115,7 @@ func (l *link) hangUp(c *carrier, r *wire.Refusal) {
 	}
 	l.queue.end(r)
 	if l.reaper == nil {
-		l.reaper = time.AfterFunc(linger, c.kill)
+		l.reaper = time.AfterFunc(linger, s.kill)
 	}
 }
 

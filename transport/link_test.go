@@ -92,7 +92,7 @@ func TestCallersShareAFrame(t *testing.T) {
 
 func TestDownComesAfterTheLastFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		for round := range 20 { // either side of gRPC
+		for round := range 20 { // either side of the dial
 			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
 			if a.Linked(2) || b.Linked(1) {
 				t.Fatal("linked before anybody has dialed")
@@ -223,7 +223,7 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 		a.Port.mu.Lock()
 		old := a.links[2]
 		a.Port.mu.Unlock()
-		old.carrier.kill()
+		old.stream.kill()
 		synctest.Wait()
 		if _, downs := commands(a.seen(), 2); downs != 1 || b.Counts().Links != 1 {
 			t.Fatalf("the test is wrong: a saw %d downs, b has %d links", downs, b.Counts().Links)
@@ -275,7 +275,7 @@ func TestNoFrameBeforeTheDown(t *testing.T) {
 				a.Port.mu.Lock()
 				old := a.links[2]
 				a.Port.mu.Unlock()
-				old.carrier.kill()
+				old.stream.kill()
 				time.Sleep(2 * pauseFirst)
 				if dialer == "peer" {
 					a.send(b, "2")

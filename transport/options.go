@@ -13,7 +13,7 @@ import (
 
 // Both sides' settings stand together: gRPC's server would cut off a client that pings more often than the server's policy allows.
 const (
-	streamWindow     = 8 << 20 // static: gRPC's own estimate of the window costs half the latency of a small frame
+	streamWindow     = 8 << 20 // static: gRPC's own estimate of the window costs messages of its own
 	connWindow       = 16 << 20
 	keepaliveTime    = 10 * time.Second // the least that a gRPC client can do
 	keepaliveTimeout = 5 * time.Second
@@ -42,14 +42,14 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(p.config.DialTimeout),
 		grpc.SharedWriteBuffer(true),
 		grpc.WaitForHandlers(true),
-		grpc.ForceServerCodecV2(newCodec()),
 	}
+	guard := insecure.NewCredentials()
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()
 		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
-		options = append(options, grpc.Creds(doorman{credentials.NewTLS(config), p}))
+		guard = credentials.NewTLS(config)
 	}
-	return options
+	return append(options, grpc.Creds(doorman{guard, p}))
 }
 
 func (p *Port) clientOptions() []grpc.DialOption {

@@ -93,8 +93,8 @@ func (p *Port) Close() error {
 	}
 	for _, l := range p.dying {
 		waits = append(waits, l.done)
-		if l.carrier != nil && l.carrier.gone != nil {
-			waits = append(waits, l.carrier.gone) // the peer hangs up when it has read all
+		if l.stream != nil && l.stream.gone != nil {
+			waits = append(waits, l.stream.gone) // the peer hangs up when it has read all
 		}
 	}
 	for instance := range p.backoff {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -33,8 +32,8 @@ func (c *probe) Read(b []byte) (int, error) {
 		}
 	}
 	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && !silence(err) {
-			c.alien.Store(true) // TLS 1.3 refuses our certificate only after the handshake
+		if refusedTLS(err) {
+			c.alien.Store(true)
 		}
 		c.once.Do(func() { c.end = err; close(c.gone) })
 	}

@@ -35,20 +35,6 @@ type received struct {
 // packedKept is how many raft messages of a frame are expected at most; what more of them took is given back.
 const packedKept = 1024
 
-// messenger is either side's end of a stream.
-type messenger interface{ RecvMsg(m any) error }
-
-// receiver reads frames from a stream. What it returns is valid until the next.
-func receiver(stream messenger) func() (*received, error) {
-	r := &received{}
-	return func() (*received, error) {
-		if err := stream.RecvMsg(r); err != nil {
-			return nil, err
-		}
-		return r, nil
-	}
-}
-
 // decode reads a frame. The first of a stream is a stranger's: its raft messages take many times its size, and wait until it is accepted.
 func (r *received) decode(b []byte) error {
 	packed := r.packed

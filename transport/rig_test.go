@@ -199,6 +199,16 @@ func (w *world) raw(addr string) net.Conn {
 	return conn
 }
 
+// begin opens the connection of a link, on which nothing is said yet.
+func (n *node) begin(addr string) *stream {
+	n.t.Helper()
+	conn, raw, err := n.open(context.Background(), addr)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return newStream(n.Port, conn, func() { raw.Close() })
+}
+
 // drain reads a connection to its end.
 func drain(conn net.Conn) string {
 	b, _ := io.ReadAll(conn)

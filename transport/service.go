@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -16,40 +15,6 @@ import (
 type service struct {
 	wire.UnimplementedPeerServer
 	port *Port
-}
-
-// Link serves a stream that a peer opened. Its goroutine is the link's sender, since only its return ends the stream.
-func (s *service) Link(stream grpc.BidiStreamingServer[wire.Frame, wire.Frame]) error {
-	p := s.port
-	conn, ok := acceptedOf(stream.Context())
-	if !ok {
-		return status.Error(codes.Internal, "no connection")
-	}
-	recv := receiver(stream)
-	first, err := firstOf(p, stream.Context(), recv)
-	if err != nil {
-		return err
-	}
-	c := &carrier{send: stream.Send, recv: recv, close: func() {}, kill: func() { conn.Close() }, gone: conn.gone}
-	refusal := p.judge(stream.Context(), first.hello)
-	var l *link
-	if refusal == nil {
-		l, refusal = p.accept(stream.Context(), first.hello, c)
-	}
-	if refusal != nil {
-		p.noteRefusal("transport: refused a stream", stream.Context(), first.hello, refusal)
-		return stream.Send(&wire.Frame{Refusal: refusal})
-	}
-	sent := make(chan struct{})
-	defer close(sent)
-	p.tasks.Go(func() {
-		l.receive(c, first)
-		l.queue.drop()
-		<-sent
-		p.bury(l)
-	})
-	l.transmit(c)
-	return nil
 }
 
 // firstOf reads the first message of a stream that somebody opened. Who says nothing loses the connection.

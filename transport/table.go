@@ -106,7 +106,7 @@ func (p *Port) expel(l *link, reason error) {
 	}
 	l.queue.end(nil)
 	if l.reaper == nil {
-		l.reaper = time.AfterFunc(linger, l.carrier.kill)
+		l.reaper = time.AfterFunc(linger, l.stream.kill)
 	}
 }
 

@@ -10,33 +10,11 @@ import (
 	"net"
 	"os"
 	"syscall"
-
-	"google.golang.org/grpc/credentials"
 )
-
-// doorman is gRPC's TLS for accepted connections, which also says why somebody was not let in: gRPC itself would keep it to itself.
-type doorman struct {
-	credentials.TransportCredentials
-	port *Port
-}
-
-// ServerHandshake is TransportCredentials'.
-func (d doorman) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := d.TransportCredentials.ServerHandshake(raw)
-	if err != nil && !wentAway(err) {
-		d.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", d.port.config.TLS.Explain(err))
-	}
-	return conn, info, err
-}
 
 // wentAway reports whether the other side just ended the connection, as dying processes and the probes of load balancers do.
 func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
-}
-
-// Clone is TransportCredentials'.
-func (d doorman) Clone() credentials.TransportCredentials {
-	return doorman{d.TransportCredentials.Clone(), d.port}
 }
 
 // clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
@@ -57,6 +35,12 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 		return nil, fmt.Errorf("%w: %s: TLS without HTTP/2", ErrForeign, addr)
 	}
 	return conn, nil
+}
+
+// refusedTLS reports whether a read failed because the other side refuses our certificate, which TLS 1.3 does only after the handshake.
+func refusedTLS(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error" && !silence(err)
 }
 
 // expiredAlert is the TLS alert by which a peer says that our certificate has expired.

@@ -102,6 +102,18 @@ func TestTLS(t *testing.T) {
 			c.TLS = static{&tls.Config{RootCAs: ours.pool, MinVersion: tls.VersionTLS13}}
 		})
 		ask("no certificate of our own", f, a, ErrForeign)
+		link := func(why string, from *node, want error) {
+			t.Helper()
+			_ = from.Send(a.peer(), Frame{Commands: []byte("evil")})
+			synctest.Wait()
+			time.Sleep(linger)
+			if got := from.seen(); len(got) != 1 || !errors.Is(got[0].down, want) {
+				t.Errorf("%s: %+v, want %v", why, got, want)
+			}
+		}
+		link("a link without a certificate", f, ErrForeign)
+		link("a link with their certificate", c, ErrForeign)
+		link("a plain link to TLS", d, ErrSilent)
 		a.seen()
 		_ = d.Send(a.peer(), Frame{Commands: []byte("evil")})
 		_ = c.Send(a.peer(), Frame{Commands: []byte("evil")})

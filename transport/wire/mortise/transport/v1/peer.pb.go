@@ -764,9 +764,8 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\x05Bytes\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data2\xe3\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data2\x9d\x02\n" +
 	"\x04Peer\x12D\n" +
-	"\x04Link\x12\x1b.mortise.transport.v1.Frame\x1a\x1b.mortise.transport.v1.Frame(\x010\x01\x12D\n" +
 	"\bSnapshot\x12\x1b.mortise.transport.v1.Chunk\x1a\x19.mortise.transport.v1.Ack(\x01\x12C\n" +
 	"\x03Ask\x12\x1e.mortise.transport.v1.Question\x1a\x1c.mortise.transport.v1.Answer\x12D\n" +
 	"\aPackets\x12\x1c.mortise.transport.v1.Parcel\x1a\x19.mortise.transport.v1.Ack(\x01\x12D\n" +
@@ -810,18 +809,16 @@ var file_mortise_transport_v1_peer_proto_depIdxs = []int32{
 	1,  // 8: mortise.transport.v1.Parcel.hello:type_name -> mortise.transport.v1.Hello
 	1,  // 9: mortise.transport.v1.Bytes.hello:type_name -> mortise.transport.v1.Hello
 	2,  // 10: mortise.transport.v1.Bytes.refusal:type_name -> mortise.transport.v1.Refusal
-	3,  // 11: mortise.transport.v1.Peer.Link:input_type -> mortise.transport.v1.Frame
-	4,  // 12: mortise.transport.v1.Peer.Snapshot:input_type -> mortise.transport.v1.Chunk
-	6,  // 13: mortise.transport.v1.Peer.Ask:input_type -> mortise.transport.v1.Question
-	8,  // 14: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
-	9,  // 15: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
-	3,  // 16: mortise.transport.v1.Peer.Link:output_type -> mortise.transport.v1.Frame
-	5,  // 17: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
-	7,  // 18: mortise.transport.v1.Peer.Ask:output_type -> mortise.transport.v1.Answer
-	5,  // 19: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
-	9,  // 20: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
-	16, // [16:21] is the sub-list for method output_type
-	11, // [11:16] is the sub-list for method input_type
+	4,  // 11: mortise.transport.v1.Peer.Snapshot:input_type -> mortise.transport.v1.Chunk
+	6,  // 12: mortise.transport.v1.Peer.Ask:input_type -> mortise.transport.v1.Question
+	8,  // 13: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
+	9,  // 14: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
+	5,  // 15: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
+	7,  // 16: mortise.transport.v1.Peer.Ask:output_type -> mortise.transport.v1.Answer
+	5,  // 17: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
+	9,  // 18: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
 	11, // [11:11] is the sub-list for extension extendee
 	0,  // [0:11] is the sub-list for field type_name

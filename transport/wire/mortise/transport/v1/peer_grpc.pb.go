@@ -22,7 +22,6 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Peer_Link_FullMethodName     = "/mortise.transport.v1.Peer/Link"
 	Peer_Snapshot_FullMethodName = "/mortise.transport.v1.Peer/Snapshot"
 	Peer_Ask_FullMethodName      = "/mortise.transport.v1.Peer/Ask"
 	Peer_Packets_FullMethodName  = "/mortise.transport.v1.Peer/Packets"
@@ -33,10 +32,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Peer is the one service of the one port.
+// Peer is the one service of the one port. The long-lived stream between two nodes is none of its calls, but a connection of its own:
+// either side says "mortise\n" and then its Frames, each behind its length in four bytes, the highest first. Both begin with a hello; the
+// side that accepts may answer with a refusal. The length 0 says that the speaker is still there, and 0xffffffff that he has said everything.
 type PeerClient interface {
-	// Link is the long-lived stream between two nodes. Both sides begin with a hello; the side that accepts may answer with a refusal.
-	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Frame, Frame], error)
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
 	// Ask carries one question to whoever is there, or to one instance.
@@ -55,22 +54,9 @@ func NewPeerClient(cc grpc.ClientConnInterface) PeerClient {
 	return &peerClient{cc}
 }
 
-func (c *peerClient) Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Frame, Frame], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[0], Peer_Link_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[Frame, Frame]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Peer_LinkClient = grpc.BidiStreamingClient[Frame, Frame]
-
 func (c *peerClient) Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Snapshot_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[0], Peer_Snapshot_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +79,7 @@ func (c *peerClient) Ask(ctx context.Context, in *Question, opts ...grpc.CallOpt
 
 func (c *peerClient) Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Packets_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Packets_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +92,7 @@ type Peer_PacketsClient = grpc.ClientStreamingClient[Parcel, Ack]
 
 func (c *peerClient) Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[3], Peer_Conn_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Conn_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +107,10 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
 //
-// Peer is the one service of the one port.
+// Peer is the one service of the one port. The long-lived stream between two nodes is none of its calls, but a connection of its own:
+// either side says "mortise\n" and then its Frames, each behind its length in four bytes, the highest first. Both begin with a hello; the
+// side that accepts may answer with a refusal. The length 0 says that the speaker is still there, and 0xffffffff that he has said everything.
 type PeerServer interface {
-	// Link is the long-lived stream between two nodes. Both sides begin with a hello; the side that accepts may answer with a refusal.
-	Link(grpc.BidiStreamingServer[Frame, Frame]) error
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
 	// Ask carries one question to whoever is there, or to one instance.
@@ -143,9 +129,6 @@ type PeerServer interface {
 // pointer dereference when methods are called.
 type UnimplementedPeerServer struct{}
 
-func (UnimplementedPeerServer) Link(grpc.BidiStreamingServer[Frame, Frame]) error {
-	return status.Error(codes.Unimplemented, "method Link not implemented")
-}
 func (UnimplementedPeerServer) Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error {
 	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
 }
@@ -178,13 +161,6 @@ func RegisterPeerServer(s grpc.ServiceRegistrar, srv PeerServer) {
 	}
 	s.RegisterService(&Peer_ServiceDesc, srv)
 }
-
-func _Peer_Link_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(PeerServer).Link(&grpc.GenericServerStream[Frame, Frame]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Peer_LinkServer = grpc.BidiStreamingServer[Frame, Frame]
 
 func _Peer_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(PeerServer).Snapshot(&grpc.GenericServerStream[Chunk, Ack]{ServerStream: stream})
@@ -238,12 +214,6 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "Link",
-			Handler:       _Peer_Link_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
 		{
 			StreamName:    "Snapshot",
 			Handler:       _Peer_Snapshot_Handler,

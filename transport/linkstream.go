@@ -1,0 +1,218 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// On the connection of a link each side says the preface and then its frames, each behind its length in four bytes, the highest first.
+// Two lengths say something else: one, that the speaker is still there; one, that he has said everything.
+const (
+	linkPreface = "mortise\n" // no HTTP/2, either side of which begins with other bytes
+
+	stillHere = 0
+	goodbye   = math.MaxUint32
+
+	lengthBytes = 4
+	helloBytes  = slackBytes // of the first frame, which a stranger may send
+	readBytes   = 16 << 10   // a frame that fits in here is decoded where it arrived
+)
+
+// stream is the connection of one link. One goroutine sends, one receives.
+type stream struct {
+	conn  net.Conn
+	kill  func()          // ends the connection at once; safe for concurrent use
+	gone  <-chan struct{} // accepting side: closed when the connection is; else nil
+	limit int             // bytes of a frame
+	said  atomic.Bool     // something was sent; taken back by the pulse
+	heard atomic.Bool     // something came; taken back by the pulse
+	waits atomic.Bool     // the receiver waits for more
+
+	out   []byte // of the sender, reused
+	opens bool   // the sender has said the preface
+
+	in    *bufio.Reader
+	frame *received // of the receiver, reused
+	large []byte    // of the receiver, reused: a frame that does not fit into in
+	begun bool      // the receiver has read the preface
+}
+
+// newStream makes a stream of a connection, which kill ends.
+func newStream(p *Port, conn net.Conn, kill func()) *stream {
+	s := &stream{conn: conn, kill: kill, limit: p.config.MessageBytes, frame: &received{}}
+	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
+	return s
+}
+
+// heedful reads from the connection and notes for the pulse that something came, though it be only a part of a frame.
+type heedful struct{ *stream }
+
+func (h heedful) Read(b []byte) (int, error) {
+	h.waits.Store(true)
+	n, err := h.conn.Read(b)
+	h.waits.Store(false)
+	if n > 0 && !h.heard.Load() {
+		h.heard.Store(true)
+	}
+	return n, err
+}
+
+// send sends a frame in one piece.
+func (s *stream) send(f *wire.Frame) error {
+	b, start := s.begin()
+	b = append(b, 0, 0, 0, 0)
+	if f.Hello != nil || f.Refusal != nil {
+		var err error
+		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, f); err != nil {
+			return err
+		}
+	} else {
+		b = appendFrame(slices.Grow(b, frameSize(f)), f)
+	}
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-lengthBytes))
+	return s.write(b)
+}
+
+// mark sends a length that stands for something else.
+func (s *stream) mark(length uint32) error {
+	b, _ := s.begin()
+	return s.write(binary.BigEndian.AppendUint32(b, length))
+}
+
+// begin returns the buffer for what is sent next, and where that begins.
+func (s *stream) begin() (b []byte, start int) {
+	b = s.out[:0]
+	if !s.opens {
+		s.opens = true
+		b = append(b, linkPreface...)
+	}
+	return b, len(b)
+}
+
+// write writes b. When that fails, the other side may have said why it hung up, and the receiver should find it; one that finds nothing
+// is ended soon.
+func (s *stream) write(b []byte) error {
+	s.out = nil
+	if cap(b) <= spareBytes {
+		s.out = b
+	}
+	s.said.Store(true)
+	_, err := s.conn.Write(b)
+	if err != nil {
+		time.AfterFunc(lastWords, s.kill)
+	}
+	return err
+}
+
+// recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
+func (s *stream) recv() (*received, error) {
+	if !s.begun {
+		if err := s.hear(linkPreface); err != nil {
+			return nil, err
+		}
+		s.begun = true
+	}
+	limit := s.limit
+	if !s.frame.begun {
+		limit = min(limit, helloBytes)
+	}
+	for {
+		head, err := s.in.Peek(lengthBytes)
+		if err != nil {
+			return nil, broken(err)
+		}
+		length := binary.BigEndian.Uint32(head)
+		_, _ = s.in.Discard(lengthBytes)
+		switch {
+		case length == stillHere:
+		case length == goodbye:
+			return nil, io.EOF
+		case int64(length) > int64(limit):
+			return nil, fmt.Errorf("%w: a frame of %d bytes, the limit here is %d", ErrGarbage, length, limit)
+		default:
+			return s.frame, s.read(int(length))
+		}
+	}
+}
+
+// read reads a frame of that length.
+func (s *stream) read(length int) error {
+	if length <= readBytes {
+		b, err := s.in.Peek(length)
+		if err != nil {
+			return broken(err)
+		}
+		err = s.decode(b)
+		_, _ = s.in.Discard(length)
+		return err
+	}
+	b := s.large[:0]
+	for len(b) < length { // nothing is reserved for what was only announced
+		start := len(b)
+		b = slices.Grow(b, min(length-start, max(start, readBytes)))
+		b = b[:min(length, cap(b))]
+		if _, err := io.ReadFull(s.in, b[start:]); err != nil {
+			return broken(err)
+		}
+	}
+	s.large = nil
+	if cap(b) <= spareBytes {
+		s.large = b
+	}
+	return s.decode(b)
+}
+
+func (s *stream) decode(b []byte) error {
+	if err := s.frame.decode(b); err != nil {
+		return fmt.Errorf("%w: a frame that cannot be decoded: %w", ErrGarbage, err)
+	}
+	return nil
+}
+
+// hear reads what the other side must say first.
+func (s *stream) hear(preface string) error {
+	for i := range len(preface) {
+		b, err := s.in.ReadByte()
+		if err != nil {
+			return broken(err)
+		}
+		if b != preface[i] {
+			return fmt.Errorf("%w: it does not speak our protocol", ErrForeign)
+		}
+	}
+	return nil
+}
+
+// broken is err, except that an end in silence is none in good order.
+func broken(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// explain says what the failure of the first words with whoever is at addr means.
+func (s *stream) explain(ctx context.Context, addr string, err error) error {
+	switch {
+	case errors.Is(err, ErrForeign), errors.Is(err, ErrGarbage):
+		return fmt.Errorf("%w (%s)", err, addr)
+	case refusedTLS(err):
+		return fmt.Errorf("%w: %s refuses our TLS: %w", ErrForeign, addr, err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
+}

@@ -1,0 +1,145 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// said is a connection on which the other side has said something, and nobody listens.
+type said struct {
+	net.Conn
+	io.Reader
+}
+
+func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
+func (c said) Write(b []byte) (int, error) { return len(b), nil }
+
+// hears returns a stream that hears what r says.
+func hears(r io.Reader, limit int) *stream {
+	p := &Port{config: Config{MessageBytes: limit}.withDefaults()}
+	return newStream(p, said{Reader: r}, func() {})
+}
+
+// speech is what a stream writes.
+func speech(t testing.TB, say func(*stream) error) []byte {
+	t.Helper()
+	out := &sink{}
+	s := newStream(&Port{config: Config{}.withDefaults()}, out, func() {})
+	if err := say(s); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Frames of all sizes arrive as they were sent, however the network cuts them, signs of life between them are nothing, and the goodbye ends them.
+func TestFramesOfAllSizes(t *testing.T) {
+	sizes := []int{1, 100, readBytes - 20, readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
+	words := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, sizes[i]) }
+	text := speech(t, func(s *stream) error {
+		err := s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+		for i := range sizes {
+			err = errors.Join(err, s.mark(stillHere), s.send(&wire.Frame{Commands: words(i), Renewals: []byte("now")}))
+		}
+		return errors.Join(err, s.mark(goodbye))
+	})
+	for name, cut := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader, "with the error": iotest.DataErrReader,
+	} {
+		s := hears(cut(bytes.NewReader(text)), 0)
+		if first, err := s.recv(); err != nil || first.hello.GetInstance() != 2 {
+			t.Fatalf("%s: %+v, %v", name, first, err)
+		}
+		for i := range sizes {
+			f, err := s.recv()
+			if err != nil || !bytes.Equal(f.words[1], words(i)) || string(f.words[0]) != "now" {
+				t.Fatalf("%s: the frame of %d bytes: %v", name, sizes[i], err)
+			}
+		}
+		for range 2 {
+			if f, err := s.recv(); err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%s: after the goodbye: %v, %v", name, f, err)
+			}
+		}
+	}
+}
+
+// What no correct peer says is named, and a connection that breaks is no goodbye.
+func TestWhatEndsAStream(t *testing.T) {
+	hello := speech(t, func(s *stream) error {
+		return s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+	})
+	frame := hello[len(linkPreface):]
+	then := func(more string) string { return string(hello) + more }
+	large := string(binary.BigEndian.AppendUint32(nil, helloBytes+1))
+	for text, want := range map[string]error{
+		"":                                       io.ErrUnexpectedEOF,
+		linkPreface[:3]:                          io.ErrUnexpectedEOF,
+		"HTTP/1.1 400 Bad Request\r\n":           ErrForeign,
+		"mortise and tenon":                      ErrForeign,
+		linkPreface + "\x00":                     io.ErrUnexpectedEOF,
+		linkPreface + "\xff\xff\xff\xff":         io.EOF,
+		linkPreface + large + "x":                ErrGarbage, // as the first frame, a stranger's
+		linkPreface + "\x00\x00\x00\x02\xff\xff": ErrGarbage,
+		then("") + string(frame[:9]):             io.ErrUnexpectedEOF,
+		then(large) + "x":                        io.ErrUnexpectedEOF,
+		then("\x00\x10\x00\x01") + "x":           ErrGarbage, // above the limit
+		then("\x00\x00\x00\x02\xff\xff"):         ErrGarbage,
+	} {
+		s := hears(strings.NewReader(text), 1<<20)
+		var err error
+		for err == nil {
+			_, err = s.recv()
+		}
+		if !errors.Is(err, want) || want == io.ErrUnexpectedEOF && errors.Is(err, ErrGarbage) {
+			t.Errorf("%.40q: %v, want %v", text, err, want)
+		}
+	}
+}
+
+// A length is a promise, not a reason to reserve memory: whoever announces much and sends little costs little.
+func TestAnnouncedFramesReserveNothing(t *testing.T) {
+	text := speech(t, func(s *stream) error {
+		return s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+	})
+	text = append(binary.BigEndian.AppendUint32(text, 60<<20), make([]byte, 1000)...)
+	s := hears(bytes.NewReader(text), 0)
+	if _, err := s.recv(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := s.recv(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes were reserved for 1,000", n)
+	}
+}
+
+// FuzzStream: whatever a peer says on a link, no panic, and an end.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
+	f.Add(speech(f, func(s *stream) error {
+		return errors.Join(s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)}), s.send(&wire.Frame{Raft: [][]byte{{0x18, 102}}}), s.mark(goodbye))
+	}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := hears(bytes.NewReader(b), 1<<20)
+		for {
+			f, err := s.recv()
+			if err != nil {
+				return
+			}
+			f.messages()
+		}
+	})
+}
