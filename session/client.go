@@ -128,21 +128,21 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 	if ctx.Err() != nil {
 		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
 	}
-	h.client, h.ready = c, c.slot()
+	h.client, h.slot = c, c.slot()
 	h.req = r
 	h.req.Caller = h
 	if !c.post(clientInput{kind: inputAcquire, hold: h}) {
 		return ErrClosed
 	}
 	select {
-	case <-h.ready:
+	case <-h.slot:
 	case <-ctx.Done():
 		c.post(clientInput{kind: inputCancel, hold: h})
 		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
 	}
-	c.slots.Put(h.ready)
-	h.ready = nil
-	return h.err
+	c.slots.Put(h.slot)
+	h.slot = nil
+	return h.result
 }
 
 func (c *Client) slot() chan struct{} {
@@ -306,13 +306,13 @@ func (c *Client) finish(out ClientOutput) {
 		switch o.Kind {
 		case OutcomeGranted:
 			h.token, h.limit = o.Token, o.Until
-			h.ready <- struct{}{}
+			h.slot <- struct{}{}
 		case OutcomeFailed:
-			h.err = o.Err
+			h.result = o.Err
 			if held, met := o.Err.(*HeldError); met {
 				h.behind.Store(held)
 			}
-			h.ready <- struct{}{}
+			h.slot <- struct{}{}
 		case OutcomeReleased:
 			h.settle(o.Err)
 		case OutcomeWaits:

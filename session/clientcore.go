@@ -87,7 +87,7 @@ type ClientCore struct {
 
 	outcomes []Outcome
 	told     []Outcome // of the last Flush
-	likely   int       // bytes of commands in the last frame that had any
+	likely   int       // bytes of commands in a frame that has any
 	tally    tally
 }
 

@@ -24,8 +24,12 @@ type ClientOutput struct {
 // frame is a frame being written.
 type frame struct {
 	renewals, commands []byte
-	likely             int // how long commands will be: what they were last time
+	likely             int // how long commands will be
 }
+
+// likely guesses how long the next frame of a kind will be, from what was guessed before and how long this one is: frames with much and with
+// little to say take turns, and to let one grow costs more than the room.
+func likely(before, length int) int { return max(length, before-before/8) }
 
 // Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent now, so the clock must be read before.
 func (c *ClientCore) Flush(now clock.Time) ClientOutput {
@@ -46,7 +50,7 @@ func (c *ClientCore) Flush(now clock.Time) ClientOutput {
 		c.writeRenewal(now, &f)
 	}
 	if len(f.commands) > 0 {
-		c.likely = len(f.commands)
+		c.likely = likely(c.likely, len(f.commands))
 	}
 	out.To, out.Renewals, out.Commands = c.target, f.renewals, f.commands
 	return out

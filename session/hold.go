@@ -22,8 +22,8 @@ type Hold struct {
 	limit  clock.Time // when it ends by itself, set before ready; zero: never
 	req    Request    // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
-	ready chan struct{} // one slot: the answer to Acquire; taken from the client's pool
-	err   error         // the answer, set before ready; nil: granted
+	slot   chan struct{} // of the client's pool: where the end of Acquire is told, and later that of Release
+	result error         // of Acquire, set before that is told, nil: granted; then of Release, set with settled
 
 	behind atomic.Pointer[HeldError] // who held the lock when the request was applied; nil while that is not known
 
@@ -36,9 +36,7 @@ type Hold struct {
 	isWanted bool
 	released bool          // Release was called
 	settled  bool          // it is over
-	result   error         // of Release, set with settled
-	answer   chan struct{} // one slot: that it is over; taken from the client's pool
-	sharers  int           // who were given the answer besides the first; not all of them wait for it
+	sharers  int32         // who were given the slot besides the first; not all of them wait for what is told
 
 	lost func(Loss, error) // of OnLoss; never changed once the hold is given away
 }
@@ -219,10 +217,10 @@ func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 			return nil
 		}
 		h.sharers++
-		return h.answer
+		return h.slot
 	}
-	h.released, h.answer = true, h.client.slot()
-	answer = h.answer
+	h.released, h.slot = true, h.client.slot()
+	answer = h.slot
 	err := h.endIn(ErrReleased, 0, 0)
 	h.mu.Unlock()
 	if err != ErrReleased {
@@ -237,7 +235,7 @@ func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 func (h *Hold) settle(err error) {
 	h.mu.Lock()
 	h.result, h.settled = err, true
-	answer := h.answer
+	answer := h.slot
 	h.mu.Unlock()
 	answer <- struct{}{}
 }

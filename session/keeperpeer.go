@@ -14,7 +14,7 @@ type keptPeer struct {
 	opens       int      // proposed, not applied
 	queued      int      // bytes of commands that wait to be proposed
 	out         [][]byte // replies of this turn, in frames; the last one grows
-	likely      int      // bytes in the last frame
+	likely      int      // bytes in a frame
 	owed        []owedEnd
 	owedSent    int // so many of them are in out
 	retryAt     clock.Time
@@ -91,7 +91,7 @@ func (k *KeeperCore) Replies() []PeerReplies {
 	var all []PeerReplies
 	for _, p := range k.touched {
 		if n := len(p.out); n > 0 {
-			p.likely = len(p.out[n-1])
+			p.likely = likely(p.likely, len(p.out[n-1]))
 			all = append(all, PeerReplies{Peer: p.id, Frames: p.out})
 		}
 		p.out, p.redirected, p.ended, p.isTouched = nil, false, owedEnd{}, false
