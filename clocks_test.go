@@ -1,14 +1,17 @@
 package mortise
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
 )
 
 // machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still and leap, and a wall clock that is set.
@@ -246,5 +249,46 @@ func TestWallClockIsSet(t *testing.T) {
 		unlock(t, l)
 		unlock(t, mine)
 		f.nothingLeft()
+	})
+}
+
+// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks hears of it too, and a history says since
+// when: else the lock would seem held until the unlock, beside the next one's.
+func TestUnlockIsTheFirstToNotice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var ear heard
+		var recorded bytes.Buffer
+		first := true
+		f, machines := startMachines(t, func(c *Config) {
+			if c.History, c.Hooks = nil, ear.hooks(); first {
+				c.History, c.Hooks = &recorded, nil
+			}
+			first = false
+		})
+		for i := range 2 {
+			l := f.lock(i, "k")
+			machines[i].run(time.Hour, 1)
+			wantIs(t, l.Unlock(t.Context()), ErrLost)
+			f.ready()
+			unlock(t, f.lock(i, "another"))
+			f.close(i)
+			f.start(i, f.config(i, 3))
+			f.ready()
+		}
+		if got := ear.of("lost", "unlocked"); !slices.Contains(got, "lost lease") || !slices.Contains(got, "unlocked lost") {
+			t.Errorf("hooks heard %q", got)
+		}
+		events, err := history.Read(nil, &recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Lost })
+		unlocked := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Unlocked && e.Err == "lost" })
+		if lost < 0 || unlocked < 0 {
+			t.Fatalf("the history has no loss (%d), or not the unlock that found it (%d)", lost, unlocked)
+		}
+		if since := time.Duration(events[unlocked].At - events[lost].Until); since < 59*time.Minute || since > time.Hour {
+			t.Errorf("lost %v before the unlock", since)
+		}
 	})
 }

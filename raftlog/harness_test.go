@@ -214,14 +214,17 @@ type capturing struct {
 
 func (c *capturing) Step() bool {
 	c.r.mu.Lock()
+	onStep := c.r.onStep
+	c.r.mu.Unlock()
+	if onStep != nil {
+		onStep(c.left) // it may sleep
+	}
+	c.r.mu.Lock()
 	defer c.r.mu.Unlock()
 	if len(c.r.retired) > 0 {
 		c.r.late++
 	}
 	c.r.stepped++
-	if c.r.onStep != nil {
-		c.r.onStep(c.left)
-	}
 	c.left--
 	return c.left < 0 || c.r.enough
 }
