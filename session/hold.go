@@ -19,7 +19,7 @@ import (
 type Hold struct {
 	client *Client
 	token  lockfsm.Token
-	limit  clock.Time // when it ends by itself, set before ready; zero: never
+	limit  clock.Time // when it ends by itself, set before the end of Acquire is told; zero: never
 	req    Request    // the client's goroutine only, but for its key and its terms, of which only the owner changes
 
 	slot   chan struct{} // of the client's pool: where the end of Acquire is told, and later that of Release
@@ -34,9 +34,9 @@ type Hold struct {
 	done     chan struct{}
 	wanted   chan struct{} // nil until somebody asks, or somebody waits; closed then
 	isWanted bool
-	released bool          // Release was called
-	settled  bool          // it is over
-	sharers  int32         // who were given the slot besides the first; not all of them wait for what is told
+	released bool  // Release was called
+	settled  bool  // it is over
+	sharers  int32 // who were given the slot besides the first; not all of them wait for what is told
 
 	lost func(Loss, error) // of OnLoss; never changed once the hold is given away
 }
