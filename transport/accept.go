@@ -9,7 +9,7 @@ import (
 // accept decides about a stream that a peer has opened with hello, and waits as long as that needs. It returns the link that the
 // stream now is, or why not. See the package comment for the rule.
 func (p *Port) accept(ctx context.Context, hello *wire.Hello, s *stream) (*link, *wire.Refusal) {
-	for {
+	for ctx.Err() == nil {
 		l, wait, refusal := p.tryAccept(hello, s)
 		if l != nil || refusal != nil {
 			return l, refusal
@@ -17,11 +17,11 @@ func (p *Port) accept(ctx context.Context, hello *wire.Hello, s *stream) (*link,
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
 		case <-p.closing:
 			return nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
 		}
 	}
+	return nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
 }
 
 func (p *Port) tryAccept(hello *wire.Hello, s *stream) (l *link, wait <-chan struct{}, refusal *wire.Refusal) {

@@ -26,6 +26,7 @@ type listener struct {
 	conns   map[*accepted]struct{}
 	waiting []*accepted // strangers, in the order in which they came, and some that are none any more
 	unknown int         // strangers
+	closed  bool        // by closeAll: whoever comes now would only hold up gRPC's Stop
 }
 
 func newListener(c *Config) *listener {
@@ -57,7 +58,7 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.conns) >= l.limit {
+	if l.closed || len(l.conns) >= l.limit {
 		return nil, true
 	}
 	for l.unknown >= l.strangers && oldest == nil && len(l.waiting) > 0 {
@@ -94,6 +95,7 @@ func (l *listener) count() (all, strangers int) {
 // closeAll closes every accepted connection, also those that gRPC has not taken yet.
 func (l *listener) closeAll() {
 	l.mu.Lock()
+	l.closed = true
 	all := make([]*accepted, 0, len(l.conns))
 	for c := range l.conns {
 		all = append(all, c)

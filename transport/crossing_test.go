@@ -85,6 +85,38 @@ func TestCrossingDials(t *testing.T) {
 	}
 }
 
+// The same with much to say on both sides, over a slow network: what waits is larger than the hello that goes before it may be.
+func TestCrossingDialsWithMuchToSay(t *testing.T) {
+	for seed := range uint64(60) {
+		inBubble(t, func(t *testing.T, w *world) {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			change := func(*Config) {}
+			if seed%3 == 0 {
+				change = newAuthority(t).use
+			}
+			a, b := w.node("a", 1, change), w.node("b", 2, change)
+			w.net.SetLatency(time.Duration(rng.IntN(500)) * time.Millisecond)
+			total := map[*node]int{}
+			for range 6 {
+				from, to := a, b
+				if rng.IntN(2) == 0 {
+					from, to = b, a
+				}
+				n := []int{1, helloBytes - 100, helloBytes + 1, frameBytes, 3 << 20}[rng.IntN(5)]
+				from.send(to, strings.Repeat("x", n))
+				total[to] += n
+				time.Sleep(time.Duration(rng.IntN(3)*rng.IntN(400)) * time.Millisecond)
+			}
+			time.Sleep(time.Minute)
+			for _, n := range []*node{a, b} {
+				if text, downs := commands(n.seen(), 3-n.identity.Instance); len(text) != total[n] || downs != 0 {
+					t.Errorf("seed %d: %d of %d bytes, %d downs", seed, len(text), total[n], downs)
+				}
+			}
+		})
+	}
+}
+
 // The rule itself, step by step: the hello of the lower is out when that of the higher arrives, and the reverse.
 func TestStreamOfTheLowerInstanceWins(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {

@@ -40,6 +40,7 @@ type stream struct {
 	said  atomic.Bool     // something was sent; taken back by the pulse
 	heard atomic.Bool     // something came; taken back by the pulse
 	waits atomic.Bool     // the receiver waits for more
+	broke atomic.Bool     // a write has failed
 
 	out   []byte // of the sender, reused
 	opens bool   // the sender has said the preface
@@ -62,6 +63,9 @@ type heedful struct{ *stream }
 
 func (h heedful) Read(b []byte) (int, error) {
 	h.waits.Store(true)
+	if h.broke.Load() {
+		defer time.AfterFunc(lastWords, h.kill).Stop()
+	}
 	n, err := h.conn.Read(b)
 	h.waits.Store(false)
 	if n > 0 && !h.heard.Load() {
@@ -77,6 +81,7 @@ func (s *stream) send(f *wire.Frame) error {
 	if f.Hello != nil || f.Refusal != nil {
 		var err error
 		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, f); err != nil {
+			s.kill() // the sender stops here, and so must the link
 			return err
 		}
 	} else {
@@ -102,8 +107,8 @@ func (s *stream) begin() (b []byte, start int) {
 	return b, len(b)
 }
 
-// write writes b. When that fails, the other side may have said why it hung up, and the receiver should find it; one that finds nothing
-// is ended soon.
+// write writes b. When that fails, the other side may have said much before it hung up, and why it did: the receiver takes in what has arrived,
+// however slowly, and is ended once it waits for more in vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
 	if cap(b) <= spareBytes {
@@ -112,7 +117,12 @@ func (s *stream) write(b []byte) error {
 	s.said.Store(true)
 	_, err := s.conn.Write(b)
 	if err != nil {
-		time.AfterFunc(lastWords, s.kill)
+		s.broke.Store(true)
+		time.AfterFunc(lastWords, func() {
+			if s.waits.Load() {
+				s.kill()
+			}
+		})
 	}
 	return err
 }
@@ -137,7 +147,7 @@ func (s *stream) recv() (*received, error) {
 		length := binary.BigEndian.Uint32(head)
 		_, _ = s.in.Discard(lengthBytes)
 		switch {
-		case length == stillHere:
+		case length == stillHere && s.frame.begun:
 		case length == goodbye:
 			return nil, io.EOF
 		case int64(length) > int64(limit):

@@ -142,6 +142,9 @@ func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	if q.lent != nil {
 		q.spare, q.lent = q.lent[:0], nil
 	}
+	if f.Hello != nil && f.Hello.Number != 0 && !bug("hello-in-company") {
+		return nil, false // it answers, and the first frame of a stream must be small
+	}
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)
 	total := len(f.Renewals)

@@ -33,6 +33,9 @@ func (p *Port) welcome(raw, conn net.Conn) {
 		}
 		if l := <-welcomed; l != nil {
 			l.receive(s, first)
+			if !bug("sender-left-behind") {
+				s.kill() // the sender may be waiting for a reader that is gone
+			}
 			l.queue.drop()
 		}
 	})

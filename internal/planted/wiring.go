@@ -19,6 +19,8 @@ func wiring() []Bug {
 		{Name: "no-pulse", Room: "transport", Hazard: "none", Breaks: "a link on which nobody has anything to say is taken for dead"},
 		{Name: "no-silence", Room: "transport", Hazard: "none", Breaks: "a peer that has lost its power is linked until TCP gives it up, after a quarter of an hour or never"},
 		{Name: "busy-is-silent", Room: "transport", Hazard: "none", Breaks: "who is slow to take frames in takes its peer for silent"},
+		{Name: "hello-in-company", Room: "transport", Hazard: "none", Breaks: "of two instances that dial each other with much to say the first stream is refused, with all that waited for it"},
+		{Name: "sender-left-behind", Room: "transport", Hazard: "none", Breaks: "a link whose peer has gone while we were writing to it stays up for ever"},
 		{Name: "raft-from-anybody", Room: ".", Hazard: "45, 58", Nodes: "TestHostileRaftMessages", Breaks: "any member can speak as a voter and stop the leader"},
 		{Name: "ready-ignores-voters", Room: ".", Hazard: "L6", Nodes: "TestReadyPacesADeployment",
 			Breaks: "a rolling deployment is faster than the replacement of voters, and the group loses its majority"},

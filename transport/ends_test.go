@@ -1,0 +1,172 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// fill gives a peer more to read than the network holds, so that the sender waits in the middle of a frame.
+func fill(t *testing.T, from *node, to Peer) {
+	t.Helper()
+	for range 5 {
+		if err := from.Send(to, Frame{Commands: make([]byte, 1<<20)}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+	}
+}
+
+// Whoever is slow, closes in good order and loses his power before he has hung up is gone, though our sender still waits for him to read.
+func TestGoodbyeThenPowerLoss(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var vanished atomic.Bool
+		a, b := w.node("a", 1, func(c *Config) {
+			dial := c.Dial
+			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, addr)
+				return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}, err
+			}
+		}), w.node("b", 2)
+		a.send(b, "x")
+		b.wantCommands("link", a, "x")
+		gate := make(chan struct{})
+		a.onFrame = func(Identity, Frame) { <-gate }
+		fill(t, b, a.peer())
+		go a.Close()
+		synctest.Wait() // the goodbye has arrived
+		vanished.Store(true)
+		time.Sleep(10 * time.Minute)
+		if _, downs := commands(b.seen(), 1); downs != 1 || b.Linked(1) {
+			t.Errorf("%d downs, linked: %v", downs, b.Linked(1))
+		}
+		close(gate)
+		b.Close()
+	})
+}
+
+// The same of a peer that never reads: with his last word, right or wrong, he is gone.
+func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
+	for name, length := range map[string]uint32{"goodbye": goodbye, "garbage": 100 << 20} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				a, b := w.node("a", 1), w.node("b", 2)
+				s := a.begin("b:1")
+				_ = s.send(&wire.Frame{Hello: a.identity.greet(2, 1)})
+				if _, err := s.recv(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				fill(t, b, Peer{Instance: 1})
+				if err := s.mark(length); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * linger)
+				if _, downs := commands(b.seen(), 1); downs != 1 || b.Linked(1) {
+					t.Errorf("%d downs, %+v", downs, b.Counts())
+				}
+				s.kill()
+			})
+		})
+	}
+}
+
+// A write that fails since the peer has closed takes nothing away of what he said before, however slowly we take it in.
+func TestWhatHasArrivedIsHandedOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "0 ")
+		b.wantCommands("link", a, "0 ")
+		b.onFrame = func(Identity, Frame) {
+			time.Sleep(3 * lastWords)
+			_ = b.Send(Peer{Instance: 1}, Frame{Replies: []byte("ok")})
+		}
+		for range 6 {
+			a.send(b, strings.Repeat("w", 20_000)+" ")
+			synctest.Wait()
+		}
+		a.Close()
+		time.Sleep(time.Minute)
+		text, downs := commands(b.seen(), 1)
+		if n := strings.Count(text, " "); n != 6 || downs != 1 {
+			t.Errorf("%d of 6 frames, %d downs", n, downs)
+		}
+	})
+}
+
+// What cannot be encoded ends its link at once, and is not waited for.
+func TestUnencodableFrame(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "x")
+		b.wantCommands("link", a, "x")
+		identity := a.identity
+		identity.Addr = "\xff:1" // not UTF-8
+		a.Identify(identity)
+		synctest.Wait()
+		_, ours := commands(a.seen(), 2)
+		if _, theirs := commands(b.seen(), 1); ours != 1 || theirs != 1 || a.Linked(2) {
+			t.Errorf("%d and %d downs, linked: %v", ours, theirs, a.Linked(2))
+		}
+	})
+}
+
+// lateListener gives out one silent connection more when the first is closed.
+type lateListener struct {
+	net.Listener
+	once sync.Once
+	late chan net.Conn
+}
+
+type lateConn struct {
+	net.Conn
+	close func()
+}
+
+func (c lateConn) Close() error {
+	c.close()
+	return c.Conn.Close()
+}
+
+func (l *lateListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.late:
+		return conn, nil
+	default:
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return lateConn{conn, func() {
+		l.once.Do(func() {
+			late, _ := net.Pipe()
+			l.late <- late
+		})
+	}}, nil
+}
+
+// Whoever connects in the last moment, and says nothing, does not hold up Close until his time is over.
+func TestCloseBesideALateStranger(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1, func(c *Config) { c.Listener = &lateListener{Listener: c.Listener, late: make(chan net.Conn, 1)} })
+		first := w.raw("a:1")
+		synctest.Wait()
+		second := w.raw("a:1") // lets Accept return once more
+		synctest.Wait()
+		began := time.Now()
+		a.Close()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		first.Close()
+		second.Close()
+	})
+}
