@@ -118,55 +118,88 @@ func TestUnencodableFrame(t *testing.T) {
 	})
 }
 
+// What has arrived once taken in, such a link ends, though its reads wait for ever.
+func TestFailedWriteBesideASlowHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var now atomic.Bool
+		a, b := w.node("a", 1, func(c *Config) {
+			dial := c.Dial
+			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, addr)
+				return mute{conn, &now}, err
+			}
+		}), w.node("b", 2)
+		a.send(b, "x")
+		synctest.Wait()
+		a.onFrame = func(Identity, Frame) { time.Sleep(3 * lastWords) }
+		b.send(a, "y")
+		synctest.Wait()
+		now.Store(true)
+		a.send(b, "z")
+		time.Sleep(5 * lastWords)
+		if text, downs := commands(a.seen(), 2); text != "y" || downs != 1 {
+			t.Errorf("%q arrived, %d downs", text, downs)
+		}
+	})
+}
+
 // lateListener gives out one silent connection more when the first is closed.
 type lateListener struct {
 	net.Listener
 	once sync.Once
-	late chan net.Conn
+	all  chan net.Conn
+	over chan error
 }
 
-type lateConn struct {
-	net.Conn
-	close func()
-}
-
-func (c lateConn) Close() error {
-	c.close()
-	return c.Conn.Close()
+func newLateListener(l net.Listener) *lateListener {
+	late := &lateListener{Listener: l, all: make(chan net.Conn, 1), over: make(chan error, 1)}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				late.over <- err
+				return
+			}
+			late.all <- lateConn{conn, late}
+		}
+	}()
+	return late
 }
 
 func (l *lateListener) Accept() (net.Conn, error) {
 	select {
-	case conn := <-l.late:
+	case conn := <-l.all:
 		return conn, nil
-	default:
-	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
+	case err := <-l.over:
 		return nil, err
 	}
-	return lateConn{conn, func() {
-		l.once.Do(func() {
-			late, _ := net.Pipe()
-			l.late <- late
-		})
-	}}, nil
+}
+
+type lateConn struct {
+	net.Conn
+	listener *lateListener
+}
+
+func (c lateConn) Close() error {
+	c.listener.once.Do(func() {
+		late, _ := net.Pipe()
+		c.listener.all <- late
+		time.Sleep(time.Millisecond) // fake time: until it is accepted
+	})
+	return c.Conn.Close()
 }
 
 // Whoever connects in the last moment, and says nothing, does not hold up Close until his time is over.
 func TestCloseBesideALateStranger(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a := w.node("a", 1, func(c *Config) { c.Listener = &lateListener{Listener: c.Listener, late: make(chan net.Conn, 1)} })
-		first := w.raw("a:1")
-		synctest.Wait()
-		second := w.raw("a:1") // lets Accept return once more
+		a := w.node("a", 1, func(c *Config) { c.Listener = newLateListener(c.Listener) })
+		stranger := w.raw("a:1")
 		synctest.Wait()
 		began := time.Now()
 		a.Close()
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("Close took %v", took)
 		}
-		first.Close()
-		second.Close()
+		stranger.Close()
 	})
 }
