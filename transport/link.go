@@ -42,7 +42,7 @@ type link struct {
 	number  uint64 // of the peer's hello that made the stream
 	stream  *stream
 	born    time.Time
-	reaper  *time.Timer // kills the carrier if the end on our side takes too long
+	reaper  *time.Timer // kills the stream if the end on our side takes too long
 	reason  error       // why it ended; the first that is known
 }
 

@@ -29,6 +29,7 @@ const (
 	lengthBytes = 4
 	helloBytes  = slackBytes // of the first frame, which a stranger may send
 	readBytes   = 16 << 10   // a frame that fits in here is decoded where it arrived
+	keptBytes   = 256 << 10  // the largest buffer kept for the next frame: a link at rest keeps two
 )
 
 // stream is the connection of one link. One goroutine sends, one receives.
@@ -111,7 +112,7 @@ func (s *stream) begin() (b []byte, start int) {
 // however slowly, and is ended once it waits for more in vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
-	if cap(b) <= spareBytes {
+	if cap(b) <= keptBytes {
 		s.out = b
 	}
 	s.said.Store(true)
@@ -179,7 +180,7 @@ func (s *stream) read(length int) error {
 		}
 	}
 	s.large = nil
-	if cap(b) <= spareBytes {
+	if cap(b) <= keptBytes {
 		s.large = b
 	}
 	return s.decode(b)
