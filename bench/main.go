@@ -46,6 +46,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.out != "" { // now, and not after half an hour of measuring
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.child != "":
 		var c childOptions
@@ -74,11 +79,6 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return publish(record, o.out)
-	}
-	if o.out != "" { // now, and not after half an hour of measuring
-		if err := os.MkdirAll(o.out, 0o755); err != nil {
-			return err
-		}
 	}
 	record, err := rounds(ctx, o, os.Stderr)
 	if err != nil {

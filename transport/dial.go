@@ -31,6 +31,7 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 		}
 		return
 	}
+	defer context.AfterFunc(ctx, s.kill)()
 	pulse, sent := startPulse(l, s), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(sent)
@@ -44,14 +45,14 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	p.bury(l)
 }
 
-// reach dials addr, greets, and makes l a link. The frame that it returns came with the answer. The stream ends with ctx.
+// reach dials addr, greets, and makes l a link. The frame that it returns came with the answer.
 func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, *received, error) {
 	conn, raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := newStream(p, conn, func() { raw.Close() })
-	context.AfterFunc(ctx, s.kill)
+	defer context.AfterFunc(ctx, s.kill)() // abandoned
 	timer := time.AfterFunc(p.config.DialTimeout, s.kill)
 	first, err := p.greetPeer(ctx, s, l, addr)
 	if !timer.Stop() {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"net"
 	"strings"
 	"sync"
@@ -28,13 +27,9 @@ func fill(t *testing.T, from *node, to Peer) {
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
-		a, b := w.node("a", 1, func(c *Config) {
-			dial := c.Dial
-			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, addr)
-				return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}, err
-			}
-		}), w.node("b", 2)
+		a, b := w.node("a", 1, dials(func(conn net.Conn) net.Conn {
+			return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}
+		})), w.node("b", 2)
 		a.send(b, "x")
 		b.wantCommands("link", a, "x")
 		gate := make(chan struct{})
@@ -122,13 +117,7 @@ func TestUnencodableFrame(t *testing.T) {
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool
-		a, b := w.node("a", 1, func(c *Config) {
-			dial := c.Dial
-			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, addr)
-				return mute{conn, &now}, err
-			}
-		}), w.node("b", 2)
+		a, b := w.node("a", 1, dials(func(conn net.Conn) net.Conn { return mute{conn, &now} })), w.node("b", 2)
 		a.send(b, "x")
 		synctest.Wait()
 		a.onFrame = func(Identity, Frame) { time.Sleep(3 * lastWords) }

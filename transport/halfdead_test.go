@@ -28,13 +28,7 @@ func (c mute) Write(b []byte) (int, error) {
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
-	a := w.node("a", 1, func(c *Config) {
-		dial := c.Dial
-		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-			conn, err := dial(ctx, addr)
-			return mute{conn, &now}, err
-		}
-	})
+	a := w.node("a", 1, dials(func(conn net.Conn) net.Conn { return mute{conn, &now} }))
 	w.node("b", 2)
 	if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
 		t.Fatal(err)

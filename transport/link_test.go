@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -206,16 +205,12 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
-		vanishing := func(c *Config) {
-			dial := c.Dial
-			c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, addr)
-				if err != nil || vanished.Load() {
-					return conn, err
-				}
-				return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}, nil
+		vanishing := dials(func(conn net.Conn) net.Conn {
+			if vanished.Load() {
+				return conn
 			}
-		}
+			return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}
+		})
 		a, b := w.node("a", 1, vanishing), w.node("b", 2)
 		a.send(b, "1")
 		b.wantCommands("link", a, "1")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -43,8 +44,9 @@ type stream struct {
 	waits atomic.Bool     // the receiver waits for more
 	broke atomic.Bool     // a write has failed
 
-	out   []byte // of the sender, reused
-	opens bool   // the sender has said the preface
+	out    []byte // of the sender, reused
+	opens  bool   // the sender has said the preface
+	failed error  // of the first write that did; set before broke
 
 	in    *bufio.Reader
 	frame *received // of the receiver, reused
@@ -65,10 +67,13 @@ type heedful struct{ *stream }
 func (h heedful) Read(b []byte) (int, error) {
 	h.waits.Store(true)
 	if h.broke.Load() {
-		defer time.AfterFunc(lastWords, h.kill).Stop()
+		h.lastWords()
 	}
 	n, err := h.conn.Read(b)
 	h.waits.Store(false)
+	if errors.Is(err, os.ErrDeadlineExceeded) && h.broke.Load() {
+		err = h.failed
+	}
 	if n > 0 && !h.heard.Load() {
 		h.heard.Store(true)
 	}
@@ -117,16 +122,16 @@ func (s *stream) write(b []byte) error {
 	}
 	s.said.Store(true)
 	_, err := s.conn.Write(b)
-	if err != nil {
+	if err != nil && !s.broke.Load() {
+		s.failed = err
 		s.broke.Store(true)
-		time.AfterFunc(lastWords, func() {
-			if s.waits.Load() {
-				s.kill()
-			}
-		})
+		s.lastWords()
 	}
 	return err
 }
+
+// lastWords limits how long the receiver waits for more.
+func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWords)) }
 
 // recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
 func (s *stream) recv() (*received, error) {

@@ -199,6 +199,20 @@ func (w *world) raw(addr string) net.Conn {
 	return conn
 }
 
+// dials changes every connection that a node dials.
+func dials(change func(net.Conn) net.Conn) func(*Config) {
+	return func(c *Config) {
+		dial := c.Dial
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, addr)
+			if err != nil {
+				return nil, err
+			}
+			return change(conn), nil
+		}
+	}
+}
+
 // begin opens the connection of a link, on which nothing is said yet.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()

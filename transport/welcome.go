@@ -14,6 +14,7 @@ import (
 func (p *Port) welcome(raw, conn net.Conn) {
 	defer raw.Close()
 	s := newStream(p, conn, func() { raw.Close() })
+	// In the context stands what stands in that of a call, so that whoever asks finds the connection.
 	ctx, cancel := context.WithCancel(peer.NewContext(p.ctx, &peer.Peer{Addr: raw.RemoteAddr()}))
 	defer cancel()
 	if c, ok := acceptedOf(ctx); ok {
