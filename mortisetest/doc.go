@@ -43,6 +43,9 @@
 // ready in about a second, and a test takes as long as what happens in it: after Kill, Pause and Isolate the next grant comes when the
 // SessionTTL of the holder, 2 s, has passed. Lose needs no waiting.
 //
+// Go's race detector (1.26, golang.org/issue/78156) can crash in a bubble when goroutines fire timers on several processors at once: the process
+// ends with SIGSEGV, or with "ThreadSanitizer: CHECK failed", and no race is reported. It is rare, and go test -race -cpu=1 is free of it.
+//
 // # Guarantees
 //
 //   - The nodes are those of package mortise and run its code, with its gossip, its Raft and its gRPC. Only the network, the boot-time clock and the
