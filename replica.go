@@ -123,7 +123,7 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	})
 	log, err := raftlog.Start(raftlog.Config{
 		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
-		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Logger: n.logger,
+		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.patient, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()
@@ -153,6 +153,11 @@ func (r *replica) stop() {
 func (r *replica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
+}
+
+// patient is raftlog's Patient: requests that will only wait need no entry of their own.
+func (r *replica) patient(waiting []byte, settled bool) bool {
+	return r.machine != nil && r.machine.OnlyWait(waiting, settled)
 }
 
 func (r *replica) confirm(term, round uint64) {

@@ -57,6 +57,9 @@ type outcome struct {
 	code Code
 }
 
+// waited counts those that were known to do no more than wait.
+const waited Code = 0xff
+
 // allMet wants the workload to have met everything that can become of each kind. A property that is never put to the test holds.
 func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
@@ -64,7 +67,7 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	for kind, codes := range map[Kind][]Code{
 		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
-		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld, waited),
 		Evict:   append(everyone, Finished),
 		Put:     append(everyone, Changed, BadKey),
 		Detach:  append(ofSession, Done, Finished, TooManySessions),
@@ -114,8 +117,15 @@ func compareWithTwin(t *testing.T, seed uint64, length int, seen map[outcome]int
 			decoded = c
 		}
 		position, holds := m.Position(), w.t.holds()
+		waits := m.OnlyWait(c.Append(nil), true)
 		got, want := m.Apply(s.index, s.term, s.command), w.t.apply(s.term, decoded)
 		seen[outcome{got.Kind, got.Code}]++
+		if waits && got.Kind != Stamp {
+			seen[outcome{got.Kind, waited}]++
+			if got.Code != Waiting || len(got.Fired)+len(got.States) > 0 {
+				t.Fatalf("step %d: %+v\nwas only to wait, and is %s", i, c, describe(got))
+			}
+		}
 		if !sameResult(got, want) {
 			t.Fatalf("step %d: %+v\n got %s\nwant %s\nstate:\n%s", i, c, describe(got), describe(want), w.t.picture())
 		}

@@ -49,6 +49,11 @@ type Config struct {
 	// one, which behind many commands waits until there are as many again, at most until the next tick. Default 2.
 	EntriesInFlight int
 
+	// Patient may say of batches that wait to be proposed, put together, that nobody is kept waiting if they go no earlier than with the next one
+	// that is not patient: they wait for that, at most until the next tick. settled says that no entry is under way that could change what the
+	// Applier knows. It must not change anything, nor keep the bytes. Called on the owner goroutine, between calls of the Applier. Default: none is.
+	Patient func(waiting []byte, settled bool) bool
+
 	// QueueBytes bounds what waits to be proposed. Default 64 MiB.
 	QueueBytes int
 

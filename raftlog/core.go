@@ -24,7 +24,8 @@ type CoreConfig struct {
 	EntryBytes       int // batches are put together up to this size of an entry; default 1 MiB
 	UncommittedBytes int // raft refuses proposals beyond this; default 64 MiB
 	SnapshotBytes    int
-	KeepEntries      int // 0 or less: none
+	KeepEntries      int                                     // 0 or less: none
+	Patient          func(waiting []byte, settled bool) bool // as in Config; nil: nothing is
 	Logger           *slog.Logger
 }
 

@@ -37,7 +37,7 @@ const crowdBytes = 256
 // cost: under load this bound is what makes the batches large.
 func (c *Core) propose() {
 	g := &c.group
-	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() {
+	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient() {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -55,6 +55,18 @@ func (c *Core) propose() {
 // waits. It ends when something is applied or a tick has passed, so however long the round trip is nobody waits for more than a tick.
 func (g *group) lingers() bool {
 	return g.inFlight > 0 && g.newest >= crowdBytes && g.queue.size() < g.newest && !g.waited
+}
+
+// patient reports whether nobody is kept waiting if what waits goes with the next batch of which that is not true: an entry, with all that it costs
+// on every replica, is saved. Where a lock is handed from one to the next that is every second one: who has given it up asks for it again, and only
+// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with a tick at the latest. Where there are
+// many an entry is shared anyway.
+func (c *Core) patient() bool {
+	g := &c.group
+	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited && !bug("patient-for-ever") {
+		return false
+	}
+	return c.cfg.Patient(g.queue.waiting(), g.inFlight == 0)
 }
 
 // read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone

@@ -72,6 +72,58 @@ func TestFewWaitForCompany(t *testing.T) {
 	c.verify()
 }
 
+// What is patient goes with the next batch that is not, when it is no longer patient, or with the next tick, and never behind its place.
+func TestThePatientRideWithTheNext(t *testing.T) {
+	number := func(waiting []byte) uint64 { return decodeBatch(waiting).number }
+	for what, end := range map[string]func(r *replica, patient *bool){
+		"another":             func(r *replica, _ *bool) { r.propose() },
+		"a tick":              func(r *replica, _ *bool) { r.now = r.now.Add(testTick); r.core.Tick(r.now) },
+		"the end of patience": func(_ *replica, patient *bool) { *patient = false },
+	} {
+		patient, settled := true, false
+		c, r := lone(t, func(cfg *CoreConfig) {
+			cfg.Patient = func(waiting []byte, none bool) bool {
+				settled = none
+				return patient && len(waiting) == batchBytes && number(waiting) == 1
+			}
+		})
+		before := r.core.Status().Last
+		r.propose()
+		r.turn()
+		r.propose()
+		r.turn()
+		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || settled {
+			t.Fatalf("%s: with an entry under way %+v, settled %v", what, got, settled)
+		}
+		c.drain()
+		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled {
+			t.Fatalf("%s: with none under way %+v, settled %v", what, got, settled)
+		}
+		end(r, &patient)
+		r.turn()
+		if got := r.core.Status(); got.Last != before+2 || got.Queued != 0 {
+			t.Errorf("%s, and it still waits: %+v", what, got)
+		}
+		c.drain()
+		c.verify()
+	}
+}
+
+// Among many nobody is asked for patience: an entry is shared anyway.
+func TestACrowdIsNotPatient(t *testing.T) {
+	asked := 0
+	_, r := lone(t, func(cfg *CoreConfig) {
+		cfg.Patient = func(waiting []byte, _ bool) bool { asked = max(asked, len(waiting)); return true }
+	})
+	for range crowdBytes/batchBytes + 1 {
+		r.propose()
+	}
+	r.turn()
+	if got := r.core.Status(); got.InFlight != 1 || got.Queued != 0 || asked >= crowdBytes {
+		t.Errorf("%+v, asked for %d bytes", got, asked)
+	}
+}
+
 func TestLargeQueueMakesSeveralEntries(t *testing.T) {
 	c, r := lone(t, func(cfg *CoreConfig) { cfg.EntryBytes = 4 * batchBytes })
 	before := r.core.Status().Applied

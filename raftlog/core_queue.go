@@ -17,6 +17,9 @@ const queueKeepBytes = 1 << 20
 // size returns the bytes that wait.
 func (q *queue) size() int { return len(q.buf) - q.start }
 
+// waiting returns all batches that wait, as one. It is only lent, until the next call.
+func (q *queue) waiting() []byte { return q.buf[q.start:] }
+
 // push copies a batch to the end. An empty one is nothing.
 func (q *queue) push(batch []byte) {
 	if len(batch) == 0 {

@@ -25,7 +25,8 @@
 // A turn takes all that has arrived, lets the Core work until it wants nothing more, and sends everything at once. What a turn
 // finds together travels together: all batches that wait become one entry (group commit), all rounds one question to the others,
 // all appends one Save. A store that waits for nothing (Volatile) is written in the middle of the turn, and there is no appender. A commit
-// makes no message of its own: followers hear of it with the next append, at the latest after a tick.
+// makes no message of its own: followers hear of it with the next append, at the latest after a tick. Nor do batches of which the Applier's side
+// says that nobody waits for them ([Config].Patient) make an entry of their own: they ride with the next, at the latest after a tick.
 //
 // # Snapshots
 //

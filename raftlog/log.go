@@ -59,7 +59,7 @@ func Start(cfg Config) (*Log, error) {
 	}
 	core, err := NewCore(CoreConfig{
 		State: st, Now: cfg.Clock.Now(), Tick: cfg.Tick, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,
-		EntriesInFlight: cfg.EntriesInFlight, QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
+		EntriesInFlight: cfg.EntriesInFlight, Patient: cfg.Patient, QueueBytes: cfg.QueueBytes, SnapshotBytes: cfg.SnapshotBytes,
 		KeepEntries: cfg.KeepEntries, Logger: cfg.Logger,
 	})
 	if err != nil {

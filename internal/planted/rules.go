@@ -23,6 +23,7 @@ func rules() []Bug {
 		{Name: "small-passes-large", Room: "lockfsm", Seeds: 20, Hazard: "25, B12", Some: true, Breaks: "readers pass a writer who waits, and small requests large ones, for ever"},
 		{Name: "permits-not-counted", Room: "lockfsm", Seeds: 20, Hazard: "B12", Some: true, Breaks: "more permits of a semaphore are given than there are"},
 		{Name: "one-of-several-is-enough", Room: "lockfsm", Seeds: 20, Hazard: "B12", Some: true, Breaks: "a request for several locks is granted when the first of them is free"},
+		{Name: "room-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "A8", Some: true, Breaks: "a request that would be granted is taken for one that only waits, and stands back"},
 		{Name: "deadlock-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "none", Breaks: "who waits for each other in a circle waits for ever"},
 		{Name: "notice-not-given", Room: "lockfsm", Hazard: "none", Breaks: "a holder who wants to know is not told that somebody waits"},
 		{Name: "delay-ignored", Room: "lockfsm", Hazard: "none", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},

@@ -87,7 +87,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r := &replica{p: p, group: group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
-		EntriesInFlight: 2, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
+		EntriesInFlight: 2, Patient: r.patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
 	w.must(err)
@@ -97,6 +97,11 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r.log.rouse()
 	r.keeping.rouse()
 	return r
+}
+
+// patient is that of the root's replica.
+func (r *replica) patient(waiting []byte, settled bool) bool {
+	return r.machine != nil && r.machine.OnlyWait(waiting, settled)
 }
 
 // stop ends the replica. What was being written then is there as a whole or not at all, whether the process or the power went; crash

@@ -1,0 +1,65 @@
+package lockfsm
+
+import "testing"
+
+// TestOnlyWait: what would do more than wait is told apart. That whatever OnlyWait lets pass does no more is a property in TestTwin.
+func TestOnlyWait(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.session(1), w.session(2)
+	of := func(s SessionID, n Number, key string) Command {
+		return Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: key}
+	}
+	w.do(of(a, 1, "held"), Granted)
+	w.do(of(a, 2, "queue"), Granted)
+	w.do(of(b, 1, "queue"), Waiting)
+	readers := of(a, 3, "shared")
+	readers.Permits, readers.Of = 1, 3
+	w.do(readers, Granted)
+	wants := of(a, 4, "wanted")
+	wants.Notice = true
+	w.do(wants, Granted)
+	stamp := Command{Kind: Stamp, WallUnixMS: 1 << 42}
+
+	with := func(c Command, change func(*Command)) Command { change(&c); return c }
+	for what, c := range map[string]struct {
+		commands           []Command
+		settled, unsettled bool
+	}{
+		"a free lock":                    {commands: []Command{of(b, 2, "free")}},
+		"a held lock":                    {commands: []Command{of(b, 2, "held")}, settled: true},
+		"behind others":                  {commands: []Command{of(b, 2, "queue")}, settled: true, unsettled: true},
+		"two behind others":              {commands: []Command{stamp, of(b, 2, "queue"), of(b, 3, "queue")}, settled: true, unsettled: true},
+		"another, too":                   {commands: []Command{of(b, 2, "queue"), of(b, 3, "free")}},
+		"an end, too":                    {commands: []Command{of(b, 2, "queue"), {Kind: Release, Session: a, Epoch: 1, Number: 2}}},
+		"room for one more":              {commands: []Command{with(of(b, 2, "shared"), func(c *Command) { c.Permits, c.Of = 2, 3 })}},
+		"no room":                        {commands: []Command{with(of(b, 2, "shared"), func(c *Command) { c.Permits, c.Of = 3, 3 })}, settled: true},
+		"a try":                          {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Try = true })}},
+		"a bounded queue":                {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Most = 9 })}},
+		"a possible circle":              {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Owner = 1 })}},
+		"several keys":                   {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Keys = []string{"r"} })}},
+		"a holder who wants to be told":  {commands: []Command{of(b, 2, "wanted")}},
+		"a request that is there":        {commands: []Command{of(b, 1, "queue")}},
+		"a request of nobody":            {commands: []Command{of(77, 1, "queue")}},
+		"a request of before":            {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Epoch = 0 })}},
+		"a request under later rules":    {commands: []Command{with(of(b, 2, "queue"), func(c *Command) { c.Rules = 2 })}},
+		"nothing but the leader's stamp": {commands: []Command{stamp}, settled: true, unsettled: true},
+	} {
+		var batch []byte
+		for _, each := range c.commands {
+			batch = each.Append(batch)
+		}
+		if got := w.m.OnlyWait(batch, true); got != c.settled {
+			t.Errorf("%s, settled: %v", what, got)
+		}
+		if got := w.m.OnlyWait(batch, false); got != c.unsettled {
+			t.Errorf("%s, not settled: %v", what, got)
+		}
+		if n := len(batch); n > 0 && w.m.OnlyWait(batch[:n-1], true) {
+			t.Errorf("%s, cut off: true", what)
+		}
+	}
+	batch := of(b, 2, "queue").Append(stamp.Append(nil))
+	if n := testing.AllocsPerRun(100, func() { w.m.OnlyWait(batch, true) }); n != 0 {
+		t.Errorf("it allocates %v times", n)
+	}
+}
