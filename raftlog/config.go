@@ -50,7 +50,7 @@ type Config struct {
 	EntriesInFlight int
 
 	// Patient may say of batches that wait to be proposed, put together, that nobody is kept waiting if they go no earlier than with the next one
-	// that is not patient: they wait for that, at most until the next tick. settled says that no entry is under way that could change what the
+	// that is not patient: they wait for that, 2 to 4 ms at most. settled says that no entry is under way that could change what the
 	// Applier knows. It must not change anything, nor keep the bytes. Called on the owner goroutine, between calls of the Applier. Default: none is.
 	Patient func(waiting []byte, settled bool) bool
 

@@ -57,7 +57,8 @@ type Core struct {
 	ledAt      uint64             // tick at which the leader has spoken last
 
 	stand            standing
-	group            group // batches and rounds that wait; all of it belongs to role.Term
+	group            group  // batches and rounds that wait; all of it belongs to role.Term
+	backs            uint64 // see group.back
 	appends          appends
 	hang             hang
 	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it

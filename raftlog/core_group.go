@@ -11,10 +11,11 @@ import (
 // confirmation.
 type group struct {
 	queue    queue
-	inFlight int  // entries proposed and not applied
-	newest   int  // bytes of the last one proposed
-	waited   bool // what is in the queue has waited for a tick
-	leads    bool // the first entry of the term is applied
+	inFlight int    // entries proposed and not applied
+	newest   int    // bytes of the last one proposed
+	waited   bool   // what is in the queue has waited long enough
+	back     uint64 // what stands back, see patient: each time it is another number; 0: nothing does
+	leads    bool   // the first entry of the term is applied
 	changing changing
 
 	asked    []uint64 // rounds that no read request carries yet
@@ -37,7 +38,9 @@ const crowdBytes = 256
 // cost: under load this bound is what makes the batches large.
 func (c *Core) propose() {
 	g := &c.group
-	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient() {
+	back := g.back
+	g.back = 0
+	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -59,14 +62,18 @@ func (g *group) lingers() bool {
 
 // patient reports whether nobody is kept waiting if what waits goes with the next batch of which that is not true: an entry, with all that it costs
 // on every replica, is saved. Where a lock is handed from one to the next that is every second one: who has given it up asks for it again, and only
-// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with a tick at the latest. Where there are
-// many an entry is shared anyway.
-func (c *Core) patient() bool {
+// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with Hurry or a tick at the latest. Where
+// there are many an entry is shared anyway. before is what stood back until now.
+func (c *Core) patient(before uint64) bool {
 	g := &c.group
-	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited && !bug("patient-for-ever") {
+	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited && !bug("patient-for-ever") || !c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
 		return false
 	}
-	return c.cfg.Patient(g.queue.waiting(), g.inFlight == 0)
+	if g.back = before; before == 0 {
+		c.backs++
+		g.back = c.backs
+	}
+	return true
 }
 
 // read sends one read request for all rounds asked for, once this replica's own first entry is applied. Raft would answer a lone

@@ -24,7 +24,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
 	}
 	c.release()
-	c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever")
+	c.Hurry()
 	for range n {
 		c.ticks++
 		c.node.Tick()
@@ -34,6 +34,12 @@ func (c *Core) Tick(now clock.Time) {
 		c.watch()
 	}
 }
+
+// Hurry says that whatever waits to be proposed has waited long enough, be it for company or because it stands back. A tick says so, too.
+func (c *Core) Hurry() { c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever") }
+
+// StandsBack returns what waits that Patient is true of, as of the last Turn: the same number as long as nothing of it was proposed; 0 if nothing does.
+func (c *Core) StandsBack() uint64 { return c.group.back }
 
 // NextTick returns when Tick has something to do again.
 func (c *Core) NextTick() clock.Time { return c.ticked.Add(c.cfg.Tick) }

@@ -19,8 +19,12 @@ const (
 	inStore
 )
 
+// patience is after how long a batch that stands back is asked for again: if nothing of it has gone then it goes, see Config.Patient. No much
+// shorter timer is exact while a process is idle.
+const patience = 2 * time.Millisecond
+
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
-// woken by the inbox and by one timer, the next tick. A panic of anything that it calls ends the replica and nothing else.
+// woken by the inbox and by one timer, the next tick or the end of patience. A panic of anything that it calls ends the replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -54,7 +58,12 @@ func (l *Log) own() {
 			return
 		}
 		if fired {
+			l.watched = 0
 			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))
+		}
+		if back := l.core.StandsBack(); back != 0 && l.watched == 0 {
+			l.watched = back
+			timer.Reset(patience)
 		}
 	}
 }
@@ -70,6 +79,9 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	in.empty()
 	if fired {
 		l.core.Tick(l.cfg.Clock.Now())
+		if l.watched != 0 && l.watched == l.core.StandsBack() {
+			l.core.Hurry()
+		}
 	}
 	idle := false
 	for range turnRoundsMax {

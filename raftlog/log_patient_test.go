@@ -1,0 +1,53 @@
+package raftlog
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What stands back goes with the next batch that does not, or alone when its own patience is over: the end of that of one before is no reason.
+func TestPatienceIsEachBatchsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 1, func(c *Config) {
+			c.Patient = func(waiting []byte, _ bool) bool { return !bytes.Contains(waiting, []byte("!")) }
+		})
+		l, app := p.logs[1], p.apps[1]
+		l.Campaign()
+		synctest.Wait()
+		time.Sleep(patience / 2) // no tick falls on what follows
+		began := time.Now()
+		for _, step := range []struct {
+			at      time.Duration
+			propose string
+			applied string
+			entries int
+		}{
+			{0, "a", "", 0},
+			{patience / 2, "!", "a!", 1},
+			{patience - 1, "b", "a!", 1},
+			{patience, "", "a!", 1}, // the patience of a would be over
+			{2*patience - 1, "", "a!", 1},
+			{2 * patience, "", "a!b", 2},
+			{3 * patience, "c", "a!b", 2},
+			{4*patience - 1, "d", "a!b", 2}, // it comes on top of c, whose patience counts
+			{4 * patience, "", "a!bcd", 3},
+		} {
+			time.Sleep(step.at - time.Since(began))
+			synctest.Wait()
+			if step.propose != "" {
+				l.Propose(2, []byte(step.propose))
+				synctest.Wait()
+			}
+			app.view(func(r *recorder) {
+				if r.text != step.applied || r.entries != step.entries {
+					t.Errorf("after %v: %q in %d entries, want %q in %d", step.at, r.text, r.entries, step.applied, step.entries)
+				}
+			})
+		}
+		if took := time.Since(began) + patience/2; took >= l.cfg.Tick {
+			t.Errorf("a tick passed meanwhile: %v", took)
+		}
+	})
+}
