@@ -6,8 +6,7 @@ package lockfsm
 // Without it a request only waits if others wait before it, since the end of the hold may be on its way.
 //
 // What is to be answered at once is not such a request, though it would wait: one that may find the queue too long or a circle of waiters, and
-// one of which the holder wants to be told. When in doubt the answer is no. Nothing is changed, nothing is allocated, and the time does not depend
-// on how many wait.
+// one of which the holder wants to be told. When in doubt the answer is no. Nothing is changed or allocated.
 func (m *Machine) OnlyWait(batch []byte, settled bool) bool {
 	for len(batch) > 0 {
 		command, rest, err := Next(batch)

@@ -58,7 +58,8 @@ type Core struct {
 
 	stand            standing
 	group            group  // batches and rounds that wait; all of it belongs to role.Term
-	backs            uint64 // see group.back
+	backs            uint64 // the last group.back
+	reminder         uint64 // the group.back that a reminder is under way for; 0: none is
 	appends          appends
 	hang             hang
 	conf             *raftpb.ConfState // that of the last applied configuration entry; voters and learners are derived from it

@@ -62,7 +62,7 @@ func (g *group) lingers() bool {
 
 // patient reports whether nobody is kept waiting if what waits goes with the next batch of which that is not true: an entry, with all that it costs
 // on every replica, is saved. Where a lock is handed from one to the next that is every second one: who has given it up asks for it again, and only
-// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with Hurry or a tick at the latest. Where
+// waits. It is asked anew in each turn, so it ends with whatever is applied that makes it untrue, and with Remind or a tick at the latest. Where
 // there are many an entry is shared anyway. before is what stood back until now.
 func (c *Core) patient(before uint64) bool {
 	g := &c.group

@@ -78,7 +78,7 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 	for what, end := range map[string]func(r *replica, patient *bool){
 		"another":             func(r *replica, _ *bool) { r.propose() },
 		"a tick":              func(r *replica, _ *bool) { r.now = r.now.Add(testTick); r.core.Tick(r.now) },
-		"enough of it":        func(r *replica, _ *bool) { r.core.Hurry() },
+		"enough of it":        func(r *replica, _ *bool) { r.core.Remind() },
 		"the end of patience": func(_ *replica, patient *bool) { *patient = false },
 	} {
 		patient, settled := true, false
@@ -97,12 +97,12 @@ func TestThePatientRideWithTheNext(t *testing.T) {
 			t.Fatalf("%s: with an entry under way %+v, settled %v", what, got, settled)
 		}
 		c.drain()
-		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled || r.core.StandsBack() != 1 {
+		if got := r.core.Status(); got.Last != before+1 || got.Queued != batchBytes || !settled || !r.core.Reminds() || r.core.Reminds() {
 			t.Fatalf("%s: with none under way %+v, settled %v", what, got, settled)
 		}
 		end(r, &patient)
 		r.turn()
-		if got := r.core.Status(); got.Last != before+2 || got.Queued != 0 || r.core.StandsBack() != 0 {
+		if got := r.core.Status(); got.Last != before+2 || got.Queued != 0 {
 			t.Errorf("%s, and it still waits: %+v", what, got)
 		}
 		c.drain()

@@ -24,7 +24,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
 	}
 	c.release()
-	c.Hurry()
+	c.hurry()
 	for range n {
 		c.ticks++
 		c.node.Tick()
@@ -35,11 +35,25 @@ func (c *Core) Tick(now clock.Time) {
 	}
 }
 
-// Hurry says that whatever waits to be proposed has waited long enough, be it for company or because it stands back. A tick says so, too.
-func (c *Core) Hurry() { c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever") }
+// hurry says that whatever waits to be proposed has waited long enough, be it for company or because it stands back.
+func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever") }
 
-// StandsBack returns what waits that Patient is true of, as of the last Turn: the same number as long as nothing of it was proposed; 0 if nothing does.
-func (c *Core) StandsBack() uint64 { return c.group.back }
+// Reminds reports whether the owner is to call Remind when patience is over: for what stands back as of the last Turn, if no reminder is under way.
+func (c *Core) Reminds() bool {
+	if c.reminder != 0 {
+		return false
+	}
+	c.reminder = c.group.back
+	return c.reminder != 0
+}
+
+// Remind ends the patience of what stood back when Reminds said so. What stands back by now for another reason has a patience of its own.
+func (c *Core) Remind() {
+	if c.reminder != 0 && (c.reminder == c.group.back || bug("reminded-of-another")) {
+		c.hurry()
+	}
+	c.reminder = 0
+}
 
 // NextTick returns when Tick has something to do again.
 func (c *Core) NextTick() clock.Time { return c.ticked.Add(c.cfg.Tick) }

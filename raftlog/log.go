@@ -18,7 +18,6 @@ type Log struct {
 	core      *Core
 	out       []*raftpb.Message // to be sent at the end of the turn
 	called    bool              // something was handed out in this turn, so that it has an end
-	watched   uint64            // the timer is set to see whether this still stands back; 0: for the next tick
 	where     place             // whose code runs, for the panic that may come
 	transfers []transfer        // waiting for their outcome
 	saves     chan Batch        // to the appender; never holds more than one

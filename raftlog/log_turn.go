@@ -19,8 +19,8 @@ const (
 	inStore
 )
 
-// patience is after how long a batch that stands back is asked for again: if nothing of it has gone then it goes, see Config.Patient. No much
-// shorter timer is exact while a process is idle.
+// patience is after how long the core is reminded of a batch that stands back, see Config.Patient. The reminder of one before may be under way then,
+// and two are not: so it lasts up to twice as long. No much shorter timer is exact while a process is idle.
 const patience = 2 * time.Millisecond
 
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
@@ -58,11 +58,9 @@ func (l *Log) own() {
 			return
 		}
 		if fired {
-			l.watched = 0
 			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))
 		}
-		if back := l.core.StandsBack(); back != 0 && l.watched == 0 {
-			l.watched = back
+		if l.core.Reminds() {
 			timer.Reset(patience)
 		}
 	}
@@ -79,9 +77,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	in.empty()
 	if fired {
 		l.core.Tick(l.cfg.Clock.Now())
-		if l.watched != 0 && l.watched == l.core.StandsBack() {
-			l.core.Hurry()
-		}
+		l.core.Remind()
 	}
 	idle := false
 	for range turnRoundsMax {

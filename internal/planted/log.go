@@ -43,6 +43,7 @@ func log() []Bug {
 		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
 		{Name: "lingers-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "few who come behind a crowd wait as long as it does, however long the round trip is"},
 		{Name: "patient-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "requests that only wait are never proposed while nothing else is"},
+		{Name: "reminded-of-another", Room: "raftlog", Hazard: "A8", Breaks: "the end of one batch's patience is taken for that of the next, and hand-overs take two entries again"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a leader that is dead for ever, newborns join its group, and no new one is founded"},
 	}

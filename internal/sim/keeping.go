@@ -9,8 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// The root package's numbers.
+// The numbers of the root package, and raftlog's patience.
 const (
+	patience        = 2 * time.Millisecond
 	raftTick        = 25 * time.Millisecond
 	electionTicks   = 20
 	heartbeatTicks  = 4

@@ -135,6 +135,9 @@ func (r *replica) logTurn(now clock.Time) clock.Time {
 		}
 	}
 	r.flush()
+	if r.core.Reminds() {
+		r.p.w.after(patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
+	}
 	if r.machine != nil {
 		r.publish()
 	}
