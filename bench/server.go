@@ -90,7 +90,7 @@ func needs(program string) func() string {
 
 // freeAddresses returns addresses on loopback at which nobody listens now. Their ports are below those that outgoing connections get.
 func freeAddresses(n int) (addresses []string, err error) {
-	for tries := 0; len(addresses) < n && tries < 1000; tries++ {
+	for tries := 0; len(addresses) < n && tries < 1000+10*n; tries++ {
 		l, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
 		if listenErr != nil {
 			err = listenErr

@@ -3,7 +3,6 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"slices"
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner from granting. It is the state at the
@@ -161,7 +160,10 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	for _, chunk := range c.chunks {
 		size += len(chunk)
 	}
-	b = slices.Grow(b, size)
+	if room := len(b) + size; cap(b) < room {
+		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this goroutine, and stops all others meanwhile.
+		b = append(make([]byte, 0, room), b...)
+	}
 	sum := uint32(0)
 	for _, chunk := range c.chunks {
 		b = append(b, chunk...)

@@ -53,20 +53,30 @@ func (v *view) take(index uint64, conf *raftpb.ConfState, data []byte, keep, kee
 	v.wanted = v.wanted && index < v.confIndex // a configuration that was applied since it was begun asks for another one
 	first, err := v.FirstIndex()
 	must(err)
-	cut := index
-	if cut >= first && keep > 0 {
-		entries, err := v.Entries(first, index+1, ^uint64(0))
+	if cut := v.cut(first, index, keep, keepBytes); cut >= first {
+		must(v.Compact(cut))
+	}
+	return v.snap
+}
+
+// cut returns the last entry that is forgotten, or one before first. It asks for no more than it looks at: raft's storage goes through all
+// that it is asked for, and behind a large state that is so much log that everybody would wait for it.
+func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
+	const atOnce = 256
+	for index >= first && keep > 0 && keepBytes > 0 {
+		from := max(first, index-min(index, atOnce-1))
+		if bug("whole-log-looked-at") {
+			from = first
+		}
+		entries, err := v.Entries(from, index+1, ^uint64(0))
 		must(err)
 		for i := len(entries) - 1; i >= 0 && keep > 0 && keepBytes > 0; i-- {
 			keep--
 			keepBytes -= len(entries[i].GetData()) + entryOverheadBytes
-			cut--
+			index--
 		}
 	}
-	if cut >= first {
-		must(v.Compact(cut))
-	}
-	return v.snap
+	return index
 }
 
 // installed makes a snapshot that is durable here the state of the replica.

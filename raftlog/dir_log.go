@@ -153,7 +153,7 @@ func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
 			}
 		}
 	}
-	if err := retire(d.cfg.Files, d.cfg.Path, spares, segments, others); err != nil {
+	if err := retire(d.cfg.Files, d.cfg.Path, spares, sparesKept, segments, others); err != nil {
 		return fmt.Errorf("%w: making room in %s: %w", ErrStorage, d.cfg.Path, err)
 	}
 	return nil

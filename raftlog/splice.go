@@ -7,15 +7,17 @@ import (
 )
 
 // behind returns what a snapshot leaves of a log that it is saved to: the entries after it if the log holds its last one,
-// otherwise nothing.
+// otherwise nothing. A log has no gaps.
 func behind(log []*raftpb.Entry, meta *raftpb.SnapshotMetadata) []*raftpb.Entry {
-	for i, e := range log {
-		if e.GetIndex() == meta.GetIndex() && e.GetTerm() == meta.GetTerm() {
-			// A slice of its own, so that the entries before can be collected.
-			return append([]*raftpb.Entry(nil), log[i+1:]...)
-		}
+	if len(log) == 0 || meta.GetIndex() < log[0].GetIndex() {
+		return nil
 	}
-	return nil
+	at := meta.GetIndex() - log[0].GetIndex()
+	if at >= uint64(len(log)) || log[at].GetTerm() != meta.GetTerm() {
+		return nil
+	}
+	// A slice of its own, so that the entries before can be collected.
+	return append([]*raftpb.Entry(nil), log[at+1:]...)
 }
 
 // splice returns the log that starts behind index base after an append: entries replace whatever stands at and after their first

@@ -65,7 +65,7 @@ type wal struct {
 
 	files    uint64    // highest number of a snapshot's file so far
 	prepared *prepared // nil: there is none
-	stale    []string  // names of files of snapshots that nothing needs any more
+	stale    []string  // names of files that nothing needs any more
 
 	fold
 	lowest   uint64 // sequence of the oldest segment that is kept

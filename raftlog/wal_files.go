@@ -15,8 +15,8 @@ const (
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesMax bounds the segments kept for later.
-	sparesMax = 2
+	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more, see release.
+	sparesKept = 2
 )
 
 func (w *wal) segmentName(sequence uint64) string {
@@ -26,8 +26,6 @@ func (w *wal) segmentName(sequence uint64) string {
 func (w *wal) snapshotName(file uint64) string {
 	return fmt.Sprintf("%s%016x-%016x", snapPrefix, w.id.ID, file)
 }
-
-func spareName(n int) string { return fmt.Sprintf("%s%d", sparePrefix, n) }
 
 // parseName takes the name of a segment or snapshot apart.
 func parseName(prefix, name string) (id, n uint64, ok bool) {
@@ -67,21 +65,18 @@ func list(fsys FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// retire makes spares of segments that are no longer needed, and removes those beyond the few that are kept. Nothing of it may be used again
-// before the directory is synced: a name that comes back with the header of a later use would be a contradiction.
-func retire(fsys FS, dir string, spares *[]string, segments, others []string) error {
+// retire makes spares of segments that are no longer needed, until there are as many as are kept, and removes the rest. Nothing of it may be
+// used again before the directory is synced: a name that comes back with the header of a later use would be a contradiction.
+func retire(fsys FS, dir string, spares *[]string, kept int, segments, others []string) error {
 	if len(segments)+len(others) == 0 {
 		return nil
 	}
 	for _, name := range segments {
-		if len(*spares) >= sparesMax {
+		if len(*spares) >= kept {
 			others = append(others, name)
 			continue
 		}
-		spare := ""
-		for n := 0; spare == "" || slices.Contains(*spares, spare); n++ {
-			spare = spareName(n)
-		}
+		spare := sparePrefix + strings.TrimPrefix(name, segmentPrefix)
 		if err := fsys.Rename(filepath.Join(dir, name), filepath.Join(dir, spare)); err != nil {
 			return err
 		}

@@ -93,11 +93,12 @@ func (w *wal) tidy(l listing, s *scanned) error {
 			others = append(others, w.snapshotName(file))
 		}
 	}
-	return retire(w.fs, w.dir, &w.spares, segments, others)
+	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
 }
 
-// release lets go of what a new snapshot has made superfluous. The file of the one before is left to the next Prepare if this one was prepared: to
-// remove a large file takes a file system so long that appends would feel it.
+// release lets go of what a new snapshot has made superfluous. To remove large files takes a file system so long that appends would feel it. So
+// segments become spares, all of them: another name costs next to nothing. What nothing needs at all is left to the next Prepare, if this
+// snapshot was prepared: the file of the one before, and spares that are too many.
 func (w *wal) release(old, now *snapshotMark) error {
 	var segments, others []string
 	oldest := w.oldest(w.header.sequence)
@@ -109,14 +110,33 @@ func (w *wal) release(old, now *snapshotMark) error {
 	}
 	p := w.prepared
 	w.prepared = nil
-	if p != nil && p.mark.file == now.file {
-		return retire(w.fs, w.dir, &w.spares, segments, nil)
-	}
-	if p != nil {
+	if p != nil && p.mark.file != now.file {
 		w.stale = append(w.stale, w.snapshotName(p.mark.file))
 	}
-	others, w.stale = w.stale, nil
-	return retire(w.fs, w.dir, &w.spares, segments, others)
+	if p == nil || p.mark.file != now.file {
+		others, w.stale = w.stale, nil
+	}
+	most := len(w.spares) + len(segments)
+	if bug("removed-in-a-save") {
+		most = sparesKept
+	}
+	if err := retire(w.fs, w.dir, &w.spares, most, segments, others); err != nil {
+		return err
+	}
+	kept := min(len(w.spares), w.sparesFor(now))
+	w.stale = append(w.stale, w.spares[kept:]...)
+	w.spares = w.spares[:kept]
+	return nil
+}
+
+// sparesFor is how many segments are kept for later: as many as the log needs until the next snapshot, which comes after about as many bytes as
+// this one has, or half as many more. So a log of any size is written to the same files over and over, and the room that it needs at its
+// longest stays reserved.
+func (w *wal) sparesFor(now *snapshotMark) int {
+	if now == nil {
+		return sparesKept
+	}
+	return sparesKept + int(now.length/2*3/uint64(w.segment))
 }
 
 // reserve makes sure that a frame of n bytes fits the current segment, with room for the seal behind it.

@@ -24,7 +24,7 @@ func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
 		return err
 	}
 	var mark snapshotMark
-	if err = retire(w.fs, w.dir, nil, nil, stale); err == nil {
+	if err = retire(w.fs, w.dir, nil, 0, nil, stale); err == nil {
 		mark, err = w.writeSnapshot(ctx, file, s)
 	}
 	if err != nil && ctx.Err() != nil {
