@@ -18,13 +18,16 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if r.Quick && n > 100 {
 			return Result{}, errTooLong
 		}
+		if err := roomFor(n); err != nil {
+			return Result{}, err
+		}
 		before := heap()
 		nodes, err := openIdle(ctx, r.Peer, n)
 		defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()
 		if err != nil {
 			return Result{}, err
 		}
-		time.Sleep(2 * time.Second) // what the start has stirred up
+		time.Sleep(2*time.Second + time.Duration(n)*100*time.Millisecond) // what the start has stirred up
 		cpu, wire, began := used(syscall.RUSAGE_SELF), loopbackBytes(), time.Now()
 		time.Sleep(max(5*time.Second, r.Duration))
 		took := time.Since(began)
@@ -67,6 +70,35 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 		}
 	}
 	return nodes, nil
+}
+
+// roomFor says whether this process can hold so many instances. Gossip sends two packets a second to one instance after the other, and keeps a
+// connection for a minute: so it has one to each other instance, or some 120. Both ends of each are here.
+func roomFor(n int) error {
+	const connectionBytes = 150 << 10
+	connections := uint64(n) * uint64(min(n-1, 120))
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < 2*connections {
+		return fmt.Errorf("%d instances in one process need some %d sockets, and it may open %d files (ulimit -n)", n, 2*connections, files.Cur)
+	}
+	if free, ok := availableBytes(); ok && free < connections*connectionBytes {
+		return fmt.Errorf("%d instances in one process need some %s of memory for %d connections, and %s are free", n, shortBytes(float64(connections*connectionBytes)), connections, shortBytes(float64(free)))
+	}
+	return nil
+}
+
+// availableBytes is the memory that programs could still get.
+func availableBytes() (bytes uint64, ok bool) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(string(text), "MemAvailable:")
+	var kib uint64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0, false
+	}
+	return kib << 10, true
 }
 
 // idleAtOnce is how many instances are started at a time once the group is there.
