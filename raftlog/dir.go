@@ -43,7 +43,7 @@ const (
 //	meta.db            records of other rooms, and which logs have been here (bbolt)
 //	wal-<ID>-<seq>     segments of the log of that raft ID
 //	snap-<ID>-<n>      its snapshot, and the one before until the next is written
-//	spare-<n>          segments to be used again
+//	spare-<ID>-<seq>   segments that were, to be used again
 //	new.tmp, *.tmp     being made; means nothing
 //
 // All methods are safe for concurrent use; Put, Log, DropLog and Close wait for the disk.

@@ -23,7 +23,7 @@ import (
 //
 //   - A snapshot: 1. its file, synced piece by piece, then the directory; 2. the frame that names it, synced; 3. the segments that
 //     hold nothing behind the new one become spares, and the file of the snapshot before goes. A file that no frame names is removed at open, what 3 left
-//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the file, by the next Prepare; only the snapshot of another replica, without which nothing can go on, is written within its Save.
+//     undone is done then. 1 is Prepare, beside any number of Saves, and so is the removal of the file and of spares that are too many, by the next Prepare; only the snapshot of another replica, without which nothing can go on, is written within its Save.
 //   - The next segment: 1. a spare or a new file gets a header and is synced; 2. it is renamed, directory synced; 3. the old segment gets its seal, synced;
 //     4. frames go to the new one. At open, a last segment without frames behind one without a seal means that 3 is due.
 //   - A spare is renamed and the directory synced before its header is written again.
