@@ -3,6 +3,7 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner from granting. It is the state at the
@@ -159,6 +160,9 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	size := checksumBytes
 	for _, chunk := range c.chunks {
 		size += len(chunk)
+	}
+	if bug("cleared-in-one-go") {
+		b = slices.Grow(b, size)
 	}
 	if room := len(b) + size; cap(b) < room {
 		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this goroutine, and stops all others meanwhile.

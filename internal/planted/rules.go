@@ -39,6 +39,7 @@ func rules() []Bug {
 		{Name: "full-queue-keeps-all", Room: "lockfsm", Hazard: "76", Breaks: "a full queue refuses also the releases that would empty it"},
 		{Name: "map-order-in-apply", Room: "lockfsm", Hazard: "52, 29", Some: true, Breaks: "the order of a map deals the tokens, another one on every replica"},
 		{Name: "map-order-in-snapshot", Room: "lockfsm", Hazard: "52", Some: true, Breaks: "equal states have different snapshots"},
+		{Name: "cleared-in-one-go", Room: "lockfsm", Hazard: "A8", Breaks: "the runtime cannot stop who makes room for a large snapshot, and all goroutines wait for that"},
 		{Name: "capture-sees-later-change", Room: "lockfsm", Hazard: "37, 52", Some: true, Breaks: "a snapshot taken in steps has what came while it was taken, and its replica applies that twice"},
 		{Name: "name-left-behind", Room: "lockfsm", Hazard: "76", Breaks: "a lock whose last entry is gone stays for ever"},
 	}
