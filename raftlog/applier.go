@@ -54,7 +54,7 @@ type Applier interface {
 // the Applier.
 type Capture interface {
 	// Step does a part of the work and reports whether that was the last one. Called on the owner goroutine, once at the end of each turn,
-	// after TurnEnd; how much it does is how much longer that turn takes.
+	// after TurnEnd; how much it does is how much longer that turn takes. While there are no turns it is called a few times in each millisecond.
 	Step() (done bool)
 
 	// AppendTo appends the whole encoded state to b, which it makes large enough in one go. Called once, after the last Step, on another

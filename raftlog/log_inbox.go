@@ -107,12 +107,13 @@ func (l *Log) gather() {
 	}
 }
 
-// swap takes all that has arrived, and reports whether the log has been closed.
-func (l *Log) swap() (*inbox, bool) {
+// swap takes all that has arrived, and reports whether that is nothing, and whether the log has been closed.
+func (l *Log) swap() (in *inbox, nothing, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	nothing = l.arrived == 0
 	l.in, l.spare, l.arrived = l.spare, l.in, 0
-	return &l.spare, l.ended != nil
+	return &l.spare, nothing, l.ended != nil
 }
 
 // Propose queues a batch of commands, which is copied, and reports whether it did: not if the queue is full or the log has ended.

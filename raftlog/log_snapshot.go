@@ -3,6 +3,7 @@ package raftlog
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -42,24 +43,34 @@ func (l *Log) capture(order Take) error {
 	return nil
 }
 
+// steps reports whether a snapshot has steps left.
+func (t *taken) steps() bool { return t.capture != nil && !t.stepped }
+
+const (
+	// pace is how long a snapshot waits for its next step while there are no turns.
+	pace = time.Millisecond
+	// restSteps is how many it does then, since nobody waits for the owner.
+	restSteps = 16
+)
+
 // step does one step of the snapshot that is being taken, at the very end of a turn: whoever waits for an answer of this turn has it by
-// then, and whatever arrives meanwhile comes before the next step. After the last one the aside goroutine puts it together, unless it is
-// still at work on one that a Restore has made worthless.
-func (l *Log) step() {
+// then, and whatever arrives meanwhile comes before the next step. The owner does not wake itself for that: under load turns come by
+// themselves, and a goroutine that can always run keeps its processor from looking what the network has brought. After the last step the aside
+// goroutine puts the snapshot together, unless it is still at work on one that a Restore has made worthless.
+func (l *Log) step(atRest bool) {
 	t := &l.taking
 	if t.capture == nil {
 		return
 	}
-	if !t.stepped {
-		l.where = inApplier
+	l.where = inApplier
+	for n := 0; t.steps() && (n == 0 || atRest && n < restSteps); n++ {
 		t.stepped = t.capture.Step()
-		l.where = inRaft
-		if !t.stepped {
-			l.kick()
-			return
-		}
 	}
-	if t.busy {
+	l.where = inRaft
+	if !t.stepped && bug("snapshot-wakes-itself") {
+		l.kick()
+	}
+	if !t.stepped || t.busy {
 		return // its outcome brings the next turn
 	}
 	l.give(task{order: t.order, capture: t.capture})

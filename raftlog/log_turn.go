@@ -24,7 +24,7 @@ const (
 const patience = 2 * time.Millisecond
 
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
-// woken by the inbox and by one timer, the next tick or the end of patience. A panic of anything that it calls ends the replica and nothing else.
+// woken by the inbox and by one timer: the next tick, the end of patience, or the next step of a snapshot. A panic of anything that it calls ends the replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -49,15 +49,20 @@ func (l *Log) own() {
 			fired = true
 		}
 		l.gather()
-		in, closed := l.swap()
+		in, nothing, closed := l.swap()
 		if closed {
 			err = ErrClosed
 			return
 		}
+		stepped := l.taking.steps()
 		if err = l.turn(in, fired); err != nil {
 			return
 		}
-		if fired {
+		l.step(fired && nothing)
+		switch steps := l.taking.steps(); {
+		case steps && (fired || !stepped):
+			timer.Reset(pace)
+		case fired:
 			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))
 		}
 		if l.core.Reminds() {
@@ -110,7 +115,6 @@ func (l *Log) turn(in *inbox, fired bool) error {
 		l.look()
 	}
 	l.publish(taken)
-	l.step()
 	return nil
 }
 

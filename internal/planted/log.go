@@ -40,6 +40,7 @@ func log() []Bug {
 		{Name: "all-stand-at-once", Room: "raftlog", Hazard: "A7", Some: true, Breaks: "all voters of a leader that is gone stand together, vote for themselves, and begin anew"},
 		{Name: "commits-kept-back", Room: "raftlog", Hazard: "A8", Some: true, Breaks: "in a quiet group the loss of an append is never noticed, and its receiver never gets it"},
 		{Name: "snapshots-together", Room: "raftlog", Hazard: "A8", Breaks: "all replicas take their snapshots at the same moment, and none answers at once"},
+		{Name: "snapshot-wakes-itself", Room: "raftlog", Hazard: "A8", Breaks: "who takes a large snapshot keeps a processor for itself, and what the network brings waits for milliseconds"},
 		{Name: "whole-log-looked-at", Room: "raftlog", Hazard: "A8", Breaks: "behind a large state everybody waits, once for each snapshot, until all of the log has been looked at"},
 		{Name: "removed-in-a-save", Room: "raftlog", Hazard: "A8", Breaks: "appends wait until the files of a large log are removed, and then make them anew"},
 		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
