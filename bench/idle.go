@@ -75,14 +75,18 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 // roomFor says whether this process can hold so many instances. Gossip sends two packets a second to one instance after the other, and keeps a
 // connection for a minute: so it has one to each other instance, or some 120. Both ends of each are here.
 func roomFor(n int) error {
-	const connectionBytes = 150 << 10
+	const connectionBytes = 200 << 10 // with the stacks of its goroutines, and what the collector leaves lying
 	connections := uint64(n) * uint64(min(n-1, 120))
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < 2*connections {
-		return fmt.Errorf("%d instances in one process need some %d sockets, and it may open %d files (ulimit -n)", n, 2*connections, files.Cur)
-	}
 	if free, ok := availableBytes(); ok && free < connections*connectionBytes {
-		return fmt.Errorf("%d instances in one process need some %s of memory for %d connections, and %s are free", n, shortBytes(float64(connections*connectionBytes)), connections, shortBytes(float64(free)))
+		return fmt.Errorf("%d instances in one process have some %d connections, which need %s of memory, and %s are free", n, connections, shortBytes(float64(connections*connectionBytes)), shortBytes(float64(free)))
+	}
+	var files syscall.Rlimit
+	sockets := 2 * connections
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur >= sockets {
+		return nil
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: sockets, Max: max(sockets, files.Max)}); err != nil {
+		return fmt.Errorf("%d instances in one process need some %d sockets, and it may open %d files (ulimit -n)", n, sockets, files.Cur)
 	}
 	return nil
 }
