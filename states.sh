@@ -53,7 +53,7 @@ How each grows:
   of log as the last one was long, and up to half as much more, so that it costs as much as the log that it replaces, at most. It is put together, and written to disk, beside everything else.
 - **The goal**: while a snapshot is taken or sent the 99th percentile shall be at most five times the usual. The tables say whether it is. The voters seldom take theirs together,
   but the leader does it on the processors, and with \`Dir\` on the disk, that all others here need, too.
-- **Room on the disk**, with \`Dir\`: two snapshots, and a log as long as one of them and half as much again, in files of 8 MiB that are used over and over and not removed in between.
+- **Room on the disk**, with \`Dir\`: two snapshots, and a log as long as one of them and half as much again, in files of 8 MiB, two more than that needs, that are used over and over and not removed in between.
 - **Sending it** to a new voter has a stream of its own. Who receives it builds the state in one go, about 2 µs for each lock, and takes no part meanwhile.
 - **A start** reads the snapshot and the log behind it, which is at most half as long again as the snapshot.
 - **Renewals** cost the leader about 0.5 µs and three small messages for each, a third of a TTL apart: 10,000 instances with the default TTL of 10 s are 3,000 renewals a second

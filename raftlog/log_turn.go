@@ -54,13 +54,13 @@ func (l *Log) own() {
 			err = ErrClosed
 			return
 		}
-		stepped := l.taking.steps()
+		paced := l.taking.steps()
 		if err = l.turn(in, fired); err != nil {
 			return
 		}
 		l.step(fired && nothing)
-		switch steps := l.taking.steps(); {
-		case steps && (fired || !stepped):
+		switch steps := l.taking.steps(); { // whatever turns come, a timer that runs is not put off: ticks would be
+		case steps && (fired || !paced):
 			timer.Reset(pace)
 		case fired:
 			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))

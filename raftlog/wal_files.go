@@ -15,7 +15,7 @@ const (
 	snapPrefix    = "snap-"
 	sparePrefix   = "spare-"
 
-	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more, see release.
+	// sparesKept is how many segments are kept for later, at least; behind a large snapshot more, see sparesFor.
 	sparesKept = 2
 )
 

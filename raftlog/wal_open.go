@@ -110,10 +110,10 @@ func (w *wal) release(old, now *snapshotMark) error {
 	}
 	p := w.prepared
 	w.prepared = nil
-	if p != nil && p.mark.file != now.file {
-		w.stale = append(w.stale, w.snapshotName(p.mark.file))
-	}
-	if p == nil || p.mark.file != now.file {
+	if p == nil || p.mark.file != now.file { // this one was not prepared
+		if p != nil {
+			w.stale = append(w.stale, w.snapshotName(p.mark.file))
+		}
 		others, w.stale = w.stale, nil
 	}
 	most := len(w.spares) + len(segments)
