@@ -173,7 +173,8 @@ func (c *Cluster) wall() int64 { return c.cfg.Wall().UnixMilli() }
 // random fills what a turn of birth may need of chance.
 func (c *Cluster) random() birth.Random {
 	var r birth.Random
-	words := []*uint64{&r.Instance, &r.Group, &r.Spread}
+	r.Instance = c.own.next.ID()
+	words := []*uint64{&r.Group, &r.Spread}
 	for i := range r.Raft {
 		words = append(words, &r.Raft[i])
 	}

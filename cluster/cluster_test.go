@@ -169,7 +169,7 @@ func TestGroupThatLostItsMajorityHealsByRestartInPlace(t *testing.T) {
 		if got != "bound, member, restart, bound, member" {
 			t.Errorf("the survivor's host was told %q", got)
 		}
-		if survivor.Status().Instance == survivor.cfg.Instance {
+		if survivor.Status().Instance == survivor.cfg.Key.ID() {
 			t.Error("the survivor kept its instance ID")
 		}
 	})

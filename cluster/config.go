@@ -12,16 +12,18 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Config says who this instance is and where to look for the others. It is copied by Start.
 type Config struct {
-	Name      string   // 1 to 128 bytes
-	Label     string   // of the cluster, 1 to 255 bytes: who has another is not one of us
-	Zone      string   // at most 128 bytes; may be empty
-	Advertise string   // host:port at which the others reach this instance
-	Instance  uint64   // ID of the first life: not zero; what StoredInstance returns of Records, else random
-	Join      []string // see CheckJoin; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
+	Name      string     // 1 to 128 bytes
+	Label     string     // of the cluster, 1 to 255 bytes: who has another is not one of us
+	Zone      string     // at most 128 bytes; may be empty
+	Advertise string     // host:port at which the others reach this instance
+	Key       nodeid.Key // of the first life: what StoredKey returns of Records, else a new one
+	Join      []string   // see CheckJoin; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
 	Settings  birth.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
@@ -81,8 +83,8 @@ func (cfg *Config) check() error {
 	if err := checkAddr(cfg.Advertise); err != nil {
 		wrong("Advertise: %v", err)
 	}
-	if cfg.Instance == 0 {
-		wrong("Instance is zero, want a random ID")
+	if cfg.Key.ID().IsZero() {
+		wrong("Key is not set, want a new one")
 	}
 	for _, j := range cfg.Join {
 		if err := CheckJoin(j); err != nil {

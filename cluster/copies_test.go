@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // refuses fails unless the node has refused to take part with these words, for good, and was never bound.
@@ -19,7 +21,7 @@ func (n *node) refuses(before string, words ...string) {
 	if !errors.Is(err, ErrDirectory) || n.calls() != before+"refused" {
 		n.f.t.Fatalf("%s's host was told %q, %v; want that it refuses", n.cfg.Name, n.calls(), err)
 	}
-	_, again := StoredInstance(n.cfg.Records)
+	_, again := StoredKey(n.cfg.Records)
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) || again == nil || !strings.Contains(again.Error(), w) {
 			n.f.t.Errorf("%s says %v, and at its next start %v; want %q in both", n.cfg.Name, err, again, w)
@@ -205,7 +207,7 @@ func TestDirectoriesThatDoNotFitAreRefusedAtStart(t *testing.T) {
 			}
 		}
 		try("another label", func(cfg *Config, _ *disk) { cfg.Label = "other" }, `cluster "test"`, `"other"`)
-		try("another ID", func(cfg *Config, _ *disk) { cfg.Instance++ }, "StoredInstance")
+		try("another ID", func(cfg *Config, _ *disk) { cfg.Key = nodeidtest.Key(4711) }, "StoredKey")
 		try("no Join", func(cfg *Config, _ *disk) { cfg.Join, cfg.Settings.Solo = nil, true }, "set Join as before")
 		try("full", func(_ *Config, d *disk) { d.fails = errDisk }, errDisk.Error(), "mend it")
 		try("a host that has no directory", func(cfg *Config, _ *disk) { cfg.Host = struct{ Host }{was} }, "DurableHost")

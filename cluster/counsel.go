@@ -9,6 +9,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
@@ -21,7 +23,7 @@ type Counsel struct {
 	Due        bool          // a change of voters is due or in flight
 	Known      bool          // the leader knows a session of the asking instance, and its look has counted it
 	Report     voters.Report // of the leader's last look, at most 50 ms old; of Next only Kind and Why
-	Leader     uint64        // the leader's instance
+	Leader     nodeid.ID     // the instance that leads
 	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
 }
 
@@ -67,7 +69,7 @@ type route struct {
 	done    bool
 	counsel Counsel
 	body    []byte
-	to      uint64
+	to      nodeid.ID
 	addr    string
 	spread  time.Duration // how much longer to wait until the next attempt
 }
@@ -93,16 +95,16 @@ func (c *Cluster) route(ctx context.Context, whose func() uint64, try int) (rout
 }
 
 // whom returns whom to ask: who leads as far as is known here, and by turns some voter, since that may be out of date.
-func (c *Cluster) whom(try int) (instance uint64, addr string) {
+func (c *Cluster) whom(try int) (instance nodeid.ID, addr string) {
 	self := c.own.core.Instance()
 	if c.cfg.Net == nil || c.own.core.Phase() != birth.Member {
-		return 0, ""
+		return nodeid.ID{}, ""
 	}
 	if instance, addr = c.cfg.Host.Leader(); instance == self {
-		instance, addr = 0, ""
+		instance, addr = nodeid.ID{}, ""
 	}
 	others := slices.DeleteFunc(c.own.book.Voters(), func(v Voter) bool { return v.Learner || v.Instance == self })
-	if len(others) == 0 || instance != 0 && try%2 == 0 {
+	if len(others) == 0 || !instance.IsZero() && try%2 == 0 {
 		return instance, addr
 	}
 	v := others[c.word()%uint64(len(others))]
@@ -122,7 +124,7 @@ func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 			return counsel, true
 		}
 		other, err := decodeElsewhere(answer)
-		if err != nil || other.Instance == 0 || other.Instance == r.to {
+		if err != nil || other.Instance.IsZero() || other.Instance == r.to {
 			break
 		}
 		r.to, r.addr = other.Instance, other.Addr

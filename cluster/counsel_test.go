@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // consults asks and fails unless that leader answers within a time.
@@ -52,10 +54,10 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 				t.Errorf("%s is told MayStop %v", n.cfg.Name, got.MayStop)
 			}
 		}
-		if b := plain.Answer("x", consultation{Group: g.id + 1, Instance: 5, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+		if b := plain.Answer("x", consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
 			t.Errorf("another group is answered % x", b)
 		}
-		if b := g.leader.Answer("x", consultation{Group: g.id + 1, Instance: 5, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+		if b := g.leader.Answer("x", consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
 			t.Errorf("another group is answered by the leader: % x", b)
 		}
 		// It looks anew for whoever asks, though nobody has said that anything has changed.
@@ -182,7 +184,7 @@ func TestConsultWithoutALeader(t *testing.T) {
 		}
 		plain.follows(nil) // it finds the leader by asking the voters
 		plain.consults(g.leader, 500*time.Millisecond)
-		plain.follows(&node{instance: 4711, cfg: Config{Advertise: addrOf(66)}}) // or though it is wrong about it
+		plain.follows(&node{instance: nodeidtest.ID(4711), cfg: Config{Advertise: addrOf(66)}}) // or though it is wrong about it
 		plain.consults(g.leader, 500*time.Millisecond)
 	})
 }
@@ -209,18 +211,18 @@ func TestCloseEndsAConsultation(t *testing.T) {
 		if _, err := f.nodes[0].Consult(context.Background()); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
-		f.nodes[0].Stray(1, addrOf(1))
+		f.nodes[0].Stray(nodeidtest.ID(1), addrOf(1))
 		f.nodes[0].Look()
 		f.nodes[0].Configured(1, 2, nil)
 	})
 }
 
 func fullCounsel() Counsel {
-	c := Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, Leader: math.MaxUint64}
+	c := Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, Leader: nodeidtest.ID(math.MaxUint64)}
 	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
 	for range listedMax {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: math.MaxUint64, Instance: math.MaxUint64, Name: strings.Repeat("n", nameBytesMax), SilentFor: math.MaxInt64,
+			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", nameBytesMax), SilentFor: math.MaxInt64,
 		})
 		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
 		c.Remarks = append(c.Remarks, strings.Repeat("r", whyBytesMax))
@@ -231,7 +233,7 @@ func fullCounsel() Counsel {
 
 func TestCounselReturns(t *testing.T) {
 	full := fullCounsel()
-	for _, c := range []Counsel{full, {}, {Leader: 5, Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
+	for _, c := range []Counsel{full, {}, {Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
 		b := c.append(nil)
 		if got, err := decodeCounsel(b); err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%+v came back as %+v, %v", c, got, err)
@@ -260,8 +262,8 @@ func TestCounselReturns(t *testing.T) {
 func FuzzCounsel(f *testing.F) {
 	full := fullCounsel()
 	f.Add(full.append(nil))
-	f.Add(consultation{1, 2, 3}.append(nil))
-	f.Add(elsewhere{4, "a:1"}.append(nil))
+	f.Add(consultation{1, nodeidtest.ID(2), 3}.append(nil))
+	f.Add(elsewhere{nodeidtest.ID(4), "a:1"}.append(nil))
 	f.Add(appendProbe(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		kinds := 0

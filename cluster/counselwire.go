@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // What instances ask each other about the voters, beside the messages of birth: a version byte, a kind byte that birth does not use, and
@@ -32,38 +34,36 @@ var errCounsel = errors.New("cluster: malformed or unknown message about voters"
 // consultation is the question of Consult.
 type consultation struct {
 	Group    uint64
-	Instance uint64 // who asks
-	Raft     uint64 // about which replica
+	Instance nodeid.ID // who asks
+	Raft     uint64    // about which replica
 }
 
 func (q consultation) append(b []byte) []byte {
 	b = append(b, counselVersion, kindConsultation)
-	for _, v := range [...]uint64{q.Group, q.Instance, q.Raft} {
-		b = binary.AppendUvarint(b, v)
-	}
-	return b
+	b = binary.AppendUvarint(b, q.Group)
+	return binary.AppendUvarint(append(b, q.Instance[:]...), q.Raft)
 }
 
 func decodeConsultation(b []byte) (consultation, error) {
 	r := openCounsel(b, kindConsultation)
-	q := consultation{Group: r.uint(), Instance: r.uint(), Raft: r.uint()}
+	q := consultation{Group: r.uint(), Instance: r.instance(), Raft: r.uint()}
 	return q, r.done()
 }
 
 // elsewhere is the answer "not me, ask ...".
 type elsewhere struct {
-	Instance uint64
+	Instance nodeid.ID
 	Addr     string
 }
 
 func (e elsewhere) append(b []byte) []byte {
 	b = append(b, counselVersion, kindElsewhere)
-	return appendText(binary.AppendUvarint(b, e.Instance), e.Addr, addrBytesMax)
+	return appendText(append(b, e.Instance[:]...), e.Addr, addrBytesMax)
 }
 
 func decodeElsewhere(b []byte) (elsewhere, error) {
 	r := openCounsel(b, kindElsewhere)
-	e := elsewhere{Instance: r.uint(), Addr: r.text(addrBytesMax)}
+	e := elsewhere{Instance: r.instance(), Addr: r.text(addrBytesMax)}
 	return e, r.done()
 }
 
@@ -83,11 +83,12 @@ func (c *Counsel) append(b []byte) []byte {
 	b = append(b, flags)
 	missing, weak := c.Report.Missing, c.Report.CannotSurvive
 	missing, weak = missing[:min(len(missing), listedMax)], weak[:min(len(weak), listedMax)]
-	for _, v := range [...]uint64{c.Leader, uint64(max(c.Report.Eligible, 0)), uint64(max(c.Report.Target, 0)), uint64(len(missing))} {
+	b = append(b, c.Leader[:]...)
+	for _, v := range [...]uint64{uint64(max(c.Report.Eligible, 0)), uint64(max(c.Report.Target, 0)), uint64(len(missing))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, m := range missing {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, m.ID), m.Instance)
+		b = append(binary.AppendUvarint(b, m.ID), m.Instance[:]...)
 		b = binary.AppendUvarint(appendText(b, m.Name, nameBytesMax), uint64(max(m.SilentFor, 0)))
 	}
 	b = binary.AppendUvarint(b, uint64(len(weak)))
@@ -107,12 +108,12 @@ func decodeCounsel(b []byte) (Counsel, error) {
 	r := openCounsel(b, kindCounsel)
 	flags := r.byte(1<<counselFlags - 1)
 	c := Counsel{
-		MayStop: flags&1 != 0, AllLeaving: flags&2 != 0, Due: flags&4 != 0, Known: flags&8 != 0, Leader: r.uint(),
+		MayStop: flags&1 != 0, AllLeaving: flags&2 != 0, Due: flags&4 != 0, Known: flags&8 != 0, Leader: r.instance(),
 		Report: voters.Report{Quorum: flags&16 != 0, Due: flags&4 != 0, Eligible: int(r.upTo(1 << 30)), Target: int(r.upTo(1 << 30))},
 	}
 	for range r.length(4) {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: r.uint(), Instance: r.uint(), Name: r.text(nameBytesMax), SilentFor: time.Duration(r.upTo(1<<63 - 1)),
+			ID: r.uint(), Instance: r.instance(), Name: r.text(nameBytesMax), SilentFor: time.Duration(r.upTo(1<<63 - 1)),
 		})
 	}
 	for range r.length(1) {
@@ -135,6 +136,16 @@ func appendText(b []byte, s string, limit int) []byte {
 		s = s[:limit]
 	}
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// instance reads an instance ID.
+func (r *counselReader) instance() (id nodeid.ID) {
+	if len(r.b) < nodeid.Size {
+		r.b, r.bad = nil, true
+		return id
+	}
+	id, r.b = nodeid.ID(r.b[:nodeid.Size]), r.b[nodeid.Size:]
+	return id
 }
 
 // counselReader takes fields off a message. After the first fault everything reads as zero, and done reports it.

@@ -42,7 +42,7 @@ func (c *Cluster) begin() error {
 	resume.Life = id.Life
 	c.own = newOwner(cfg, resume)
 	c.own.notes = notebook{records: cfg.Records, written: map[string][]byte{}}
-	if err := c.own.notes.save(map[string][]byte{recordIdentity: seal(id.append(nil))}, c.own.core); err != nil {
+	if err := c.own.notes.save(map[string][]byte{recordIdentity: seal(id.append(nil))}, &c.own); err != nil {
 		return fmt.Errorf("%w: %w: nothing has been changed; mend it and start again", ErrUnsaved, err)
 	}
 	return nil
@@ -58,8 +58,8 @@ func (s *stored) fits(cfg *Config) error {
 	if st.Phase == birth.Newborn {
 		return nil
 	}
-	if st.Instance != cfg.Instance {
-		return fmt.Errorf("%w: it belongs to instance %s, and Instance is %s: ask StoredInstance first", ErrDirectory, idText(st.Instance), idText(cfg.Instance))
+	if st.Instance != cfg.Key.ID() {
+		return fmt.Errorf("%w: it belongs to instance %s, and Key is that of %s: ask StoredKey first", ErrDirectory, st.Instance, cfg.Key.ID())
 	}
 	if st.Settings.Solo != cfg.Settings.Solo {
 		if st.Settings.Solo {
@@ -79,9 +79,11 @@ func (s *stored) fits(cfg *Config) error {
 }
 
 // save stores changes and the present state of the core in one unit, leaving out what is stored already.
-func (n *notebook) save(changes map[string][]byte, core *birth.Core) error {
-	st, revision := core.State(), core.Revision()
-	for name, content := range map[string][]byte{recordState: st.Append(nil), recordBook: birth.AppendVoters(nil, st.Voters)} {
+func (n *notebook) save(changes map[string][]byte, o *owner) error {
+	st, revision := o.core.State(), o.core.Revision()
+	for name, content := range map[string][]byte{
+		recordState: st.Append(nil), recordBook: birth.AppendVoters(nil, st.Voters), recordKey: o.keyOf(st.Instance).Seed(),
+	} {
 		if b := seal(content); !bytes.Equal(b, n.written[name]) {
 			changes[name] = b
 		}
@@ -108,7 +110,7 @@ func (c *Cluster) persist(out *birth.Output) bool {
 	}
 	err := c.ctx.Err()
 	if err == nil {
-		err = n.save(make(map[string][]byte, 2), c.own.core)
+		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
 	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing is said or done any more
 		*out = birth.Output{}

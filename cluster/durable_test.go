@@ -281,7 +281,7 @@ func TestSoloGoesOnAlone(t *testing.T) {
 		}
 		n.stop()
 		with := f.config(0, 3)
-		with.Records, with.Instance, with.Host, with.Net = cfg.Records, n.instance, n, n.port
+		with.Records, with.Key, with.Host, with.Net = cfg.Records, n.cfg.Key, n, n.port
 		if _, err := Start(with); !errors.Is(err, ErrDirectory) || !strings.Contains(err.Error(), "start without Join, or empty the directory") {
 			t.Errorf("with Join: %v", err)
 		}

@@ -5,13 +5,15 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file is what a leader asks other instances for the sake of the voters. Each question has a helper goroutine of its own and ends
 // after a second. An answer that comes when the lead is over means nothing any more.
 
 // errand puts one question and hands its outcome to the owner.
-func (c *Cluster) errand(addr string, to uint64, body []byte, then func(birth.Outcome, []byte)) {
+func (c *Cluster) errand(addr string, to nodeid.ID, body []byte, then func(birth.Outcome, []byte)) {
 	if c.cfg.Net == nil || addr == "" {
 		return
 	}
@@ -32,7 +34,7 @@ func (s *steward) governs(term uint64) bool {
 func (c *Cluster) prepare(step voters.Step) {
 	o := &c.own
 	term := o.steer.term
-	c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", idText(step.Instance), "why", step.Why)
+	c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance, "why", step.Why)
 	body := birth.AppendPrepare(nil, birth.Prepare{
 		To: step.Instance, Group: o.core.Group(), Raft: step.ID, Term: term, At: o.book.At(), Voters: o.book.Voters(),
 	})
@@ -61,7 +63,7 @@ func (c *Cluster) answered(term uint64, step voters.Step, outcome birth.Outcome,
 		case birth.Ended:
 			state = voters.Ended
 		default:
-			c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", idText(step.Instance), "why", p.Detail)
+			c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", step.Instance, "why", p.Detail)
 		}
 	}
 	s.core.Answered(c.now(), step.ID, state)

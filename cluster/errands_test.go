@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // The kinds of birth's messages that the tests look for.
@@ -21,8 +25,9 @@ const (
 
 // prepareAsks reads what a Prepare asks: to, group, raft ID, term and number of the configuration.
 func prepareAsks(question []byte) (fields [5]uint64) {
-	b := question[2:]
-	for i := range fields {
+	b := question[2+nodeid.Size:]
+	fields[0] = nodeidtest.Number(nodeid.ID(question[2 : 2+nodeid.Size]))
+	for i := 1; i < len(fields); i++ {
 		v, n := binary.Uvarint(b)
 		fields[i], b = v, b[n:]
 	}
@@ -30,8 +35,8 @@ func prepareAsks(question []byte) (fields [5]uint64) {
 }
 
 // prepareAnswer is the answer to a Prepare: running (0), ended (1) or declined (2).
-func prepareAnswer(instance, raft uint64, state byte) []byte {
-	b := binary.AppendUvarint([]byte{1, kindPrepared}, instance)
+func prepareAnswer(instance nodeid.ID, raft uint64, state byte) []byte {
+	b := append([]byte{1, kindPrepared}, instance[:]...)
 	b = binary.AppendUvarint(b, raft)
 	return append(b, state, 0)
 }
@@ -48,12 +53,12 @@ func (n *node) offered(last uint64, within time.Duration) (uint64, time.Duration
 
 func TestWhatBecomesOfAPrepare(t *testing.T) {
 	const silent, soon, late = time.Duration(0), 5 * time.Second, 10 * time.Second
-	listen := func(f *fleet, instance uint64, state func(instance, raft uint64) []byte) {
+	listen := func(f *fleet, instance nodeid.ID, state func(instance nodeid.ID, raft uint64) []byte) {
 		f.net.listen(addrOf(50)).serve(instance, func(_ string, q []byte) []byte {
 			if q[1] != kindPrepare {
 				return nil
 			}
-			return state(77, prepareAsks(q)[2])
+			return state(nodeidtest.ID(77), prepareAsks(q)[2])
 		})
 	}
 	for _, c := range []struct {
@@ -65,14 +70,26 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 		{"nobody listens", func(*fleet) {}, soon},
 		{"a stranger", func(f *fleet) { f.net.alien[addrOf(50)] = true }, soon},
 		{"another instance", func(f *fleet) {
-			listen(f, 78, func(i, raft uint64) []byte { return prepareAnswer(i, raft, 0) })
+			listen(f, nodeidtest.ID(78), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(i, raft, 0) })
 		}, soon},
-		{"ended", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return prepareAnswer(i, raft, 1) }) }, soon},
-		{"declined", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return prepareAnswer(i, raft, 2) }) }, soon},
-		{"garbage", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return []byte("garbage") }) }, late},
-		{"another ID", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return prepareAnswer(i, raft+1, 0) }) }, late},
-		{"for another", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return prepareAnswer(i+1, raft, 0) }) }, late},
-		{"running", func(f *fleet) { listen(f, 77, func(i, raft uint64) []byte { return prepareAnswer(i, raft, 0) }) }, silent},
+		{"ended", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(i, raft, 1) })
+		}, soon},
+		{"declined", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(i, raft, 2) })
+		}, soon},
+		{"garbage", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return []byte("garbage") })
+		}, late},
+		{"another ID", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(i, raft+1, 0) })
+		}, late},
+		{"for another", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(nodeidtest.ID(4711), raft, 0) })
+		}, late},
+		{"running", func(f *fleet) {
+			listen(f, nodeidtest.ID(77), func(i nodeid.ID, raft uint64) []byte { return prepareAnswer(i, raft, 0) })
+		}, silent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,7 +97,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 				defer f.stop()
 				f.born(3)
 				c.there(f)
-				n, facts := f.alone(77, addrOf(50))
+				n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
 				f.net.tape()
 				n.lead(4, facts)
 				first, took := n.offered(0, time.Second)
@@ -90,7 +107,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 				second, took := n.offered(first, 12*time.Second)
 				if c.again == silent {
 					steps := n.carriedOut()
-					want := Voter{Raft: first, Instance: 77, Addr: addrOf(50), Life: 1}
+					want := Voter{Raft: first, Instance: nodeidtest.ID(77), Addr: addrOf(50), Life: 1}
 					if second != 0 || len(steps) == 0 || steps[0].step.Kind != voters.AddLearner || steps[0].about != want || steps[0].term != 4 {
 						t.Errorf("offered %x then, and carried out %+v", second, steps)
 					}
@@ -114,7 +131,7 @@ func TestProbesTellADeadLifeFromASilentOne(t *testing.T) {
 		over  bool
 	}{
 		{"gone", func(f *fleet, of *node) { of.stop() }, true},
-		{"another instance", func(f *fleet, of *node) { of.port.serve(of.instance+1, nil) }, true},
+		{"another instance", func(f *fleet, of *node) { of.port.serve(nodeidtest.ID(4711), nil) }, true},
 		{"a stranger", func(f *fleet, of *node) { f.net.alien[of.cfg.Advertise] = true }, true},
 		{"silent", func(f *fleet, of *node) { f.net.muffle(of.cfg.Advertise, true) }, false},
 		{"it is there", func(*fleet, *node) {}, false},
@@ -166,14 +183,14 @@ func TestAnswersToAnEarlierLeadAreDropped(t *testing.T) {
 		defer f.stop()
 		f.born(3)
 		late := make(chan struct{})
-		f.net.listen(addrOf(50)).serve(77, func(_ string, q []byte) []byte {
+		f.net.listen(addrOf(50)).serve(nodeidtest.ID(77), func(_ string, q []byte) []byte {
 			if q[1] != kindPrepare {
 				return nil
 			}
 			<-late
-			return prepareAnswer(77, prepareAsks(q)[2], 0)
+			return prepareAnswer(nodeidtest.ID(77), prepareAsks(q)[2], 0)
 		})
-		n, facts := f.alone(77, addrOf(50))
+		n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
 		n.lead(1, facts)
 		first, _ := n.offered(0, time.Second)
 		n.lead(2, facts)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // fakeNet is a network in memory for bubbles: questions take a millisecond each way, gossip packets may be dropped, streams are pipes,
@@ -67,7 +69,7 @@ type fakePort struct {
 
 	mu       sync.Mutex // guards the rest
 	answer   func(from string, question []byte) []byte
-	instance uint64
+	instance nodeid.ID
 }
 
 type fakePacket struct {
@@ -140,7 +142,7 @@ func (n *fakeNet) reach(ctx context.Context, from, to string) (*fakePort, error)
 	return p, nil
 }
 
-func (p *fakePort) serve(instance uint64, answer func(string, []byte) []byte) {
+func (p *fakePort) serve(instance nodeid.ID, answer func(string, []byte) []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answer != nil {
@@ -149,7 +151,7 @@ func (p *fakePort) serve(instance uint64, answer func(string, []byte) []byte) {
 	p.instance = instance
 }
 
-func (p *fakePort) Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error) {
+func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, error) {
 	p.net.mu.Lock()
 	if p.net.taped {
 		p.net.heard = append(p.net.heard, heard{time.Now(), p.addr, addr, question})
@@ -162,7 +164,7 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to uint64, question []b
 	other.mu.Lock()
 	answer, instance := other.answer, other.instance
 	other.mu.Unlock()
-	if to != 0 && to != instance {
+	if !to.IsZero() && to != instance {
 		return nil, ErrOther
 	}
 	if answer == nil {

@@ -12,6 +12,10 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // fleet is several instances on one fakeNet, with a stand-in for raft.
@@ -42,7 +46,7 @@ type node struct {
 	charter  birth.Charter
 	raft     uint64
 	voters   []Voter
-	instance uint64
+	instance nodeid.ID
 	mute     bool  // the stand-in for raft leaves it alone
 	failed   error // what Refused or Unsaved was told last
 	script         // what the replica says of the voters
@@ -50,7 +54,7 @@ type node struct {
 
 func newFleet(t *testing.T) *fleet {
 	return &fleet{
-		t: t, net: newFakeNet(), clock: clock.Monotonic(), next: 1000, births: map[uint64]bool{}, dns: map[string][]string{}, slow: map[string]bool{},
+		t: t, net: newFakeNet(), clock: clock.Monotonic(), births: map[uint64]bool{}, dns: map[string][]string{}, slow: map[string]bool{},
 	}
 }
 
@@ -107,18 +111,22 @@ func (f *fleet) logged(what string) int {
 	return n
 }
 
+// fleetKeys are the keys of the instances in the order of their starts: each has a higher ID than those before it.
+var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(512) })
+
 func (f *fleet) start(cfg Config) *node {
 	f.t.Helper()
 	f.next++
-	n := &node{f: f, cfg: cfg, instance: f.next}
+	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
+	n.cfg.Key = fleetKeys()[f.next]
 	if cfg.Records != nil {
-		if id, err := StoredInstance(cfg.Records); err != nil {
+		if id, err := StoredKey(cfg.Records); err != nil {
 			f.t.Fatal(err)
-		} else if id != 0 {
-			n.instance = id
+		} else if !id.ID().IsZero() {
+			n.instance, n.cfg.Key = id.ID(), id
 		}
 	}
-	n.cfg.Host, n.cfg.Instance = n, n.instance
+	n.cfg.Host = n
 	n.port = f.net.listen(cfg.Advertise)
 	n.cfg.Net = n.port
 	if cfg.Settings.Solo {
@@ -201,7 +209,8 @@ func (n *node) Voters(voters []Voter) {
 	n.spread = append(n.spread, voters)
 }
 
-func (n *node) Restart(instance uint64, reason error) {
+func (n *node) Restart(key nodeid.Key, reason error) {
+	instance := key.ID()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("restart")

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // HAZARDS 56: memberlist alone never heals this.
@@ -208,7 +212,7 @@ type slowNet struct {
 	late, ended *atomic.Int32
 }
 
-func (s slowNet) Ask(ctx context.Context, addr string, to uint64, q []byte) ([]byte, error) {
+func (s slowNet) Ask(ctx context.Context, addr string, to nodeid.ID, q []byte) ([]byte, error) {
 	s.late.Add(1)
 	<-ctx.Done()
 	time.Sleep(10 * time.Millisecond)
@@ -221,7 +225,7 @@ func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
 		f := newFleet(t)
 		cfg := f.config(0, 3)
 		slow := slowNet{f.net.listen(addrOf(0)), &atomic.Int32{}, &atomic.Int32{}}
-		cfg.Net, cfg.Host, cfg.Instance = slow, &node{f: f}, 1
+		cfg.Net, cfg.Host, cfg.Key = slow, &node{f: f}, nodeidtest.Key(1)
 		c, err := Start(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +283,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	}
 	n.HasLeader(true)
 	n.BornApplied(1)
-	n.news("x", meta{Instance: 1}, true)
+	n.news("x", meta{Instance: nodeidtest.ID(1)}, true)
 	n.Leave(context.Background())
 	_, _ = n.Voter(1)
 	_ = n.Status()

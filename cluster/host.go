@@ -3,6 +3,8 @@ package cluster
 import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Voter is one replica of the group, a voter or a learner, with the address under which its newest life was last known.
@@ -22,8 +24,8 @@ type Host interface {
 	// because it met a running group. The slice belongs to the host.
 	Member(group uint64, voters []Voter)
 	// Restart is the restart in place: it ends all locks and stops raft for good, and returns when nothing of the old life runs any
-	// more. instance is the ID of the new life, which is newborn.
-	Restart(instance uint64, reason error)
+	// more. key is that of the new life, which is newborn.
+	Restart(key nodeid.Key, reason error)
 	// Voters says that the address book has changed: who has a replica, learners included, or where they are. The slice is the whole book and
 	// belongs to the host.
 	Voters(voters []Voter)
@@ -40,7 +42,7 @@ type Host interface {
 	// that term. It must not block, and nobody is told what became of it: the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)
 	// Leader returns who leads the group as far as this instance knows, and where that is; instance 0: unknown.
-	Leader() (instance uint64, addr string)
+	Leader() (instance nodeid.ID, addr string)
 }
 
 // DurableHost is a Host with a directory: what Config.Host has to be if Config.Records is set.

@@ -3,6 +3,8 @@ package cluster
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Bounds of what an instance says about itself by gossip. memberlist panics above 512 bytes and every byte is sent again and again, so
@@ -20,7 +22,7 @@ var errMeta = errors.New("cluster: malformed gossip meta data")
 
 // meta is what an instance says about itself by gossip. It is advice: nothing that must be true is decided by it.
 type meta struct {
-	Instance uint64
+	Instance nodeid.ID
 	Group    uint64 // 0: none
 	Raft     uint64 // 0: no voter
 	Life     uint64
@@ -31,10 +33,11 @@ type meta struct {
 	Addr     string
 }
 
-// append encodes m: a version byte, five uvarints, a flag byte, and three texts with their length before them.
+// append encodes m: a version byte, the ID, four uvarints, a flag byte, and three texts with their length before them.
 func (m meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
-	for _, v := range [...]uint64{m.Instance, m.Group, m.Raft, m.Life, min(m.At, atMax)} {
+	b = append(b, m.Instance[:]...)
+	for _, v := range [...]uint64{m.Group, m.Raft, m.Life, min(m.At, atMax)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	flag := byte(0)
@@ -55,7 +58,7 @@ func (m meta) append(b []byte) []byte {
 // a hundred starts, and instances of one service often have names and addresses of one length.
 func (m meta) padded(turn uint64) []byte {
 	b := m.append(nil)
-	pad := int((m.Instance + 7*turn) % 16)
+	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, metaBytesMax-len(b)), 0))...)
 }
 
@@ -65,15 +68,18 @@ func decodeMeta(b []byte) (meta, error) {
 	if len(b) < 1 || len(b) > metaBytesMax || b[0] != metaVersion {
 		return meta{}, errMeta
 	}
-	b = b[1:]
-	for _, field := range [...]*uint64{&m.Instance, &m.Group, &m.Raft, &m.Life, &m.At} {
+	if len(b) < 1+nodeid.Size {
+		return meta{}, errMeta
+	}
+	m.Instance, b = nodeid.ID(b[1:1+nodeid.Size]), b[1+nodeid.Size:]
+	for _, field := range [...]*uint64{&m.Group, &m.Raft, &m.Life, &m.At} {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			return meta{}, errMeta
 		}
 		*field, b = v, b[n:]
 	}
-	if len(b) < 1 || b[0] > 1 || m.Instance == 0 || m.At > atMax {
+	if len(b) < 1 || b[0] > 1 || m.Instance.IsZero() || m.At > atMax {
 		return meta{}, errMeta
 	}
 	m.Leader, b = b[0] == 1, b[1:]

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // What Net.Ask returns instead of an answer. Every other error counts as silence.
@@ -21,7 +23,7 @@ var (
 type Net interface {
 	// Ask puts a question to the instance to (0: whoever is there) and returns its answer, or one of the errors above, or any other
 	// error, which counts as silence. It returns soon after ctx ends. The question belongs to the caller.
-	Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error)
+	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, error)
 	// WriteTo sends one gossip packet or drops it. It must not block, and keeps no reference to b.
 	WriteTo(b []byte, addr string) error
 	// ReadPacket waits for the next gossip packet; data belongs to the caller. An error means that there will be none, because ctx has

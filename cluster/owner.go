@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // owner is everything that the owner goroutine owns.
 type owner struct {
 	core    *birth.Core
+	key     nodeid.Key // of this life
+	next    nodeid.Key // of the life that the next restart in place begins
 	book    birth.Book
 	leader  bool                     // as last told to the others
 	raft    uint64                   // of this life
@@ -31,10 +35,10 @@ type owner struct {
 
 // newOwner makes the owner of an instance; resume is what a directory adds to its configuration.
 func newOwner(cfg *Config, resume birth.Config) owner {
-	resume.Instance, resume.Name, resume.Addr = cfg.Instance, cfg.Name, cfg.Advertise
+	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
-		core:  birth.New(resume),
+		core: birth.New(resume), key: cfg.Key, next: nodeid.NewKey(cfg.Random),
 		peers: make(map[string]member), rivals: make(map[string]time.Duration), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
@@ -42,6 +46,21 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 	}
 	o.join = resolvings(cfg)
 	return o
+}
+
+// keyOf returns the private key of a life of this instance: the present one, or the one that the core has just begun.
+func (o *owner) keyOf(life nodeid.ID) nodeid.Key {
+	if life == o.next.ID() {
+		return o.next
+	}
+	return o.key
+}
+
+// begin makes the key of the life that a restart in place has begun the present one, and returns it.
+func (o *owner) begin(life nodeid.ID, random func([]byte)) nodeid.Key {
+	o.key = o.keyOf(life)
+	o.next = nodeid.NewKey(random)
+	return o.key
 }
 
 // loop is the owner goroutine. It alone touches c.own; everybody else posts to the inbox. It ends when Close cancels c.ctx, and takes
@@ -121,11 +140,11 @@ func (c *Cluster) carryOut(e birth.Event) {
 		c.belongs(e)
 		c.cfg.Host.Member(e.Group, o.book.Voters())
 	case birth.Restarted:
-		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", idText(e.Instance))
+		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		o.raft, o.book, o.backlog, o.pull, o.steer = 0, birth.Book{}, nil, pulling{}, steward{}
 		c.yield()
 		c.publish()
-		c.cfg.Host.Restart(e.Instance, errors.New(e.Text))
+		c.cfg.Host.Restart(o.begin(e.Instance, c.cfg.Random), errors.New(e.Text))
 		c.in.nextLife() // what the old life has still reported means nothing any more
 	case birth.Heard:
 		c.configured(e.Group, e.At, e.Voters)

@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := meta{
-		Instance: 1<<64 - 1, Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, At: atMax, Leader: true,
+		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, At: atMax, Leader: true,
 		Name: strings.Repeat("n", nameBytesMax), Zone: strings.Repeat("z", zoneBytesMax), Addr: strings.Repeat("a", addrBytesMax),
 	}
 	b := m.append(nil)
 	if len(b) > metaBytesMax {
 		t.Fatalf("the largest meta data has %d bytes, and memberlist panics above %d", len(b), metaBytesMax)
 	}
-	for _, m := range []meta{m, {Instance: 1}} {
+	for _, m := range []meta{m, {Instance: nodeidtest.ID(1)}} {
 		if got, err := decodeMeta(m.append(nil)); err != nil || got != m {
 			t.Errorf("%+v came back as %+v, %v", m, got, err)
 		}
@@ -34,7 +36,7 @@ func TestMetaFitsAndReturns(t *testing.T) {
 	}
 	lengths := map[int]bool{}
 	for turn := range uint64(16) {
-		small := meta{Instance: 1 << 40, Name: "n", Addr: "a:1"}
+		small := meta{Instance: nodeidtest.ID(1 << 40), Name: "n", Addr: "a:1"}
 		p := small.padded(turn)
 		lengths[len(p)] = true
 		if got, err := decodeMeta(p); err != nil || got != small || len(m.padded(turn)) > metaBytesMax {
@@ -52,7 +54,7 @@ func TestMetaFitsAndReturns(t *testing.T) {
 }
 
 func FuzzMeta(f *testing.F) {
-	f.Add(meta{Instance: 5, Group: 6, Name: "n", Addr: "a:1"}.append(nil))
+	f.Add(meta{Instance: nodeidtest.ID(5), Group: 6, Name: "n", Addr: "a:1"}.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decodeMeta(b)
 		if err != nil {
@@ -72,7 +74,7 @@ func TestConfigNamesAllMistakes(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Instance", "Join", "Solo", "Voters", "SessionTTL", "Host"} {
+	for _, field := range []string{"Name", "Label", "Zone", "Advertise", "Key", "Join", "Solo", "Voters", "SessionTTL", "Host"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s:\n%v", field, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Records is where an instance keeps what has to survive a restart: a few small values under names that the cluster room owns. One
@@ -24,6 +26,7 @@ const (
 	recordIdentity = "identity" // whose directory this is, and how often it was started
 	recordState    = "birth"    // this life: newborn, bound to a charter, or member of a group
 	recordBook     = "book"     // the address book
+	recordKey      = "key"      // the private key of this life, whose hash is the ID that the state names
 )
 
 // ErrDirectory says that an instance cannot take part with the directory that it has. The error around it says why and what to do.
@@ -104,6 +107,7 @@ func decodeIdentity(b []byte) (identity, error) {
 type stored struct {
 	identity identity
 	state    birth.State
+	key      nodeid.Key
 }
 
 // recall reads the records. It returns nil for a new directory.
@@ -115,8 +119,8 @@ func recall(r Records) (*stored, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
-	content := make(map[string][]byte, 3)
-	for _, name := range [...]string{recordIdentity, recordState, recordBook} {
+	content := make(map[string][]byte, 4)
+	for _, name := range [...]string{recordIdentity, recordState, recordBook, recordKey} {
 		if content[name], err = unseal(name, records[name]); err != nil {
 			return nil, err
 		}
@@ -131,6 +135,9 @@ func recall(r Records) (*stored, error) {
 	if s.state.Voters, err = birth.DecodeVoters(content[recordBook]); err != nil {
 		return nil, damaged(recordBook)
 	}
+	if s.key, err = nodeid.ParseKey(content[recordKey]); err != nil || s.key.ID() != s.state.Instance && !bug("stored-key-not-checked") {
+		return nil, damaged(recordKey)
+	}
 	if s.state.Refused != "" {
 		return nil, refusal(s.state.Refused)
 	}
@@ -140,12 +147,12 @@ func recall(r Records) (*stored, error) {
 // refusal is what an instance that may never take part again says.
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredInstance returns the ID with which an instance has to start because its directory is bound to a charter or belongs to a group,
-// or 0 if any new random ID will do. It is what Config.Instance must be. An error wraps ErrDirectory and says what to do.
-func StoredInstance(r Records) (uint64, error) {
+// StoredKey returns the key with which an instance has to start because its directory is bound to a charter or belongs to a group, or
+// the zero Key if a new one will do. It is what Config.Key must be. An error wraps ErrDirectory and says what to do.
+func StoredKey(r Records) (nodeid.Key, error) {
 	s, err := recall(r)
 	if err != nil || s == nil || s.state.Phase == birth.Newborn {
-		return 0, err
+		return nodeid.Key{}, err
 	}
-	return s.state.Instance, nil
+	return s.key, nil
 }

@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // disk is a directory in memory. Save takes a while, as a sync does, and remembers every claim that was ever durable, so that a node
@@ -26,7 +30,7 @@ type disk struct {
 
 // claim is what an instance can say of itself.
 type claim struct {
-	instance uint64
+	instance nodeid.ID
 	phase    Phase
 }
 
@@ -99,7 +103,7 @@ func (d *disk) state(t *testing.T) birth.State {
 // claimed reads what an answer says of the one who gives it: a version, a kind, then for "who" (2) instance, name, address and phase,
 // for a verdict (4) instance, group and refusal, 0 being acceptance.
 func claimed(answer []byte) (claim, bool) {
-	if len(answer) < 2 {
+	if len(answer) < 2+nodeid.Size {
 		return claim{}, false
 	}
 	kind, b := answer[1], answer[2:]
@@ -108,7 +112,8 @@ func claimed(answer []byte) (claim, bool) {
 		b = b[n:]
 		return v
 	}
-	c := claim{instance: number()}
+	c := claim{instance: nodeid.ID(b[:nodeid.Size])}
+	b = b[nodeid.Size:]
 	switch kind {
 	case 2:
 		for range 2 {
@@ -144,7 +149,7 @@ func (n *node) said(how string, c claim) {
 func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	for name, content := range map[string][]byte{
 		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
-		recordBook:     birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: 2, Addr: "a:1", Life: 3}}),
+		recordBook:     birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
 	} {
 		b := seal(content)
 		if got, err := unseal(name, b); err != nil || !bytes.Equal(got, content) {
@@ -174,7 +179,7 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 // FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as it is.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
-	f.Add(birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: 2, Addr: "a:1", Life: 3}}))
+	f.Add(birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))
 	f.Add(seal([]byte("x")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = unseal("x", b)
@@ -183,11 +188,11 @@ func FuzzRecords(f *testing.F) {
 				t.Fatalf("%+v came back as %+v, %v", id, again, err)
 			}
 		}
-		for _, name := range [...]string{recordIdentity, recordState, recordBook} {
+		for _, name := range [...]string{recordIdentity, recordState, recordBook, recordKey} {
 			d := newDisk()
 			d.values = map[string][]byte{
-				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: 1}).Append(nil)),
-				recordBook: seal(birth.AppendVoters(nil, nil)),
+				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+				recordBook: seal(birth.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
 			}
 			if _, err := recall(d); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,10 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // prepares asks a node for a replica, as a leader would, and returns the state in its answer.
@@ -22,9 +26,9 @@ func (g *group) prepares(n *node, raft uint64) byte {
 	if len(answer) < 4 || answer[1] != kindPrepared {
 		g.f.t.Fatalf("%s answers % x", n.cfg.Name, answer)
 	}
-	_, a := binary.Uvarint(answer[2:])
-	_, b := binary.Uvarint(answer[2+a:])
-	return answer[2+a+b]
+	b := answer[2+nodeid.Size:]
+	_, size := binary.Uvarint(b)
+	return b[size]
 }
 
 // A replica that was prepared is there again after a start, if there is a directory, and is never started twice.
@@ -186,7 +190,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
 			t.Errorf("the report is %+v, the counsel %+v", r, c)
 		}
-		n.Stray(5, addrOf(1))
+		n.Stray(nodeidtest.ID(5), addrOf(1))
 		f.settle()
 	})
 }

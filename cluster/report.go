@@ -60,7 +60,7 @@ func (c *Cluster) belongs(e birth.Event) {
 	if c.own.raft != 0 {
 		text = "the group is born, with this instance as a voter"
 	}
-	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", idText(c.own.core.Instance()))
+	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Instance())
 	if e.Text != "" {
 		c.cfg.Logger.Warn(e.Text)
 	}

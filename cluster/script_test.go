@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"encoding/binary"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // script is what a test makes the host of a node say about the voters, and what that was told. The node's mu guards it.
@@ -54,7 +58,7 @@ func (n *node) Carry(term uint64, step voters.Step, about Voter) {
 	n.steps = append(n.steps, carry{at: time.Now(), term: term, step: step, about: about})
 }
 
-func (n *node) Leader() (uint64, string) {
+func (n *node) Leader() (nodeid.ID, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.led.Instance, n.led.Addr
@@ -114,7 +118,7 @@ func (n *node) place() Voter {
 func (n *node) registered() voters.Registered {
 	p := n.place()
 	return voters.Registered{
-		Instance: p.Instance, Name: n.cfg.Name, Zone: n.cfg.Zone, Addr: p.Addr, Order: p.Instance, Session: true, Reachable: true,
+		Instance: p.Instance, Name: n.cfg.Name, Zone: n.cfg.Zone, Addr: p.Addr, Order: binary.BigEndian.Uint64(p.Instance[:]), Session: true, Reachable: true,
 	}
 }
 

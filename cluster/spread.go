@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Times and bounds of spreading a configuration.
@@ -90,7 +92,7 @@ func (c *Cluster) dismiss(before []Voter) {
 }
 
 // announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
-func (c *Cluster) announceTo(instance uint64, addr string, tries int) {
+func (c *Cluster) announceTo(instance nodeid.ID, addr string, tries int) {
 	o := &c.own
 	if c.cfg.Net == nil || addr == "" || o.core.Phase() != birth.Member || o.core.Settling() || o.book.At() == 0 {
 		return
@@ -126,26 +128,26 @@ func wait(ctx context.Context, d time.Duration) bool {
 // strays are the instances that were told lately that they are in no configuration.
 type strays struct {
 	mu   sync.Mutex // guards told; held only for a look at it
-	told map[uint64]time.Duration
+	told map[nodeid.ID]time.Duration
 }
 
 // Stray takes that somebody whose raft ID is in no configuration speaks raft here. It is told the newest one, at most once a second: it
 // was removed and has not heard of it. It may be called for every message, on any goroutine.
-func (c *Cluster) Stray(instance uint64, addr string) {
+func (c *Cluster) Stray(instance nodeid.ID, addr string) {
 	if c.strays.due(instance, c.now()) {
 		c.in.post(func() { c.announceTo(instance, addr, 1) })
 	}
 }
 
 // due reports whether a stray is to be told now, and notes it.
-func (s *strays) due(instance uint64, now time.Duration) bool {
+func (s *strays) due(instance nodeid.ID, now time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last, known := s.told[instance]; known && now-last < strayPause && !bug("stray-not-limited") {
 		return false
 	}
 	if s.told == nil {
-		s.told = make(map[uint64]time.Duration)
+		s.told = make(map[nodeid.ID]time.Duration)
 	}
 	for who, last := range s.told {
 		if now-last >= strayPause {

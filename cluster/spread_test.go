@@ -7,11 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // with is a configuration with one more replica, which nobody runs.
 func with(voters []Voter, raft uint64) []Voter {
-	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: raft, Addr: addrOf(60), Life: 1, Learner: true})
+	more := append(slices.Clone(voters), Voter{Raft: raft, Instance: nodeidtest.ID(raft), Addr: addrOf(60), Life: 1, Learner: true})
 	slices.SortFunc(more, func(a, b Voter) int {
 		if a.Raft < b.Raft {
 			return -1
@@ -122,8 +124,8 @@ func TestPeersWhoKnowMoreAreAskedOneAtATime(t *testing.T) {
 		f.net.tape()
 		for _, i := range []int{20, 21, 22} {
 			f.net.muffle(addrOf(i), true)
-			n.news(addrOf(i), meta{Instance: uint64(i), Group: id, At: 9, Name: "x", Addr: addrOf(i)}, true)
-			n.news("other "+addrOf(i), meta{Instance: uint64(i + 10), Group: id + 1, At: 99, Name: "x", Addr: addrOf(i + 10)}, true)
+			n.news(addrOf(i), meta{Instance: nodeidtest.ID(uint64(i)), Group: id, At: 9, Name: "x", Addr: addrOf(i)}, true)
+			n.news("other "+addrOf(i), meta{Instance: nodeidtest.ID(uint64(i + 10)), Group: id + 1, At: 99, Name: "x", Addr: addrOf(i + 10)}, true)
 		}
 		began := time.Now()
 		var times []time.Time
@@ -245,7 +247,7 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 		}
 		f.net.tape()
 		for i := range uint64(1000) {
-			n.Stray(1<<30+i, addrOf(70))
+			n.Stray(nodeidtest.ID(1<<30+i), addrOf(70))
 		}
 		time.Sleep(10 * time.Millisecond)
 		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax || len(n.strays.told) > straysMax {

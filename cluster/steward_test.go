@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // kinds are the kinds of the steps that a host was given.
@@ -70,7 +74,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 }
 
 // alone makes the first node of a fleet of three the only voter of a group, as its host tells it, with one candidate at an address.
-func (f *fleet) alone(candidate uint64, addr string) (*node, voters.Facts) {
+func (f *fleet) alone(candidate nodeid.ID, addr string) (*node, voters.Facts) {
 	n := f.nodes[0]
 	self := n.place()
 	return n, voters.Facts{
@@ -88,9 +92,9 @@ func TestAllCandidatesAreAskedSoon(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		f.born(3)
-		n, facts := f.alone(77, addrOf(50))
+		n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
 		facts.Registered = append(facts.Registered, voters.Registered{
-			Instance: 78, Name: "y", Addr: addrOf(51), Order: 2, Session: true, Reachable: true,
+			Instance: nodeidtest.ID(78), Name: "y", Addr: addrOf(51), Order: 2, Session: true, Reachable: true,
 		})
 		f.net.muffle(addrOf(50), true)
 		f.net.muffle(addrOf(51), true)
@@ -108,11 +112,11 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		f.born(3)
-		n, facts := f.alone(77, addrOf(50))
-		learner := voters.Replica{ID: 9, Instance: 77, Addr: addrOf(50), Linked: true}
-		two := voters.Replica{ID: 8, Instance: 76, Addr: addrOf(51), Linked: true, Active: true, CaughtUp: true, Full: true}
+		n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
+		learner := voters.Replica{ID: 9, Instance: nodeidtest.ID(77), Addr: addrOf(50), Linked: true}
+		two := voters.Replica{ID: 8, Instance: nodeidtest.ID(76), Addr: addrOf(51), Linked: true, Active: true, CaughtUp: true, Full: true}
 		facts.Config.Learners, facts.Replicas = []uint64{8, 9}, append(facts.Replicas, two, learner)
-		facts.Registered = append(facts.Registered, voters.Registered{Instance: 76, Name: "y", Addr: addrOf(51), Session: true, Reachable: true})
+		facts.Registered = append(facts.Registered, voters.Registered{Instance: nodeidtest.ID(76), Name: "y", Addr: addrOf(51), Session: true, Reachable: true})
 		n.lead(1, facts)
 		if len(n.carriedOut()) != 0 {
 			t.Fatalf("steps at the begin: %+v", n.carriedOut())

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Phase is how far an instance has come in its present life.
@@ -22,7 +24,7 @@ const (
 // Member is an instance that gossip sees. It is advice: somebody may be listed a while after he is gone, or missing though he lives.
 type Member struct {
 	Name     string
-	Instance uint64
+	Instance nodeid.ID
 	Addr     string // host:port
 	Zone     string
 	Group    uint64 // 0: none
@@ -34,12 +36,12 @@ type Member struct {
 // Status is a picture of the cluster for people and programs. Its slices belong to the caller.
 type Status struct {
 	Phase    Phase
-	Instance uint64   // ID of this life
-	Life     uint64   // number of this start; 1 in memory mode
-	Waiting  string   // one sentence: what is awaited, and the way out; empty if nothing is
-	Group    uint64   // 0: none
-	Voters   []Voter  // of Group, by raft ID
-	Members  []Member // by name, then instance
+	Instance nodeid.ID // ID of this life
+	Life     uint64    // number of this start; 1 in memory mode
+	Waiting  string    // one sentence: what is awaited, and the way out; empty if nothing is
+	Group    uint64    // 0: none
+	Voters   []Voter   // of Group, by raft ID
+	Members  []Member  // by name, then instance
 }
 
 // view is what others may read: made by the owner, never changed afterwards.
@@ -74,7 +76,7 @@ func (c *Cluster) members() []Member {
 		}
 	}
 	slices.SortFunc(out, func(a, b Member) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Instance, b.Instance))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), nodeid.Compare(a.Instance, b.Instance))
 	})
 	return out
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // clientBench is a client core on a bench: the test is its clock, its shell and its group. Three voters are its targets; unless a test
@@ -31,7 +33,7 @@ func newClientBench(t *testing.T) *clientBench {
 	b := &clientBench{t: t, now: clock.Time(time.Hour)}
 	b.core = NewClientCore(b.now, benchTTL)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []Target{{1, "a"}, {2, "b"}, {3, "c"}})
+	b.core.Rebind(b.now, []byte("me"), []Target{{nodeidtest.ID(1), "a"}, {nodeidtest.ID(2), "b"}, {nodeidtest.ID(3), "c"}})
 	return b
 }
 
@@ -105,7 +107,7 @@ func (b *clientBench) frame() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d: %s", b.to.Peer, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d: %s", nodeidtest.Number(b.to.Peer), strings.Join(parts, ", "))
 }
 
 // want has a turn and compares its frame.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 const benchLease = benchTTL - benchTTL/50
@@ -18,7 +20,7 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	b.advance(500 * time.Millisecond)
 	b.want("2: open nonce 1")
 	b.advance(400 * time.Millisecond)
-	b.reply(1, b.opened(1, 100)) // the first target after all
+	b.reply(nodeidtest.ID(1), b.opened(1, 100)) // the first target after all
 	b.want("1: attach 1 live next 1, renew 1")
 	if b.deadline != first.Add(benchLease) {
 		t.Fatalf("deadline is %v after the first sending, want %v", b.deadline.Sub(first), benchLease)
@@ -31,7 +33,7 @@ func TestDuplicateOpenedIsIgnored(t *testing.T) {
 	b.attach()
 	before := b.deadline
 	b.advance(time.Second)
-	b.reply(1, b.opened(1, 100), b.opened(1, 200), b.opened(9, 300))
+	b.reply(nodeidtest.ID(1), b.opened(1, 100), b.opened(1, 200), b.opened(9, 300))
 	b.want("")
 	if b.core.session != 100 || b.deadline != before {
 		t.Fatalf("session %d, deadline moved by %v", b.core.session, b.deadline.Sub(before))
@@ -46,7 +48,7 @@ func TestDeadlineCountsFromSending(t *testing.T) {
 	sent := b.now
 	b.want("1: renew 1")
 	b.advance(400 * time.Millisecond)
-	b.reply(1, b.renewed())
+	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	if b.deadline != sent.Add(benchLease) {
 		t.Fatalf("deadline is %v behind the sending, want %v", b.deadline.Sub(sent), benchLease)
@@ -60,7 +62,7 @@ func TestShorterTTLOfTheGroupHolds(t *testing.T) {
 	sent := b.now
 	o := b.opened(1, 100)
 	o.ttl = time.Second
-	b.reply(1, o)
+	b.reply(nodeidtest.ID(1), o)
 	b.turn()
 	if b.deadline != sent.Add(980*time.Millisecond) {
 		t.Fatalf("deadline is %v behind the sending", b.deadline.Sub(sent))
@@ -83,18 +85,18 @@ func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
 	} {
 		r := ack
 		change(&r)
-		b.reply(1, r)
+		b.reply(nodeidtest.ID(1), r)
 		if b.turn(); b.deadline != before {
 			t.Errorf("a renewal acknowledged with another %s moved the deadline", name)
 		}
 	}
-	b.reply(2, ack)
+	b.reply(nodeidtest.ID(2), ack)
 	if b.turn(); b.deadline != before {
 		t.Error("a renewal acknowledged by another voter moved the deadline")
 	}
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(2, ack)
+	b.reply(nodeidtest.ID(2), ack)
 	if b.turn(); b.deadline != before {
 		t.Error("a renewal of the last attachment moved the deadline")
 	}
@@ -108,7 +110,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	x, y := b.hold("x"), b.hold("y")
 	waits := b.acquire("z", false)
 	b.want("1: acquire 3 z")
-	b.reply(1, b.state(3, lockfsm.Waiting, 0))
+	b.reply(nodeidtest.ID(1), b.state(3, lockfsm.Waiting, 0))
 	b.turn()
 	b.now = b.deadline
 	b.core.Tick(b.now)
@@ -122,7 +124,7 @@ func TestDeadlineLosesAllAndReleases(t *testing.T) {
 	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
 		t.Fatalf("frame %q", got)
 	}
-	b.core.Down(b.now, 1) // those are lost with the stream; Attach settles them, and keeps what waits
+	b.core.Down(b.now, nodeidtest.ID(1)) // those are lost with the stream; Attach settles them, and keeps what waits
 	b.want("2: attach 2 live 3-3 next 4, renew 2")
 }
 
@@ -136,7 +138,7 @@ func TestLostHoldIsReleasedOnTheAttachment(t *testing.T) {
 	b.core.loseAll()
 	b.want("1: cancel 1")
 	b.outcome(x, OutcomeLost, ErrLost)
-	b.reply(1, b.freed(1))
+	b.reply(nodeidtest.ID(1), b.freed(1))
 	b.turn()
 	b.empty()
 }
@@ -151,7 +153,7 @@ func TestLateRenewalRevivesNothing(t *testing.T) {
 	b.advance(benchTTL / 3)
 	b.want("1: renew 1")
 	b.now = old.Add(time.Millisecond) // the process was stopped; the acknowledgement lies in the inbox
-	b.reply(1, b.renewed())
+	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.outcome(x, OutcomeLost, ErrLost)
 	if !b.deadline.After(old) {
@@ -170,14 +172,14 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	r := b.acquire("x", false)
 	later := b.acquire("y", false)
 	b.want("1: acquire 1 x, acquire 2 y")
-	b.reply(1, b.state(1, lockfsm.Waiting, 0), b.state(2, lockfsm.Waiting, 0))
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Waiting, 0), b.state(2, lockfsm.Waiting, 0))
 	b.now = b.core.lease.sent.Add(benchTTL / 3)
 	b.want("1: renew 1")
-	b.reply(1, b.renewed())
+	b.reply(nodeidtest.ID(1), b.renewed())
 	b.turn()
 	b.now = b.deadline.Add(-benchTTL/10 + 1)
 	b.core.renewedAt, b.core.heardAt = b.now, b.now // this test is about the grant alone
-	b.reply(1, b.state(1, lockfsm.Granted, 77))
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
 	b.want("1: cancel 1")
 	b.quiet()
 	if r.stage != stageWaiting {
@@ -187,9 +189,9 @@ func TestShortGrantIsGivenBack(t *testing.T) {
 	b.want("") // nothing is asked while a grant would be useless
 	b.core.renewedAt = b.now.Add(-time.Hour)
 	b.want("1: renew 1")
-	b.reply(1, b.renewed(), b.freed(1))
+	b.reply(nodeidtest.ID(1), b.renewed(), b.freed(1))
 	b.want("1: acquire 3 x, acquire 4 z")
-	b.reply(1, b.state(3, lockfsm.Granted, 78))
+	b.reply(nodeidtest.ID(1), b.state(3, lockfsm.Granted, 78))
 	b.turn()
 	b.outcome(r, OutcomeGranted, nil)
 	b.core.Cancel(b.now, later)
@@ -208,6 +210,6 @@ func TestRenewEveryThirdAndBehindAttach(t *testing.T) {
 		b.want("")
 		b.advance(1)
 		b.want("1: renew 1")
-		b.reply(1, b.renewed())
+		b.reply(nodeidtest.ID(1), b.renewed())
 	}
 }

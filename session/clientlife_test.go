@@ -7,26 +7,28 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // The group says that the session is over: holds are lost, releases are confirmed, what waits is asked anew under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *clientBench){
-		"ended": func(b *clientBench) { b.reply(1, b.ended(endNoSession)) },
+		"ended": func(b *clientBench) { b.reply(nodeidtest.ID(1), b.ended(endNoSession)) },
 		"attached": func(b *clientBench) {
-			b.core.Down(b.now, 1)
+			b.core.Down(b.now, nodeidtest.ID(1))
 			b.turn()
-			b.reply(2, redirect(3, 1))
+			b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))
 			b.turn()
-			b.reply(1, b.attached(lockfsm.NoSession))
+			b.reply(nodeidtest.ID(1), b.attached(lockfsm.NoSession))
 		},
 		"stale": func(b *clientBench) { // a copy of this process has attached with a higher epoch
-			b.core.Down(b.now, 1)
+			b.core.Down(b.now, nodeidtest.ID(1))
 			b.turn()
-			b.reply(2, redirect(3, 1))
+			b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1)))
 			b.turn()
-			b.reply(1, b.attached(lockfsm.Stale))
+			b.reply(nodeidtest.ID(1), b.attached(lockfsm.Stale))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +48,7 @@ func TestNoSession(t *testing.T) {
 			if b.deadline != 0 {
 				t.Error("the old deadline stands")
 			}
-			b.reply(1, b.opened(2, 200))
+			b.reply(nodeidtest.ID(1), b.opened(2, 200))
 			if got := b.turn(); !strings.Contains(got, "acquire 4 c") {
 				t.Errorf("frame %q", got)
 			}
@@ -59,16 +61,16 @@ func TestEndedAttachesAnew(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.reply(1, b.ended(endUnknown))
+	b.reply(nodeidtest.ID(1), b.ended(endUnknown))
 	b.want("1: attach 2 live next 1, renew 2")
-	b.reply(1, b.attached(lockfsm.Done))
-	b.reply(1, b.ended(endOverloaded))
+	b.reply(nodeidtest.ID(1), b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(1), b.ended(endOverloaded))
 	b.want("")
 	b.advance(50 * time.Millisecond)
 	b.want("1: attach 3 live next 1, renew 3")
 	old := b.attached(lockfsm.Done)
 	old.epoch = 2
-	b.reply(1, old)
+	b.reply(nodeidtest.ID(1), old)
 	b.turn()
 	if b.core.phase != Attaching {
 		t.Error("the answer to an earlier Attach was taken for this one's")
@@ -79,7 +81,7 @@ func TestGrantThatNobodyKnowsIsGivenBack(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.reply(1, b.state(99, lockfsm.Granted, 5))
+	b.reply(nodeidtest.ID(1), b.state(99, lockfsm.Granted, 5))
 	b.want("1: attach 2 live next 1, renew 2")
 }
 
@@ -93,10 +95,10 @@ func TestUnansweredCommandAttachesAnew(t *testing.T) {
 	b.want("1: acquire 1 x")
 	b.advance(benchTTL/3 - time.Millisecond)
 	b.want("1: renew 1")
-	b.reply(1, b.renewed())
+	b.reply(nodeidtest.ID(1), b.renewed())
 	b.advance(benchTTL / 3)
 	b.want("1: attach 2 live 1-1 next 2, renew 2")
-	b.reply(1, b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(1), b.attached(lockfsm.Done))
 	b.want("1: acquire 2 x")
 	b.core.Cancel(b.now, r)
 }
@@ -109,7 +111,7 @@ func TestRebindForgetsTheSession(t *testing.T) {
 	b.acquire("c", false)
 	b.want("1: acquire 3 c")
 	b.core.Release(b.now, released)
-	b.core.Rebind(b.now, []byte("new life"), []Target{{7, "g"}})
+	b.core.Rebind(b.now, []byte("new life"), []Target{{nodeidtest.ID(7), "g"}})
 	b.want("7: open nonce 2")
 	if string(b.commands[0].Record) != "new life" {
 		t.Errorf("record %q", b.commands[0].Record)
@@ -118,9 +120,9 @@ func TestRebindForgetsTheSession(t *testing.T) {
 		b.outcomes[1] != (Outcome{Kind: OutcomeReleased, Request: released, Err: ErrLost}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	b.reply(1, b.opened(1, 300)) // the old life's
+	b.reply(nodeidtest.ID(1), b.opened(1, 300)) // the old life's
 	b.want("")
-	b.reply(7, b.opened(2, 200))
+	b.reply(nodeidtest.ID(7), b.opened(2, 200))
 	b.want("7: attach 2 live next 4, acquire 4 c, renew 2")
 }
 
@@ -135,7 +137,7 @@ func TestCloseSession(t *testing.T) {
 	b.core.Release(b.now, held)
 	waits := b.acquire("b", false)
 	b.want("1: release 1, acquire 2 b")
-	b.reply(1, b.freed(1))
+	b.reply(nodeidtest.ID(1), b.freed(1))
 	if err := b.core.CloseSession(b.now); err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +147,11 @@ func TestCloseSession(t *testing.T) {
 		b.outcomes[2] != (Outcome{Kind: OutcomeFailed, Request: late, Err: ErrClosed}) {
 		t.Fatalf("outcomes %+v", b.outcomes)
 	}
-	b.core.Down(b.now, 1) // did it arrive?
+	b.core.Down(b.now, nodeidtest.ID(1)) // did it arrive?
 	b.want("2: attach 2 live next 3, renew 2")
-	b.reply(2, b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(2), b.attached(lockfsm.Done))
 	b.want("2: close")
-	b.reply(2, b.ended(endNoSession))
+	b.reply(nodeidtest.ID(2), b.ended(endNoSession))
 	b.want("")
 	if !b.core.Closed() || b.core.Next() != 0 {
 		t.Error("not closed")
@@ -171,9 +173,9 @@ func TestCloseSessionBeforeThereIsOne(t *testing.T) {
 	if b.core.CloseSession(b.now); b.core.Closed() {
 		t.Error("a session may have been opened")
 	}
-	b.reply(1, b.opened(1, 100))
+	b.reply(nodeidtest.ID(1), b.opened(1, 100))
 	b.want("1: attach 1 live next 1, close, renew 1")
-	b.reply(1, b.attached(lockfsm.Done), b.ended(endNoSession))
+	b.reply(nodeidtest.ID(1), b.attached(lockfsm.Done), b.ended(endNoSession))
 	if !b.core.Closed() {
 		t.Error("not closed")
 	}
@@ -186,9 +188,9 @@ func TestLeavingIsSaidOnEveryAttachment(t *testing.T) {
 	b.core.Leaving(b.now)
 	b.want("1: leaving")
 	b.want("")
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(2, b.attached(lockfsm.Done))
+	b.reply(nodeidtest.ID(2), b.attached(lockfsm.Done))
 	b.want("2: leaving")
 }
 
@@ -200,13 +202,13 @@ func TestReleaseOfADelayedLockBehindTheEndOfItsSession(t *testing.T) {
 	delayed := &Request{Key: "a", Terms: &Terms{Delay: time.Second}}
 	b.core.Acquire(b.now, delayed)
 	b.turn()
-	b.reply(1, b.state(b.commands[0].Number, lockfsm.Granted, 1000))
+	b.reply(nodeidtest.ID(1), b.state(b.commands[0].Number, lockfsm.Granted, 1000))
 	b.turn()
 	plain := b.hold("b")
 	b.core.Release(b.now, delayed)
 	b.core.Release(b.now, plain)
 	b.turn()
-	b.reply(1, b.ended(endNoSession))
+	b.reply(nodeidtest.ID(1), b.ended(endNoSession))
 	b.turn()
 	if want := []Outcome{{Kind: OutcomeReleased, Request: delayed, Err: ErrLost}, {Kind: OutcomeReleased, Request: plain}}; !slices.Equal(b.outcomes, want) {
 		t.Fatalf("outcomes %+v, want %+v", b.outcomes, want)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestFailures(t *testing.T) {
@@ -20,7 +22,7 @@ func TestFailures(t *testing.T) {
 		b.attach()
 		r := b.acquire("x", true)
 		b.want("1: acquire 1 x try")
-		b.reply(1, b.state(1, code, 0))
+		b.reply(nodeidtest.ID(1), b.state(1, code, 0))
 		b.turn()
 		if len(b.outcomes) != 1 || b.outcomes[0].Request != r || !errors.Is(b.outcomes[0].Err, want) {
 			t.Errorf("%v: outcomes %+v, want %v", code, b.outcomes, want)
@@ -35,7 +37,7 @@ func TestHeldNamesTheHolder(t *testing.T) {
 	b.attach()
 	b.acquire("x", true)
 	b.want("1: acquire 1 x try")
-	b.reply(1, reply{
+	b.reply(nodeidtest.ID(1), reply{
 		kind: replyHeld, session: 100, epoch: 1, number: 1, record: []byte("other"), holder: 7, token: 8, since: 9, waiters: 10,
 	})
 	b.turn()
@@ -56,9 +58,9 @@ func TestTryWithoutLeader(t *testing.T) {
 	b.attach()
 	sent, waits := b.acquire("x", true), b.acquire("y", false)
 	b.want("1: acquire 1 x try, acquire 2 y")
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.turn()
-	b.reply(2, redirect(3, 0))
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(0)))
 	unsent := b.acquire("z", true)
 	b.core.targets = nil // nobody answers
 	b.turn()
@@ -77,8 +79,8 @@ func TestTryWithoutLeader(t *testing.T) {
 	late := b.acquire("w", true)
 	b.turn()
 	b.outcome(late, OutcomeFailed, ErrNoLeader)
-	b.core.targets = []Target{{2, "b"}, {1, "a"}}
-	b.reply(2, redirect(4, 2))
+	b.core.targets = []Target{{nodeidtest.ID(2), "b"}, {nodeidtest.ID(1), "a"}}
+	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 3 live 2-2 next 3, renew 3")
 	b.core.Cancel(b.now, waits)
 }
@@ -150,7 +152,7 @@ func TestWindow(t *testing.T) {
 	}
 	b.core.Release(b.now, held)
 	b.want("1: release 1")
-	b.reply(1, b.state(2, lockfsm.Waiting, 0), b.state(3, lockfsm.Waiting, 0))
+	b.reply(nodeidtest.ID(1), b.state(2, lockfsm.Waiting, 0), b.state(3, lockfsm.Waiting, 0))
 	b.turn()
 	if len(b.commands) != 1 && len(b.commands) != 2 {
 		t.Fatalf("%d requests follow two answers", len(b.commands))

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestSilentTargetsAreAskedInTurn(t *testing.T) {
@@ -26,7 +28,7 @@ func TestShortTTLAsksFaster(t *testing.T) {
 	b := newClientBench(t)
 	b.core = NewClientCore(b.now, 1200*time.Millisecond)
 	b.giveNonce()
-	b.core.Rebind(b.now, []byte("me"), []Target{{1, "a"}, {2, "b"}})
+	b.core.Rebind(b.now, []byte("me"), []Target{{nodeidtest.ID(1), "a"}, {nodeidtest.ID(2), "b"}})
 	b.want("1: open nonce 2")
 	b.advance(199 * time.Millisecond)
 	b.want("")
@@ -38,7 +40,7 @@ func TestRedirectIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.want("1: open nonce 1")
-	b.reply(1, redirect(3, 9))
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(9)))
 	b.want("9: open nonce 1")
 	if b.to.Addr != "there" {
 		t.Errorf("address is %q", b.to.Addr)
@@ -49,14 +51,14 @@ func TestRedirectToNobodyWaits(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.want("1: open nonce 1")
-	from := Peer(1)
+	from := Peer(nodeidtest.ID(1))
 	for _, wait := range []time.Duration{50, 100, 200, 200, 200} {
-		b.reply(from, redirect(3, 0))
+		b.reply(from, redirect(3, nodeidtest.ID(0)))
 		b.want("")
 		b.advance(wait*time.Millisecond - 1)
 		b.want("")
 		b.advance(1)
-		from = from%3 + 1
+		from = nodeidtest.ID(nodeidtest.Number(from)%3 + 1)
 		if b.turn(); b.to.Peer != from {
 			t.Fatalf("asked %d, want %d", b.to.Peer, from)
 		}
@@ -68,15 +70,15 @@ func TestPushedRedirectMovesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.want("1: open nonce 1")
-	b.reply(1, redirect(3, 0))
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(0)))
 	b.want("")
-	b.reply(1, redirect(4, 2))
+	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2)))
 	b.want("2: open nonce 1")
-	b.reply(1, redirect(5, 3))
+	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3)))
 	b.want("3: open nonce 1")
-	b.reply(1, redirect(4, 2)) // old news
+	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2))) // old news
 	b.want("")
-	b.reply(1, redirect(5, 3)) // nothing new
+	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3))) // nothing new
 	b.want("")
 }
 
@@ -84,11 +86,11 @@ func TestAttachedClientHeedsOnlyNewerTerms(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.reply(2, redirect(3, 2))
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
 	b.want("")
-	b.reply(1, redirect(3, 1)) // told to all who asked before it was ready
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // told to all who asked before it was ready
 	b.want("")
-	b.reply(2, redirect(4, 2))
+	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
 	b.want("2: attach 2 live next 1, renew 2")
 }
 
@@ -104,10 +106,10 @@ func TestCirclesAreDamped(t *testing.T) {
 			continue
 		}
 		asked++
-		if b.to.Peer == 1 {
-			b.reply(1, redirect(3, 2))
+		if b.to.Peer == nodeidtest.ID(1) {
+			b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(2)))
 		} else {
-			b.reply(b.to.Peer, redirect(3, 1))
+			b.reply(b.to.Peer, redirect(3, nodeidtest.ID(1)))
 		}
 	}
 	if asked > 100 {
@@ -135,9 +137,9 @@ func TestDownMovesToTheNext(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.core.Down(b.now, 2) // not the leader
+	b.core.Down(b.now, nodeidtest.ID(2)) // not the leader
 	b.want("")
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.want("2: attach 2 live next 1, renew 2")
 	if b.core.phase != Attaching || b.core.Status(b.now).Leader != (Target{}) {
 		t.Errorf("status %+v", b.core.Status(b.now))
@@ -153,7 +155,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 	b.want("1: renew 1")
 	b.advance(500 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(2, redirect(3, 1)) // it leads as far as anybody knows: it gets more time
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // it leads as far as anybody knows: it gets more time
 	b.want("1: attach 3 live next 1, renew 3")
 	b.advance(999 * time.Millisecond)
 	b.want("")
@@ -166,12 +168,12 @@ func TestPipelining(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.acquire("x", false)
 	b.want("2: attach 2 live next 1, renew 2")
-	b.reply(2, redirect(3, 3))
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(3)))
 	b.want("3: attach 3 live next 1, acquire 1 x, renew 3")
-	b.reply(3, b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5))
+	b.reply(nodeidtest.ID(3), b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5))
 	b.turn()
 	if len(b.outcomes) != 1 || b.outcomes[0].Token != 5 {
 		t.Fatalf("outcomes %+v", b.outcomes)
@@ -182,9 +184,9 @@ func TestGarbageFromTheLeaderEndsTheAttachment(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.attach()
-	b.core.Receive(b.now, 2, []byte{0xff}) // not the leader: ignored
+	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // not the leader: ignored
 	b.want("")
-	b.core.Receive(b.now, 1, []byte{9, 1, 2})
+	b.core.Receive(b.now, nodeidtest.ID(1), []byte{9, 1, 2})
 	b.want("")
 	b.advance(50 * time.Millisecond)
 	b.want("2: attach 2 live next 1, renew 2")
@@ -198,18 +200,18 @@ func TestNoTargetsAndNoNonce(t *testing.T) {
 	if b.core.Next() != 0 {
 		t.Error("an unbound core wants a turn")
 	}
-	b.core.SetTargets(b.now, []Target{{1, "a"}})
+	b.core.SetTargets(b.now, []Target{{nodeidtest.ID(1), "a"}})
 	b.want("")
-	b.core.Rebind(b.now, nil, []Target{{1, "a"}}) // between two lives
-	b.core.SetTargets(b.now, []Target{{1, "a"}})
-	b.reply(1, redirect(9, 1))
+	b.core.Rebind(b.now, nil, []Target{{nodeidtest.ID(1), "a"}}) // between two lives
+	b.core.SetTargets(b.now, []Target{{nodeidtest.ID(1), "a"}})
+	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
 	b.want("")
 	b.core.Rebind(b.now, []byte("me"), nil)
 	b.want("")
 	if b.core.Next() != 0 {
 		t.Error("a core without targets wants a turn")
 	}
-	b.core.SetTargets(b.now, []Target{{2, "b"}})
+	b.core.SetTargets(b.now, []Target{{nodeidtest.ID(2), "b"}})
 	b.want("2: open nonce 2")
 }
 
@@ -217,7 +219,7 @@ func TestFullGroupIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	b.want("1: open nonce 1")
-	b.reply(1, reply{kind: replyOpened, nonce: lockfsm.Nonce{1}, code: lockfsm.TooManySessions})
+	b.reply(nodeidtest.ID(1), reply{kind: replyOpened, nonce: lockfsm.Nonce{1}, code: lockfsm.TooManySessions})
 	b.want("")
 	b.advance(50 * time.Millisecond)
 	b.want("2: open nonce 1")

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // deafLimit is how soon after its client went deaf a session has to be over: a TTL in which what it has heard is still recent, a TTL of
@@ -17,33 +19,33 @@ func TestDeafWaiterLosesItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
 		b := leadingBench(t)
-		holder, deaf, next := b.open(1), b.open(2), b.open(3)
-		b.send(1, acquireCmd(holder, 1, 1, "k"))
+		holder, deaf, next := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2)), b.open(nodeidtest.ID(3))
+		b.send(nodeidtest.ID(1), acquireCmd(holder, 1, 1, "k"))
 		b.step()
-		b.send(2, acquireCmd(deaf, 1, 1, "k"))
+		b.send(nodeidtest.ID(2), acquireCmd(deaf, 1, 1, "k"))
 		b.step()
-		b.send(3, acquireCmd(next, 1, 1, "k"))
+		b.send(nodeidtest.ID(3), acquireCmd(next, 1, 1, "k"))
 		b.step()
-		b.send(1, releaseCmd(holder, 1, 1))
+		b.send(nodeidtest.ID(1), releaseCmd(holder, 1, 1))
 		b.step()
-		b.want(2, "state 1 granted")
+		b.want(nodeidtest.ID(2), "state 1 granted")
 		since, seq, epoch := b.now, uint64(0), lockfsm.Epoch(1)
 		for served := false; !served; {
 			b.advance(tickEvery)
 			if seq++; seq%10 == 0 {
-				b.renew(1, holder, 1, seq)
-				b.renew(3, next, 1, seq)
+				b.renew(nodeidtest.ID(1), holder, 1, seq)
+				b.renew(nodeidtest.ID(3), next, 1, seq)
 				if again {
 					epoch++
 					attach := b.attachCmd(deaf, epoch)
 					attach.Number, attach.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
-					b.core.Receive(b.now, 2, renewal{deaf, epoch, seq, 0}.append(nil), attach.Append(nil))
+					b.core.Receive(b.now, nodeidtest.ID(2), renewal{deaf, epoch, seq, 0}.append(nil), attach.Append(nil))
 				} else {
-					b.core.Receive(b.now, 2, renewal{deaf, 1, seq, 0}.append(nil), nil)
+					b.core.Receive(b.now, nodeidtest.ID(2), renewal{deaf, 1, seq, 0}.append(nil), nil)
 				}
 			}
 			b.step()
-			for _, r := range b.replies[3] {
+			for _, r := range b.replies[nodeidtest.ID(3)] {
 				served = served || r.kind == replyState && r.code == lockfsm.Granted
 			}
 			if b.now.Sub(since) > deafLimit {
@@ -73,21 +75,21 @@ func TestHearingIsRemembered(t *testing.T) {
 		"what was not said":   {7, ""},
 	} {
 		b := leadingBench(t)
-		id := b.open(1)
-		b.renew(1, id, 1, 1)
+		id := b.open(nodeidtest.ID(1))
+		b.renew(nodeidtest.ID(1), id, 1, 1)
 		b.step()
-		b.want(1, "renewed 1")
+		b.want(nodeidtest.ID(1), "renewed 1")
 		b.pass(benchTTL - tickEvery)
-		b.core.Receive(b.now, 1, renewal{id, 1, 2, 0}.append(nil), nil)
+		b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 1, 2, 0}.append(nil), nil)
 		b.step()
-		b.want(1, "renewed 2")
+		b.want(nodeidtest.ID(1), "renewed 2")
 		b.pass(tickEvery)
-		b.core.Receive(b.now, 1, renewal{id, 2, 3, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
+		b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 2, 3, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
 		b.step()
-		b.want(1, "attached 2 done")
-		b.core.Receive(b.now, 1, renewal{id, 2, 9, heard.seq}.append(nil), nil)
+		b.want(nodeidtest.ID(1), "attached 2 done")
+		b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 2, 9, heard.seq}.append(nil), nil)
 		b.step()
-		if got := b.said(1); got != heard.want {
+		if got := b.said(nodeidtest.ID(1)); got != heard.want {
 			t.Errorf("%s: told %q, want %q", name, got, heard.want)
 		}
 	}
@@ -97,22 +99,22 @@ func TestHearingIsRemembered(t *testing.T) {
 func TestStallIsNoDeafness(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.renew(1, id, 1, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.step()
 	b.advance(time.Minute)
-	b.core.Receive(b.now, 1, renewal{id, 1, 2, 1}.append(nil), nil)
+	b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 1, 2, 1}.append(nil), nil)
 	b.step()
-	b.want(1, "renewed 2")
+	b.want(nodeidtest.ID(1), "renewed 2")
 }
 
 // What a keeper remembers of a client that never says what it has heard is bounded.
 func TestToldIsBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	for seq := range uint64(100) {
-		b.core.Receive(b.now, 1, renewal{id, 1, seq + 1, 0}.append(nil), nil)
+		b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 1, seq + 1, 0}.append(nil), nil)
 		b.step()
 	}
 	if got := len(b.core.sessions[id].told.waiting); got != renewalsKept {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file is about members that send what is well formed and absurd. Each test fails if the rule that it names is taken out.
@@ -13,26 +15,26 @@ import (
 func TestNobodyTakesAnothersSession(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.send(1, acquireCmd(id, 1, 1, "x"))
+	id := b.open(nodeidtest.ID(1))
+	b.send(nodeidtest.ID(1), acquireCmd(id, 1, 1, "x"))
 	b.step()
-	b.want(1, "state 1 granted")
+	b.want(nodeidtest.ID(1), "state 1 granted")
 	steal := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 99, Number: 2, Nonce: lockfsm.Nonce{0xbd}}
 	attack := func() {
 		t.Helper()
-		b.send(2, steal, acquireCmd(id, 99, 3, "y"), lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 99})
-		b.renew(2, id, 99, 1)
+		b.send(nodeidtest.ID(2), steal, acquireCmd(id, 99, 3, "y"), lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 99})
+		b.renew(nodeidtest.ID(2), id, 99, 1)
 		b.turn()
-		b.want(2, "attached 99 no session, ended 99 unknown")
+		b.want(nodeidtest.ID(2), "attached 99 no session, ended 99 unknown")
 		if len(b.kinds) != 0 {
 			t.Fatalf("proposed %v", b.kinds)
 		}
 	}
 	attack()
-	b.renew(1, id, 1, 7)
+	b.renew(nodeidtest.ID(1), id, 1, 7)
 	b.step()
-	b.want(1, "renewed 7")
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	b.want(nodeidtest.ID(1), "renewed 7")
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.leads()
 	b.turn()
@@ -42,9 +44,9 @@ func TestNobodyTakesAnothersSession(t *testing.T) {
 	}
 	c := b.attachCmd(id, 2)
 	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
-	b.send(1, c)
+	b.send(nodeidtest.ID(1), c)
 	b.step()
-	b.want(1, "state 1 granted, attached 2 done")
+	b.want(nodeidtest.ID(1), "state 1 granted, attached 2 done")
 }
 
 // A guess at a session that is not there yet must not end the attachment of its owner, who comes with the same epoch.
@@ -52,27 +54,27 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	opening := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL}
-	b.send(1, opening)
+	b.send(nodeidtest.ID(1), opening)
 	b.turn()
 	next := b.machine.Sessions()
 	b.apply()
 	b.turn()
-	id := b.replies[1][0].session
+	id := b.replies[nodeidtest.ID(1)][0].session
 	if len(next) != 0 || id == 0 {
 		t.Fatal("no session")
 	}
 	b.core.gone(id) // as if it were not applied here yet
-	b.send(2, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{2}})
+	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{2}})
 	b.turn()
-	b.core.Down(b.now, 2)
+	b.core.Down(b.now, nodeidtest.ID(2))
 	b.core.keep(id, lockfsm.Nonce{1}, 0, benchTTL)
-	b.send(1, b.attachCmd(id, 1))
+	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
 	b.apply() // the guess comes out of the log first
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	b.apply()
 	b.turn()
-	b.want(1, "attached 1 done")
+	b.want(nodeidtest.ID(1), "attached 1 done")
 }
 
 // One instance cannot use up the sessions of the group, however often it asks, nor by keeping them alive across leaders.
@@ -83,9 +85,9 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	opens := func(n int) (refused int) {
 		for range n {
 			nonce++
-			b.send(1, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(nonce), byte(nonce >> 8)}, TTL: benchTTL})
+			b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(nonce), byte(nonce >> 8)}, TTL: benchTTL})
 			b.step()
-			for _, r := range b.replies[1] {
+			for _, r := range b.replies[nodeidtest.ID(1)] {
 				if r.code == lockfsm.TooManySessions {
 					refused++
 				}
@@ -99,20 +101,20 @@ func TestSessionsOfOnePeerAreBounded(t *testing.T) {
 	if n := b.machine.Counts().Sessions; n != peerSessions {
 		t.Errorf("%d sessions", n)
 	}
-	b.open(2) // others are not concerned
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	b.open(nodeidtest.ID(2)) // others are not concerned
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.leads()
 	b.turn()
 	for _, s := range b.machine.Sessions() {
 		if s.Nonce[0] == 1 {
-			b.attach(1, s.ID, s.Epoch+1)
+			b.attach(nodeidtest.ID(1), s.ID, s.Epoch+1)
 		}
 	}
 	if refused := opens(3); refused != 3 {
 		t.Errorf("under the next leader %d of 3 were refused", refused)
 	}
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	for range 100 { // they expire, and what they took is free again
 		b.advance(tickEvery)
 		b.step()
@@ -131,14 +133,14 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 	for name, frame := range map[string][2]int{"commands": {0, 1 << 20}, "renewals": {1 << 20, 0}, "crumbs": {1, 0}} {
 		k := &Keeper{wake: make(chan struct{}, 1)} // its goroutine has no turn
 		for range 200_000 / (1 + frame[0]/10_000 + frame[1]/10_000) {
-			k.Receive(5, make([]byte, frame[0]), make([]byte, frame[1]))
+			k.Receive(nodeidtest.ID(5), make([]byte, frame[0]), make([]byte, frame[1]))
 		}
-		k.Receive(6, []byte{1, 1, 1}, []byte{1})
+		k.Receive(nodeidtest.ID(6), []byte{1, 1, 1}, []byte{1})
 		in := k.inbox.inputs
-		if last := in[len(in)-1]; last.kind != keeperReceive || last.peer != 6 {
+		if last := in[len(in)-1]; last.kind != keeperReceive || last.peer != nodeidtest.ID(6) {
 			t.Errorf("%s: the frame of another peer became kind %d of peer %d", name, last.kind, last.peer)
 		}
-		if last := in[len(in)-2]; last.kind != keeperDropped || last.peer != 5 || len(last.commands)+len(last.renewals) > 0 {
+		if last := in[len(in)-2]; last.kind != keeperDropped || last.peer != nodeidtest.ID(5) || len(last.commands)+len(last.renewals) > 0 {
 			t.Errorf("%s: the flood ends with kind %d of peer %d", name, last.kind, last.peer)
 		}
 		if k.inbox.bytes > peerInboxBytes+2*inputBytes || len(in) > peerInboxBytes/inputBytes+2 {
@@ -146,8 +148,8 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 		}
 	}
 	k := &Keeper{wake: make(chan struct{}, 1)}
-	for p := range Peer(100) {
-		k.Receive(1+p, nil, make([]byte, 7<<20))
+	for p := range Peer(nodeidtest.ID(100)) {
+		k.Receive(nodeidtest.ID(uint64(1+p)), nil, make([]byte, 7<<20))
 	}
 	if k.inbox.bytes > inboxBytes+100*inputBytes {
 		t.Errorf("all together: %d bytes", k.inbox.bytes)
@@ -157,19 +159,19 @@ func TestFloodCostsOnlyItsSender(t *testing.T) {
 // A client reads its leader whatever others send, and is not filled by anybody.
 func TestFloodOfRepliesIsBounded(t *testing.T) {
 	t.Parallel()
-	c := &Client{wake: make(chan struct{}, 1), heeded: 5}
+	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
 	for range 100 {
-		c.Receive(6, make([]byte, 1<<19))
+		c.Receive(nodeidtest.ID(6), make([]byte, 1<<19))
 	}
 	for range inboxBytes/(1<<20) + 100 {
-		c.Receive(5, make([]byte, 1<<20))
+		c.Receive(nodeidtest.ID(5), make([]byte, 1<<20))
 	}
 	var leader, others, downs int
 	for _, in := range c.inbox {
 		switch {
-		case in.kind == inputDown && in.peer == 5:
+		case in.kind == inputDown && in.peer == nodeidtest.ID(5):
 			downs++
-		case in.peer == 5:
+		case in.peer == nodeidtest.ID(5):
 			leader += len(in.bytes)
 		default:
 			others += len(in.bytes)
@@ -187,23 +189,23 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	b := newClientBench(t)
 	b.attach()
 	h := b.hold("x")
-	b.reply(66, redirect(1<<63, 66), reply{kind: replyRenewed, session: 100, epoch: 1, seq: 1 << 60})
+	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), reply{kind: replyRenewed, session: 100, epoch: 1, seq: 1 << 60})
 	b.want("")
 	if b.core.phase != Attached || b.core.term >= 1<<63 {
 		t.Fatalf("a member that is no voter was believed: %v, term %d", b.core.phase, b.core.term)
 	}
-	b.reply(2, redirect(9, 70)) // a voter may name one that we do not know yet
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name one that we do not know yet
 	b.turn()
-	if b.to.Peer != 70 {
+	if b.to.Peer != nodeidtest.ID(70) {
 		t.Fatalf("asked %d", b.to.Peer)
 	}
-	b.reply(70, redirect(10, 3)) // and that one is believed in turn
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one is believed in turn
 	b.turn()
-	if b.to.Peer != 3 {
+	if b.to.Peer != nodeidtest.ID(3) {
 		t.Fatalf("asked %d", b.to.Peer)
 	}
 	for _, r := range []reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(), b.ended(endNoSession), b.freed(1)} {
-		b.reply(66, r) // not whom we asked
+		b.reply(nodeidtest.ID(66), r) // not whom we asked
 	}
 	b.turn()
 	b.quiet()

@@ -321,7 +321,7 @@ func (k *Keeper) turn() (open bool) {
 func (k *Keeper) send(r PeerReplies) bool {
 	for _, frame := range r.Frames {
 		if err := k.config.Reply(r.Peer, frame); err != nil {
-			k.config.Logger.Debug("a peer does not take its replies, its attachments end", "peer", uint64(r.Peer), "error", err)
+			k.config.Logger.Debug("a peer does not take its replies, its attachments end", "peer", r.Peer, "error", err)
 			return false
 		}
 	}

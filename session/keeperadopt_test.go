@@ -8,6 +8,8 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // What the leader adopts goes to the log once for each time that it is asked for, and nothing but the newest of what waits.
@@ -84,13 +86,13 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 		t.Fatalf("what was refused is forgotten: proposed %v", b.kinds)
 	}
 	both(5)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.leads()
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("of the term before: proposed %v", b.kinds)
 	}
-	b.core.Role(b.now, Role{Term: 6, Leader: Target{3, "three"}})
+	b.core.Role(b.now, Role{Term: 6, Leader: Target{nodeidtest.ID(3), "three"}})
 	both(6)
 	if b.core.adoptDue != nil || b.core.raiseDue != 0 {
 		t.Fatal("kept by one who does not lead")
@@ -101,7 +103,7 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, nil)
 	b.core.ProposeRaise(b.now, 5, 1)
 	b.leads()
@@ -127,10 +129,10 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	old := b.open(1)
+	old := b.open(nodeidtest.ID(1))
 	b.core.ProposeAdopt(b.now, 5, benchTTL/2, nil)
 	b.step()
-	young := b.open(2)
+	young := b.open(nodeidtest.ID(2))
 	want := map[lockfsm.SessionID]time.Duration{old: benchTTL, young: benchTTL / 2}
 	for range 2 {
 		for id, ttl := range want {
@@ -138,7 +140,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 				t.Errorf("session %d has a TTL of %v here, want %v", id, got, ttl)
 			}
 		}
-		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: Target{9, "self"}})
+		b.core.Role(b.now, Role{Term: b.term + 1, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 		b.term++
 		b.leads()
 	}
@@ -166,7 +168,7 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 		Confirm: func(_, _ uint64) {}, Reply: func(Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 },
 	})
 	defer k.Close()
-	k.Role(Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	k.Role(Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	k.Leads(Leadership{Term: 5, Born: true, GraceOver: true})
 	k.ProposeAdopt(5, time.Minute, []byte("s"))
 	k.ProposeRaise(5, 1)

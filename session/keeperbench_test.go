@@ -8,6 +8,10 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // keeperBench is a keeper core on a bench, with a real machine behind it: the test is its clock, its log and its peers. It leads term 5
@@ -43,7 +47,7 @@ func newKeeperBench(t *testing.T, grace time.Duration) *keeperBench {
 // leadingBench returns a bench whose keeper leads a born group.
 func leadingBench(t *testing.T) *keeperBench {
 	b := newKeeperBench(t, 0)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.leads()
 	b.core.ProposeBorn(b.now, 5)
 	b.step()
@@ -202,7 +206,7 @@ func (b *keeperBench) said(to Peer) string {
 		case replyEnded:
 			s = fmt.Sprint("ended ", r.epoch, " ", [...]string{"", "unknown", "no session", "overloaded", "refused"}[r.reason])
 		case replyRedirect:
-			s = fmt.Sprint("redirect ", r.term, " ", r.leader)
+			s = fmt.Sprint("redirect ", r.term, " ", nodeidtest.Number(r.leader))
 		}
 		parts = append(parts, s)
 	}
@@ -219,7 +223,7 @@ func (b *keeperBench) want(to Peer, said string) {
 // open opens a session for a peer and attaches it with epoch 1.
 func (b *keeperBench) open(from Peer) lockfsm.SessionID {
 	b.t.Helper()
-	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(from), byte(b.index)}, TTL: benchTTL, Record: []byte("r")})
+	b.send(from, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{from[nodeid.Size-1], byte(b.index)}, TTL: benchTTL, Record: []byte("r")})
 	b.step()
 	b.want(from, "opened done")
 	id := b.replies[from][0].session

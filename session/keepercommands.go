@@ -18,7 +18,7 @@ type piece struct {
 // Receive takes one frame of a peer. The bytes belong to the core from then on.
 func (k *KeeperCore) Receive(now clock.Time, from Peer, renewals, commands []byte) {
 	k.begin(now)
-	if from == 0 {
+	if from.IsZero() {
 		return
 	}
 	if !k.serving() {

@@ -6,23 +6,25 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // Bytes pass unchanged, one blob per turn, the wall clock first.
 func TestOneBlobPerTurn(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
 	var all []byte
 	for i := range lockfsm.Number(5) {
-		for p, id := range map[Peer]lockfsm.SessionID{1: one} {
+		for p, id := range map[Peer]lockfsm.SessionID{nodeidtest.ID(1): one} {
 			frame := releaseCmd(id, 1, i+1).Append(acquireCmd(id, 1, i+1, "x").Append(nil))
 			all = append(all, frame...)
 			b.core.Receive(b.now, p, nil, frame)
 		}
 	}
 	frame := acquireCmd(two, 1, 1, "x").Append(nil)
-	b.core.Receive(b.now, 2, nil, frame)
+	b.core.Receive(b.now, nodeidtest.ID(2), nil, frame)
 	all = append(all, frame...)
 	b.core.Tick(b.now)
 	term, blob := b.core.Proposal(4321)
@@ -39,7 +41,7 @@ func TestOneBlobPerTurn(t *testing.T) {
 func TestBlobIsBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	n := lockfsm.Number(1)
 	total := 0
 	for range 30 {
@@ -49,7 +51,7 @@ func TestBlobIsBounded(t *testing.T) {
 			n++
 		}
 		total += len(frame)
-		b.core.Receive(b.now, 1, nil, frame)
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, frame)
 	}
 	got := 0
 	for range 10 {
@@ -70,17 +72,17 @@ func TestBlobIsBounded(t *testing.T) {
 func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	for name, c := range map[string]struct {
 		from Peer
 		cmd  lockfsm.Command
 	}{
-		"another peer":    {2, acquireCmd(id, 1, 1, "x")},
-		"an older epoch":  {1, acquireCmd(id, 0, 1, "x")},
-		"a later epoch":   {1, acquireCmd(id, 2, 1, "x")},
-		"another session": {1, acquireCmd(id+1, 1, 1, "x")},
-		"close":           {2, lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 1}},
-		"leaving":         {2, lockfsm.Command{Kind: lockfsm.Leaving, Session: id, Epoch: 1}},
+		"another peer":    {nodeidtest.ID(2), acquireCmd(id, 1, 1, "x")},
+		"an older epoch":  {nodeidtest.ID(1), acquireCmd(id, 0, 1, "x")},
+		"a later epoch":   {nodeidtest.ID(1), acquireCmd(id, 2, 1, "x")},
+		"another session": {nodeidtest.ID(1), acquireCmd(id+1, 1, 1, "x")},
+		"close":           {nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 1}},
+		"leaving":         {nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Leaving, Session: id, Epoch: 1}},
 	} {
 		b.send(c.from, c.cmd, c.cmd, c.cmd)
 		b.turn()
@@ -88,9 +90,9 @@ func TestOnlyTheAttachedMaySpeak(t *testing.T) {
 			t.Errorf("%s: proposed %v, told %q", name, b.kinds, b.said(c.from))
 		}
 	}
-	b.send(1, acquireCmd(id, 1, 1, "x"))
+	b.send(nodeidtest.ID(1), acquireCmd(id, 1, 1, "x"))
 	b.step()
-	b.want(1, "state 1 granted")
+	b.want(nodeidtest.ID(1), "state 1 granted")
 }
 
 // What no client may send ends the sender's attachments and is never proposed; nobody else is harmed.
@@ -104,66 +106,66 @@ func TestHostileCommands(t *testing.T) {
 	frames = append(frames, []byte{0xff}, []byte{5, 1, 2, 3, 4, 5}, bytes.Repeat([]byte{0x80}, 40))
 	for i, bad := range frames {
 		b := leadingBench(t)
-		one, two := b.open(1), b.open(2)
-		b.core.Receive(b.now, 1, nil, append(acquireCmd(one, 1, 1, "x").Append(nil), bad...))
+		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, append(acquireCmd(one, 1, 1, "x").Append(nil), bad...))
 		b.turn()
 		for _, kind := range b.kinds[min(1, len(b.kinds)):] {
 			if kind != "acquire" {
 				t.Errorf("frame %d: proposed %v", i, b.kinds)
 			}
 		}
-		b.want(1, "ended 1 refused")
-		b.send(2, acquireCmd(two, 1, 1, "y"))
+		b.want(nodeidtest.ID(1), "ended 1 refused")
+		b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "y"))
 		b.step()
-		b.want(2, "state 1 granted")
+		b.want(nodeidtest.ID(2), "state 1 granted")
 	}
 	b := leadingBench(t)
-	b.open(1)
-	b.core.Receive(b.now, 1, []byte{0xff, 0xff}, nil)
+	b.open(nodeidtest.ID(1))
+	b.core.Receive(b.now, nodeidtest.ID(1), []byte{0xff, 0xff}, nil)
 	b.turn()
-	b.want(1, "ended 1 refused")
-	b.core.Receive(b.now, 0, []byte{1, 1, 1}, []byte{1})
+	b.want(nodeidtest.ID(1), "ended 1 refused")
+	b.core.Receive(b.now, nodeidtest.ID(0), []byte{1, 1, 1}, []byte{1})
 	b.turn()
 }
 
 func TestHostileAmountsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	var many []byte
 	for range frameRenewals + 1 {
 		many = renewal{id, 1, 1, 0}.append(many)
 	}
-	b.core.Receive(b.now, 1, many, nil)
+	b.core.Receive(b.now, nodeidtest.ID(1), many, nil)
 	b.turn()
-	b.want(1, "ended 1 refused")
+	b.want(nodeidtest.ID(1), "ended 1 refused")
 
 	for i := range 3 * peerAttachments {
-		b.send(2, b.attachCmd(lockfsm.SessionID(1000+i), 1))
+		b.send(nodeidtest.ID(2), b.attachCmd(lockfsm.SessionID(1000+i), 1))
 	}
 	if n := b.core.Status().Attachments; n != peerAttachments {
 		t.Errorf("%d attachments of one peer", n)
 	}
 	for i := range 3 * peerOpens {
-		b.send(3, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)}, TTL: benchTTL})
+		b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)}, TTL: benchTTL})
 	}
 	if n := b.core.Status().Opens; n != min(peerOpens, peerSessions) {
 		t.Errorf("%d opens of one peer", n)
 	}
 	b.turn()
-	b.attach(1, id, 2)
+	b.attach(nodeidtest.ID(1), id, 2)
 	frame := acquireCmd(id, 2, 1, "x").Append(nil)
 	for len(frame) < 1<<20 {
 		frame = append(frame, frame...)
 	}
 	for range 20 {
-		b.core.Receive(b.now, 1, nil, frame)
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, frame)
 	}
 	if b.core.queued > peerBytes {
 		t.Errorf("%d bytes of one peer wait", b.core.queued)
 	}
 	b.turn()
-	if got := b.said(1); got != "ended 2 overloaded, ended 2 unknown" {
+	if got := b.said(nodeidtest.ID(1)); got != "ended 2 overloaded, ended 2 unknown" {
 		t.Errorf("told %q", got)
 	}
 }
@@ -172,22 +174,22 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{7}, TTL: benchTTL}
-	b.send(1, open)
-	b.send(1, open)
-	b.send(2, open)
+	b.send(nodeidtest.ID(1), open)
+	b.send(nodeidtest.ID(1), open)
+	b.send(nodeidtest.ID(2), open)
 	b.turn()
 	if len(b.kinds) != 2 {
 		t.Fatalf("proposed %v", b.kinds)
 	}
 	b.apply()
 	b.turn()
-	b.want(1, "")
-	b.want(2, "opened done") // who asked last
-	id := b.replies[2][0].session
-	b.send(2, open) // the answer was lost
+	b.want(nodeidtest.ID(1), "")
+	b.want(nodeidtest.ID(2), "opened done") // who asked last
+	id := b.replies[nodeidtest.ID(2)][0].session
+	b.send(nodeidtest.ID(2), open) // the answer was lost
 	b.step()
-	b.want(2, "opened done")
-	if b.replies[2][0].session != id {
+	b.want(nodeidtest.ID(2), "opened done")
+	if b.replies[nodeidtest.ID(2)][0].session != id {
 		t.Error("another session for the same nonce")
 	}
 	if s := b.core.Status(); s.Opens+s.Peers != 0 || s.Sessions != 1 {
@@ -199,17 +201,17 @@ func TestDuplicateOpenIsProposedOnce(t *testing.T) {
 func TestRefusedProposalEndsItsAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
-	b.send(1, acquireCmd(one, 1, 1, "x"))
-	b.send(3, lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3}, TTL: benchTTL})
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3}, TTL: benchTTL})
 	b.refuse = true
 	b.turn()
-	b.want(1, "ended 1 overloaded")
-	b.want(2, "")
+	b.want(nodeidtest.ID(1), "ended 1 overloaded")
+	b.want(nodeidtest.ID(2), "")
 	b.refuse = false
-	b.send(1, acquireCmd(one, 1, 2, "x"))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 2, "x"))
 	b.turn()
-	b.want(1, "ended 1 unknown")
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
 	if s := b.core.Status(); s.Opens != 0 || s.Attachments != 1 {
 		t.Errorf("%+v", s)
 	}

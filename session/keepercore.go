@@ -104,7 +104,7 @@ func (k *KeeperCore) Role(now clock.Time, r Role) {
 		}
 		k.remember(p.id)
 	}
-	if !r.Leading && r.Leader.Peer != 0 {
+	if !r.Leading && !r.Leader.Peer.IsZero() {
 		k.tellAskers()
 	}
 }

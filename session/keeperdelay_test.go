@@ -5,18 +5,20 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // expired has a session open, lock "k" with a delay, fall silent, and expire. It returns the token.
 func (b *keeperBench) expired(delay time.Duration) lockfsm.Token {
 	b.t.Helper()
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	lock := acquireCmd(id, 1, 1, "k")
 	lock.Delay = delay
-	b.send(1, lock)
+	b.send(nodeidtest.ID(1), lock)
 	b.step()
-	b.want(1, "state 1 granted")
-	token := b.replies[1][0].token
+	b.want(nodeidtest.ID(1), "state 1 granted")
+	token := b.replies[nodeidtest.ID(1)][0].token
 	for !b.machine.Sessions()[0].Gone {
 		b.pass(tickEvery)
 		b.step()
@@ -51,7 +53,7 @@ func TestANewLeaderCountsADelayAnew(t *testing.T) {
 	const delay = 20 * time.Second
 	b.expired(delay)
 	b.pass(delay / 2)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.leads()
 	b.pass(delay - 2*tickEvery)

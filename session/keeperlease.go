@@ -64,7 +64,7 @@ func (k *KeeperCore) keep(id lockfsm.SessionID, nonce lockfsm.Nonce, epoch lockf
 
 // openedBy notes who opened a session, which counts against what one peer may have.
 func (k *KeeperCore) openedBy(id lockfsm.SessionID, p *keptPeer) {
-	if s := k.sessions[id]; s != nil && s.opener == 0 {
+	if s := k.sessions[id]; s != nil && s.opener.IsZero() {
 		s.opener = p.id
 		k.opened[p.id]++
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // alive reports whether the keeper has not decided to end the session.
@@ -16,26 +18,26 @@ func (b *keeperBench) alive(id lockfsm.SessionID) bool {
 func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.renew(1, id, 1, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	first := b.round
 	if first == 0 {
 		t.Fatal("no round was asked for")
 	}
-	b.want(1, "")
-	b.renew(1, id, 1, 2) // arrives while the round is under way: that round proves nothing for it
+	b.want(nodeidtest.ID(1), "")
+	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives while the round is under way: that round proves nothing for it
 	b.turn()
 	if b.round != 0 {
 		t.Fatal("a second round while the first is not confirmed")
 	}
 	b.core.Confirmed(b.now, b.term, first)
 	b.turn()
-	b.want(1, "renewed 1")
+	b.want(nodeidtest.ID(1), "renewed 1")
 	second := b.round
 	b.core.Confirmed(b.now, b.term, second)
 	b.turn()
-	b.want(1, "renewed 2")
+	b.want(nodeidtest.ID(1), "renewed 2")
 	if second <= first {
 		t.Fatalf("round %d after %d", second, first)
 	}
@@ -44,35 +46,35 @@ func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
 func TestRoundOfAnotherTermConfirmsNothing(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.renew(1, id, 1, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	b.core.Confirmed(b.now, b.term-1, b.round)
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	round := b.round
-	b.core.Role(b.now, Role{Term: 6, Leader: Target{Peer: 2}})
-	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: Target{Peer: 9}})
+	b.core.Role(b.now, Role{Term: 6, Leader: Target{Peer: nodeidtest.ID(2)}})
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: Target{Peer: nodeidtest.ID(9)}})
 	b.term = 7
 	b.leads()
 	b.turn()
 	b.core.Confirmed(b.now, 7, round+100)
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 }
 
 func TestOneRoundForAllThatWait(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
-	b.renew(1, one, 1, 1)
-	b.renew(1, one, 1, 2)
-	b.renew(2, two, 1, 7)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.renew(nodeidtest.ID(1), one, 1, 1)
+	b.renew(nodeidtest.ID(1), one, 1, 2)
+	b.renew(nodeidtest.ID(2), two, 1, 7)
 	b.turn()
 	b.core.Confirmed(b.now, b.term, b.round)
 	b.turn()
-	b.want(1, "renewed 2")
-	b.want(2, "renewed 7")
+	b.want(nodeidtest.ID(1), "renewed 2")
+	b.want(nodeidtest.ID(2), "renewed 7")
 	if b.core.Status().Renewals != 0 {
 		t.Error("renewals are left")
 	}
@@ -82,75 +84,75 @@ func TestOneRoundForAllThatWait(t *testing.T) {
 func TestSlowRoundIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.renew(1, id, 1, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	first := b.round
 	b.advance(roundAgain)
-	b.renew(1, id, 1, 2)
+	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
 	if b.round <= first {
 		t.Fatal("not asked again")
 	}
 	b.core.Confirmed(b.now, b.term, first)
 	b.turn()
-	b.want(1, "renewed 1")
+	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
 func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.core.Receive(b.now, 1, renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
+	id := b.open(nodeidtest.ID(1))
+	b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	if b.round != 0 {
 		t.Error("a round was asked for a renewal whose attachment is not applied")
 	}
 	b.core.Confirmed(b.now, b.term, 99)
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	b.apply()
 	b.turn()
-	b.want(1, "attached 2 done")
+	b.want(nodeidtest.ID(1), "attached 2 done")
 	b.core.Confirmed(b.now, b.term, b.round)
 	b.turn()
-	b.want(1, "renewed 1")
+	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
 // Renewals are acknowledged on the attachment of the session's current epoch only: a copy of the process that attaches later ends it.
 func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.renew(1, id, 1, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	round := b.round
-	b.send(2, b.attachCmd(id, 2)) // the copy
+	b.send(nodeidtest.ID(2), b.attachCmd(id, 2)) // the copy
 	b.core.Confirmed(b.now, b.term, round)
 	b.step()
-	b.want(1, "ended 1 unknown")
-	b.want(2, "attached 2 done")
-	b.renew(1, id, 1, 2)
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
+	b.want(nodeidtest.ID(2), "attached 2 done")
+	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
-	b.want(1, "ended 1 unknown")
-	b.renew(2, id, 1, 3) // the right peer, the wrong epoch
-	b.renew(1, id, 2, 4) // the right epoch, the wrong peer
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
+	b.renew(nodeidtest.ID(2), id, 1, 3) // the right peer, the wrong epoch
+	b.renew(nodeidtest.ID(1), id, 2, 4) // the right epoch, the wrong peer
 	b.turn()
-	b.want(2, "ended 1 unknown")
-	b.want(1, "ended 2 unknown")
-	b.send(1, b.attachCmd(id, 2))
+	b.want(nodeidtest.ID(2), "ended 1 unknown")
+	b.want(nodeidtest.ID(1), "ended 2 unknown")
+	b.send(nodeidtest.ID(1), b.attachCmd(id, 2))
 	b.turn()
-	b.want(1, "attached 2 stale")
+	b.want(nodeidtest.ID(1), "attached 2 stale")
 }
 
 func TestNewLeaderGivesTheFullTTL(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.core.Down(b.now, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.pass(benchTTL - time.Second)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.turn()
 	b.pass(500 * time.Millisecond)
@@ -168,11 +170,11 @@ func TestNewLeaderGivesTheFullTTL(t *testing.T) {
 func TestRenewalMovesTheDeadline(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	b.pass(benchTTL - 10*time.Millisecond)
-	b.renew(1, id, 1, 1)
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.step()
-	b.want(1, "renewed 1")
+	b.want(nodeidtest.ID(1), "renewed 1")
 	b.pass(benchTTL - time.Millisecond)
 	if !b.alive(id) {
 		t.Fatal("expired within a TTL of its renewal")
@@ -188,12 +190,12 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 	t.Parallel()
 	for _, behindAttach := range []bool{false, true} {
 		b := leadingBench(t)
-		id := b.open(1)
+		id := b.open(nodeidtest.ID(1))
 		b.pass(benchTTL - 10*time.Millisecond)
 		if behindAttach {
-			b.core.Receive(b.now, 1, renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
+			b.core.Receive(b.now, nodeidtest.ID(1), renewal{id, 2, 1, 0}.append(nil), b.attachCmd(id, 2).Append(nil))
 		} else {
-			b.renew(1, id, 1, 1)
+			b.renew(nodeidtest.ID(1), id, 1, 1)
 		}
 		b.pass(time.Second) // no confirmation
 		if !b.alive(id) {
@@ -214,34 +216,34 @@ func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
 func TestExpiringSessionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	b.refuse = true // the log does not take it: the mark stays, and it is tried again
 	b.pass(benchTTL + tickEvery)
 	if b.alive(id) || b.core.Status().Expiring != 1 {
 		t.Fatal("not expiring")
 	}
-	b.renew(1, id, 1, 1)
+	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	b.core.Confirmed(b.now, b.term, b.core.round)
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	b.refuse = false
 	b.advance(retryAfter)
 	b.turn()
 	if len(b.kinds) != 2 || b.kinds[0] != "stamp" || b.kinds[1] != "expire" {
 		t.Fatalf("proposed %v", b.kinds)
 	}
-	b.renew(1, id, 1, 2)
+	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
 	b.core.Confirmed(b.now, b.term, b.core.round)
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	if len(b.kinds) != 0 {
 		t.Fatalf("proposed again: %v", b.kinds)
 	}
 	b.apply()
 	b.turn()
-	b.want(1, "ended 1 no session")
+	b.want(nodeidtest.ID(1), "ended 1 no session")
 	if s := b.core.Status(); s.Sessions+s.Attachments+s.Expiring != 0 {
 		t.Errorf("left behind: %+v", s)
 	}
@@ -251,11 +253,11 @@ func TestExpiringSessionIsNotRenewed(t *testing.T) {
 func TestExpiryDiesWithItsTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	b.refuse = true
 	b.pass(benchTTL + tickEvery)
 	b.refuse = false
-	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 7
 	b.turn()
 	b.leads()
@@ -279,7 +281,7 @@ func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfs
 func TestStallExtendsAllDeadlines(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	b.pass(benchTTL - time.Second)
 	b.advance(time.Minute)
 	b.turn()
@@ -299,7 +301,7 @@ func TestStallExtendsAllDeadlines(t *testing.T) {
 func TestGraceIsCountedFromBornHere(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 2*time.Second)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.leads()
 	b.core.ProposeBorn(b.now, 4) // another term's
 	b.turn()

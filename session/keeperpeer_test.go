@@ -6,18 +6,20 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // A peer whose queue is full loses its attachments, and is told until it listens.
 func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
-	b.full[1] = true
-	b.send(1, acquireCmd(one, 1, 1, "x"))
-	b.send(2, acquireCmd(two, 1, 1, "y"))
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.full[nodeidtest.ID(1)] = true
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "y"))
 	b.step()
-	b.want(2, "state 1 granted")
+	b.want(nodeidtest.ID(2), "state 1 granted")
 	b.turn()
 	if b.core.Status().Attachments != 1 {
 		t.Fatal("the attachment lives on")
@@ -28,20 +30,20 @@ func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 			t.Fatalf("next turn in %v", next.Sub(b.now))
 		}
 		b.turn()
-		b.want(1, "ended 1 overloaded")
+		b.want(nodeidtest.ID(1), "ended 1 overloaded")
 	}
-	b.renew(1, one, 1, 1)
+	b.renew(nodeidtest.ID(1), one, 1, 1)
 	b.turn()
-	b.want(1, "ended 1 unknown")
-	b.full[1] = false
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
+	b.full[nodeidtest.ID(1)] = false
 	b.advance(retryAfter)
 	b.turn()
-	b.want(1, "ended 1 overloaded")
+	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 	b.advance(retryAfter)
 	b.turn()
-	b.want(1, "")
-	b.attach(1, one, 2)
-	b.core.Down(b.now, 1)
+	b.want(nodeidtest.ID(1), "")
+	b.attach(nodeidtest.ID(1), one, 2)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.turn()
 	if s := b.core.Status(); s.Peers != 1 || s.Attachments != 1 || s.Sessions != 2 {
 		t.Errorf("%+v", s)
@@ -51,46 +53,46 @@ func TestRefusedReplyEndsThePeersAttachments(t *testing.T) {
 func TestDroppedFrameEndsThePeersAttachments(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.open(1)
-	b.core.Dropped(b.now, 1)
-	b.core.Dropped(b.now, 77)
+	b.open(nodeidtest.ID(1))
+	b.core.Dropped(b.now, nodeidtest.ID(1))
+	b.core.Dropped(b.now, nodeidtest.ID(77))
 	b.turn()
-	b.want(1, "ended 1 overloaded")
+	b.want(nodeidtest.ID(1), "ended 1 overloaded")
 }
 
 // Results go to whom they concern: what an unlock fires goes to the waiter's session, in the turn in which it is applied.
 func TestFiredChangesAreTold(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two, three := b.open(1), b.open(2), b.open(3)
-	b.send(1, acquireCmd(one, 1, 1, "x"))
-	b.send(2, acquireCmd(two, 1, 1, "x"))
-	b.send(3, acquireCmd(three, 1, 1, "x"))
+	one, two, three := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2)), b.open(nodeidtest.ID(3))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "x"))
+	b.send(nodeidtest.ID(3), acquireCmd(three, 1, 1, "x"))
 	b.step()
-	b.want(1, "state 1 granted")
-	b.want(2, "state 1 waiting")
-	b.want(3, "state 1 waiting")
-	if r := b.replies[3][1]; r.kind != replyBehind || r.number != 1 || r.holder != one || r.waiters != 2 {
+	b.want(nodeidtest.ID(1), "state 1 granted")
+	b.want(nodeidtest.ID(2), "state 1 waiting")
+	b.want(nodeidtest.ID(3), "state 1 waiting")
+	if r := b.replies[nodeidtest.ID(3)][1]; r.kind != replyBehind || r.number != 1 || r.holder != one || r.waiters != 2 {
 		t.Errorf("who is in the way: %+v", r)
 	}
-	b.core.Down(b.now, 3)
-	b.send(1, releaseCmd(one, 1, 1))
+	b.core.Down(b.now, nodeidtest.ID(3))
+	b.send(nodeidtest.ID(1), releaseCmd(one, 1, 1))
 	b.step()
-	b.want(1, "freed 1 done")
-	b.want(2, "state 1 granted")
-	b.want(3, "") // not attached: it learns what it needs from its next Attach
-	b.send(2, lockfsm.Command{Kind: lockfsm.Close, Session: two, Epoch: 1})
+	b.want(nodeidtest.ID(1), "freed 1 done")
+	b.want(nodeidtest.ID(2), "state 1 granted")
+	b.want(nodeidtest.ID(3), "") // not attached: it learns what it needs from its next Attach
+	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Close, Session: two, Epoch: 1})
 	b.step()
-	b.want(2, "ended 1 no session")
+	b.want(nodeidtest.ID(2), "ended 1 no session")
 	c := b.attachCmd(three, 2)
 	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
-	b.send(3, c)
+	b.send(nodeidtest.ID(3), c)
 	b.step()
-	b.want(3, "state 1 granted, attached 2 done")
-	b.send(1, lockfsm.Command{Kind: lockfsm.Acquire, Session: one, Epoch: 1, Number: 2, Key: "x", Try: true})
+	b.want(nodeidtest.ID(3), "state 1 granted, attached 2 done")
+	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Acquire, Session: one, Epoch: 1, Number: 2, Key: "x", Try: true})
 	b.step()
-	b.want(1, "held 2")
-	if r := b.replies[1][0]; r.holder != three || string(r.record) != "r" || r.token == 0 || r.since != 1_700_000_000_000 {
+	b.want(nodeidtest.ID(1), "held 2")
+	if r := b.replies[nodeidtest.ID(1)][0]; r.holder != three || string(r.record) != "r" || r.token == 0 || r.since != 1_700_000_000_000 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -100,33 +102,33 @@ func TestFiredChangesAreTold(t *testing.T) {
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
-	b.send(1, acquireCmd(one, 1, 1, "x"))
-	b.send(2, acquireCmd(two, 1, 1, "x"))
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "x"))
 	b.step()
-	b.send(1, releaseCmd(one, 1, 1))
+	b.send(nodeidtest.ID(1), releaseCmd(one, 1, 1))
 	b.turn()
 	c := b.attachCmd(two, 5)
 	c.Number, c.Live = 2, []lockfsm.Range{{First: 1, Last: 1}}
-	b.send(2, c)
-	b.send(2, b.attachCmd(two, 5), b.attachCmd(two, 4))
-	b.send(3, b.attachCmd(two, 5))
+	b.send(nodeidtest.ID(2), c)
+	b.send(nodeidtest.ID(2), b.attachCmd(two, 5), b.attachCmd(two, 4))
+	b.send(nodeidtest.ID(3), b.attachCmd(two, 5))
 	b.apply() // the release fires the waiter, whose client is between two attachments
 	b.turn()
-	b.want(1, "freed 1 done")
-	b.want(2, "ended 4 unknown")
-	b.want(3, "ended 5 unknown")
+	b.want(nodeidtest.ID(1), "freed 1 done")
+	b.want(nodeidtest.ID(2), "ended 4 unknown")
+	b.want(nodeidtest.ID(3), "ended 5 unknown")
 	b.apply()
 	b.turn()
-	b.want(2, "state 1 granted, attached 5 done")
+	b.want(nodeidtest.ID(2), "state 1 granted, attached 5 done")
 }
 
 func TestAttachOfNoSession(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.send(1, b.attachCmd(12345, 1), acquireCmd(12345, 1, 1, "x"))
+	b.send(nodeidtest.ID(1), b.attachCmd(12345, 1), acquireCmd(12345, 1, 1, "x"))
 	b.step()
-	b.want(1, "attached 1 no session")
+	b.want(nodeidtest.ID(1), "attached 1 no session")
 	if s := b.core.Status(); s.Attachments+s.Peers != 0 {
 		t.Errorf("left behind: %+v", s)
 	}
@@ -136,19 +138,19 @@ func TestAttachOfNoSession(t *testing.T) {
 func TestManyStatesAreSplit(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
+	id := b.open(nodeidtest.ID(1))
 	const many = 40_000
 	for n := lockfsm.Number(1); n <= many; n += 1000 {
 		var cmds []lockfsm.Command
 		for i := range lockfsm.Number(1000) {
 			cmds = append(cmds, acquireCmd(id, 1, n+i, fmt.Sprint("k", n+i)))
 		}
-		b.send(1, cmds...)
+		b.send(nodeidtest.ID(1), cmds...)
 		b.step()
 	}
 	c := b.attachCmd(id, 2)
 	c.Number, c.Live = many+1, []lockfsm.Range{{First: 1, Last: many}}
-	b.send(1, c)
+	b.send(nodeidtest.ID(1), c)
 	b.turn()
 	b.apply()
 	b.core.Tick(b.now)
@@ -177,12 +179,12 @@ func TestManyStatesAreSplit(t *testing.T) {
 func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.core.Down(b.now, 1)
-	b.core.Down(b.now, 1)
+	id := b.open(nodeidtest.ID(1))
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.pass(benchTTL - time.Second)
 	if s := b.core.Status(); s.Sessions != 1 || s.Attachments+s.Peers != 0 {
 		t.Fatalf("%+v", s)
 	}
-	b.attach(1, id, 2)
+	b.attach(nodeidtest.ID(1), id, 2)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
@@ -12,50 +14,50 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL}
 	silent := func(when string) {
 		t.Helper()
-		b.send(1, open, b.attachCmd(3, 1))
-		b.renew(1, 3, 1, 1)
+		b.send(nodeidtest.ID(1), open, b.attachCmd(3, 1))
+		b.renew(nodeidtest.ID(1), 3, 1, 1)
 		b.core.Confirmed(b.now, b.term, 1)
 		b.turn()
-		if b.said(1) != "" || len(b.kinds) != 0 || b.round != 0 {
-			t.Fatalf("%s: told %q, proposed %v", when, b.said(1), b.kinds)
+		if b.said(nodeidtest.ID(1)) != "" || len(b.kinds) != 0 || b.round != 0 {
+			t.Fatalf("%s: told %q, proposed %v", when, b.said(nodeidtest.ID(1)), b.kinds)
 		}
 	}
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "self"}})
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	silent("before its first entry")
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Open, Code: lockfsm.Done, Session: 3, TTL: benchTTL}})
 	b.leads()
 	silent("before Born")
 	b.core.ProposeBorn(b.now, 5)
 	b.step()
-	b.want(1, "redirect 5 9") // whoever has asked is invited
-	b.send(1, open)
+	b.want(nodeidtest.ID(1), "redirect 5 9") // whoever has asked is invited
+	b.send(nodeidtest.ID(1), open)
 	b.step()
-	b.want(1, "opened done")
+	b.want(nodeidtest.ID(1), "opened done")
 }
 
 func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
-	b.renew(1, 3, 1, 1)
-	b.send(1, b.attachCmd(3, 1))
+	b.renew(nodeidtest.ID(1), 3, 1, 1)
+	b.send(nodeidtest.ID(1), b.attachCmd(3, 1))
 	b.turn()
-	b.want(1, "redirect 0 0")
-	b.core.Role(b.now, Role{Term: 4, Leader: Target{2, "two"}})
+	b.want(nodeidtest.ID(1), "redirect 0 0")
+	b.core.Role(b.now, Role{Term: 4, Leader: Target{nodeidtest.ID(2), "two"}})
 	b.turn()
-	b.want(1, "redirect 4 2")
-	if string(b.replies[1][0].addr) != "two" {
-		t.Errorf("address %q", b.replies[1][0].addr)
+	b.want(nodeidtest.ID(1), "redirect 4 2")
+	if string(b.replies[nodeidtest.ID(1)][0].addr) != "two" {
+		t.Errorf("address %q", b.replies[nodeidtest.ID(1)][0].addr)
 	}
 	b.core.Role(b.now, Role{Term: 5})
 	b.turn()
-	b.want(1, "") // it has been told, and has not asked again
-	b.send(1, b.attachCmd(3, 2))
+	b.want(nodeidtest.ID(1), "") // it has been told, and has not asked again
+	b.send(nodeidtest.ID(1), b.attachCmd(3, 2))
 	b.turn()
-	b.want(1, "redirect 5 0")
-	b.core.Down(b.now, 1)
-	b.core.Role(b.now, Role{Term: 5, Leader: Target{3, "three"}})
+	b.want(nodeidtest.ID(1), "redirect 5 0")
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.core.Role(b.now, Role{Term: 5, Leader: Target{nodeidtest.ID(3), "three"}})
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	if s := b.core.Status(); s.Peers+s.Askers != 0 {
 		t.Errorf("left behind: %+v", s)
 	}
@@ -64,41 +66,42 @@ func TestFollowersRedirectAndTellAskersLater(t *testing.T) {
 func TestAskersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
-	for p := range Peer(3 * maxAskers) {
-		b.send(p+1, b.attachCmd(3, 1))
+	for i := range uint64(3 * maxAskers) {
+		p := nodeidtest.ID(i + 1)
+		b.send(p, b.attachCmd(3, 1))
 	}
 	b.turn()
 	if s := b.core.Status(); s.Askers != maxAskers || s.Peers != 0 {
 		t.Errorf("%+v", s)
 	}
-	b.core.Role(b.now, Role{Term: 4, Leader: Target{2, "two"}})
+	b.core.Role(b.now, Role{Term: 4, Leader: Target{nodeidtest.ID(2), "two"}})
 	b.turn()
-	b.want(1, "")
-	b.want(3*maxAskers, "redirect 4 2")
+	b.want(nodeidtest.ID(1), "")
+	b.want(nodeidtest.ID(3*maxAskers), "redirect 4 2")
 }
 
 // On a change of term nothing that waits survives, and the attached are sent to the new leader.
 func TestRoleChangeThrowsAllAway(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	one, two := b.open(1), b.open(2)
-	b.send(1, acquireCmd(one, 1, 1, "x"))
-	b.renew(2, two, 1, 1)
-	b.core.Role(b.now, Role{Term: 6, Leader: Target{3, "three"}})
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.renew(nodeidtest.ID(2), two, 1, 1)
+	b.core.Role(b.now, Role{Term: 6, Leader: Target{nodeidtest.ID(3), "three"}})
 	b.turn()
 	if len(b.kinds) != 0 || b.round != 0 {
 		t.Fatalf("proposed %v, round %d", b.kinds, b.round)
 	}
-	b.want(1, "redirect 6 3")
-	b.want(2, "redirect 6 3")
+	b.want(nodeidtest.ID(1), "redirect 6 3")
+	b.want(nodeidtest.ID(2), "redirect 6 3")
 	if s := b.core.Status(); s.Attachments+s.Sessions+s.Renewals+s.Opens+s.Peers != 0 || s.Askers != 2 {
 		t.Errorf("left behind: %+v; want nothing but the two who are told of the next leader too", s)
 	}
 	b.core.Role(b.now, Role{Term: 7})
-	b.core.Role(b.now, Role{Term: 7, Leader: Target{4, "four"}})
+	b.core.Role(b.now, Role{Term: 7, Leader: Target{nodeidtest.ID(4), "four"}})
 	b.turn()
-	b.want(1, "redirect 7 4")
-	b.want(2, "redirect 7 4")
+	b.want(nodeidtest.ID(1), "redirect 7 4")
+	b.want(nodeidtest.ID(2), "redirect 7 4")
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Open, Code: lockfsm.Done, Session: 3}})
 	b.turn()
 	if b.core.Status().Sessions != 0 {
@@ -110,8 +113,8 @@ func TestRoleChangeThrowsAllAway(t *testing.T) {
 func TestOwnAddressIsNoChange(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.open(1)
-	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{9, "elsewhere"}})
+	b.open(nodeidtest.ID(1))
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "elsewhere"}})
 	b.turn()
 	if s := b.core.Status(); s.Attachments != 1 || s.Leader.Addr != "elsewhere" {
 		t.Errorf("%+v", s)
@@ -121,13 +124,13 @@ func TestOwnAddressIsNoChange(t *testing.T) {
 func TestReelectedLeaderInvitesItsPeersWhenReady(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	id := b.open(1)
-	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{9, "self"}})
+	id := b.open(nodeidtest.ID(1))
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	b.term = 6
 	b.turn()
-	b.want(1, "")
+	b.want(nodeidtest.ID(1), "")
 	b.leads()
 	b.turn()
-	b.want(1, "redirect 6 9")
-	b.attach(1, id, 2)
+	b.want(nodeidtest.ID(1), "redirect 6 9")
+	b.attach(nodeidtest.ID(1), id, 2)
 }

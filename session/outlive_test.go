@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // take acquires "x" for a client, with terms.
@@ -28,10 +30,10 @@ func (w *world) x() lockfsm.LockInfo {
 // TestDetachedHoldStaysAndIsTakenUp: for its delay, by the leader's clock; who takes it up holds it like any other.
 func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		first, err := w.take(100, Terms{Delay: time.Hour})
+		w.elect(nodeidtest.ID(1))
+		first, err := w.take(nodeidtest.ID(100), Terms{Delay: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +41,11 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 			t.Fatalf("%v, %v", err, first.Err())
 		}
 		time.Sleep(59 * time.Minute)
-		second, err := w.take(101, Terms{Resume: first.Token()})
+		second, err := w.take(nodeidtest.ID(101), Terms{Resume: first.Token()})
 		if err != nil || second.Token() <= first.Token() || second.Err() != nil {
 			t.Fatalf("%v, tokens %d and %d", err, first.Token(), second.Token())
 		}
-		if _, err := w.take(100, Terms{Resume: first.Token()}); !errors.Is(err, ErrNotHeld) {
+		if _, err := w.take(nodeidtest.ID(100), Terms{Resume: first.Token()}); !errors.Is(err, ErrNotHeld) {
 			t.Errorf("with a token that is over: %v", err)
 		}
 		time.Sleep(2 * time.Hour) // it is not the hour of the one before any more
@@ -54,12 +56,12 @@ func TestDetachedHoldStaysAndIsTakenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		w.lock(100, "x").Release(t.Context())
+		w.lock(nodeidtest.ID(100), "x").Release(t.Context())
 		if waited := time.Since(start); waited < time.Hour || waited > time.Hour+time.Second {
 			t.Errorf("free after %v, want an hour", waited)
 		}
 		w.empty()
-		if s := w.keepers[1].Status(); s.Expiring != 0 || s.Sessions != 2 {
+		if s := w.keepers[nodeidtest.ID(1)].Status(); s.Expiring != 0 || s.Sessions != 2 {
 			t.Errorf("the keeper is left with %+v", s)
 		}
 	})
@@ -70,32 +72,32 @@ func TestLostHoldStays(t *testing.T) {
 	for name, livesOn := range map[string]bool{"session over": false, "session lives on": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 2, 1, 2)
+				w := newWorld(t, 2, nodeidtest.ID(1), nodeidtest.ID(2))
 				defer w.close()
-				w.elect(1)
-				first, err := w.take(100, Terms{Delay: time.Hour})
+				w.elect(nodeidtest.ID(1))
+				first, err := w.take(nodeidtest.ID(100), Terms{Delay: time.Hour})
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.isolate(100, true)
-				w.keepers[1].Down(100)
-				w.clients[100].Down(1)
+				w.isolate(nodeidtest.ID(100), true)
+				w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
+				w.clients[nodeidtest.ID(100)].Down(nodeidtest.ID(1))
 				if time.Sleep(worldTTL / 2); livesOn {
-					w.elect(2) // who gives everybody a full TTL
+					w.elect(nodeidtest.ID(2)) // who gives everybody a full TTL
 				}
 				<-first.Done()
 				if !livesOn {
 					time.Sleep(worldTTL)
 				}
-				w.isolate(100, false)
-				if err := w.clients[100].WaitAttached(t.Context()); err != nil {
+				w.isolate(nodeidtest.ID(100), false)
+				if err := w.clients[nodeidtest.ID(100)].WaitAttached(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
 				if info := w.x(); info.Held != 1 || !info.Queue[0].Gone || info.Queue[0].Token != first.Token() {
 					t.Fatalf("what is left is %+v", info)
 				}
-				second, err := w.take(100, Terms{Resume: first.Token()})
+				second, err := w.take(nodeidtest.ID(100), Terms{Resume: first.Token()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,11 +113,11 @@ func TestLostHoldStays(t *testing.T) {
 // TestHoldIsTakenFromOneWhoLives: he is told by whom.
 func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		first := w.lock(100, "x")
-		second, err := w.take(101, Terms{Resume: first.Token()})
+		w.elect(nodeidtest.ID(1))
+		first := w.lock(nodeidtest.ID(100), "x")
+		second, err := w.take(nodeidtest.ID(101), Terms{Resume: first.Token()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,10 +137,10 @@ func TestHoldIsTakenFromOneWhoLives(t *testing.T) {
 // TestResumeGivenUp: a caller who gives up holds nothing, and has not ended what he wanted to go on with.
 func TestResumeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		first, err := w.take(100, Terms{Delay: time.Hour})
+		w.elect(nodeidtest.ID(1))
+		first, err := w.take(nodeidtest.ID(100), Terms{Delay: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +152,7 @@ func TestResumeGivenUp(t *testing.T) {
 		w.onReply = cancel // before the answer
 		w.mu.Unlock()
 		h := &Hold{}
-		if err := w.clients[101].AcquireInto(ctx, h, Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
+		if err := w.clients[nodeidtest.ID(101)].AcquireInto(ctx, h, Request{Key: "x", Terms: &Terms{Resume: first.Token()}}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -169,7 +171,7 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 		b.core.Acquire(b.now, r)
 		b.turn()
 		n := b.commands[0].Number
-		b.reply(1, b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
+		b.reply(nodeidtest.ID(1), b.state(n, lockfsm.Granted, lockfsm.Token(1000+n)))
 		b.turn()
 		return r
 	}
@@ -177,13 +179,13 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 	b.core.Detach(b.now, one)
 	b.core.Detach(b.now, two)
 	b.want("1: detach 1, detach 2")
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.core.Detach(b.now, three) // without an attachment
 	b.want("2: attach 2 live 1-3 next 4, renew 2")
-	b.reply(2, b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003), b.attached(lockfsm.Done), b.renewed())
+	b.reply(nodeidtest.ID(2), b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003), b.attached(lockfsm.Done), b.renewed())
 	b.want("2: detach 2, detach 3")
 	b.outcome(one, OutcomeReleased, nil)
-	b.reply(2, b.freed(2), reply{kind: replyFreed, session: 100, epoch: 2, number: 3, code: lockfsm.TooManySessions})
+	b.reply(nodeidtest.ID(2), b.freed(2), reply{kind: replyFreed, session: 100, epoch: 2, number: 3, code: lockfsm.TooManySessions})
 	b.turn()
 	if len(b.outcomes) != 2 || b.outcomes[0].Err != nil || !errors.Is(b.outcomes[1].Err, ErrNoRoom) {
 		t.Errorf("%+v", b.outcomes)
@@ -202,11 +204,11 @@ func TestShortResumeIsTriedAgain(t *testing.T) {
 		t.Fatalf("%+v", b.commands)
 	}
 	b.advance(benchTTL - benchTTL/50 - 2*time.Millisecond)
-	b.reply(1, b.state(1, lockfsm.Granted, 600))
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 600))
 	b.core.Flush(b.now)
-	b.core.Down(b.now, 1)
+	b.core.Down(b.now, nodeidtest.ID(1))
 	b.turn()
-	b.reply(2, b.state(1, lockfsm.Granted, 600), b.attached(lockfsm.Done), b.renewed())
+	b.reply(nodeidtest.ID(2), b.state(1, lockfsm.Granted, 600), b.attached(lockfsm.Done), b.renewed())
 	b.turn()
 	if len(b.commands) < 2 || b.commands[0].Kind != lockfsm.Detach || b.commands[1].Token != 600 {
 		t.Errorf("%+v", b.commands)

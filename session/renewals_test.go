@@ -9,6 +9,8 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // crowd is a keeper with many instances that have a session each, attached and at rest.
@@ -27,7 +29,7 @@ func newCrowd(b testing.TB, instances int) *crowd {
 		return n
 	}
 	for i := range c.ids {
-		c.core.Receive(c.now, Peer(i+1), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: benchTTL, Record: []byte("r")}.Append(nil))
+		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: nonce(i), TTL: benchTTL, Record: []byte("r")}.Append(nil))
 		if i%100 == 99 || i == len(c.ids)-1 {
 			c.run()
 		}
@@ -35,7 +37,7 @@ func newCrowd(b testing.TB, instances int) *crowd {
 	for _, s := range c.machine.Sessions() {
 		i := int(binary.BigEndian.Uint64(s.Nonce[:])) - 1
 		c.ids[i] = s.ID
-		c.core.Receive(c.now, Peer(i+1), nil, lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: 1, Number: 1, Nonce: s.Nonce}.Append(nil))
+		c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), nil, lockfsm.Command{Kind: lockfsm.Attach, Session: s.ID, Epoch: 1, Number: 1, Nonce: s.Nonce}.Append(nil))
 		c.run()
 	}
 	if c.heard = nil; len(c.core.attachments) != instances {
@@ -83,7 +85,7 @@ func (c *crowd) renewNext(next *int) {
 		c.now = c.now.Add(time.Millisecond)
 	}
 	c.frame = renewal{c.ids[i], 1, c.seq, c.seq - min(c.seq, 1)}.append(c.frame[:0])
-	c.core.Receive(c.now, Peer(i+1), c.frame, nil)
+	c.core.Receive(c.now, nodeidtest.ID(uint64(i+1)), c.frame, nil)
 }
 
 // BenchmarkRenewals is what one second of renewals costs the leader's sessions: each instance renews three times per TTL, and the turns come

@@ -124,7 +124,8 @@ func (r *reply) append(b []byte) []byte {
 	case replyEnded:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.reason))
 	case replyRedirect:
-		b = appendUvarints(b, r.term, uint64(r.leader), uint64(len(r.addr)))
+		b = append(appendUvarints(b, r.term), r.leader[:]...)
+		b = appendUvarints(b, uint64(len(r.addr)))
 		b = append(b, r.addr...)
 	case replyGrace:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.ttl))
@@ -217,7 +218,7 @@ func (r *reply) decode(f *fields) {
 		r.name(f)
 		r.reason = endReason(min(f.uvarint(), 0xff))
 	case replyRedirect:
-		r.term, r.leader, r.addr = f.uvarint(), Peer(f.uvarint()), f.sized(maxAddrBytes)
+		r.term, r.leader, r.addr = f.uvarint(), f.peer(), f.sized(maxAddrBytes)
 	case replyGrace:
 		r.name(f)
 		r.ttl = time.Duration(f.count())

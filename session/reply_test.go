@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // every returns one reply of each kind, with every field of the kind set.
@@ -19,7 +21,7 @@ func everyReply() []reply {
 		{kind: replyFreed, session: 5, epoch: 6, number: 7, code: lockfsm.Finished},
 		{kind: replyRenewed, session: 5, epoch: 6, seq: 13},
 		{kind: replyEnded, session: 5, epoch: 6, reason: endOverloaded},
-		{kind: replyRedirect, term: 14, leader: 1<<64 - 1, addr: []byte("host:7947")},
+		{kind: replyRedirect, term: 14, leader: nodeidtest.ID(1<<64 - 1), addr: []byte("host:7947")},
 		{kind: replyGrace, session: 5, epoch: 6, ttl: time.Second},
 		{kind: replyBehind, session: 5, epoch: 6, number: 7, record: []byte("r"), holder: 9, token: 10, since: 11, waiters: 12, value: []byte("v"), key: []byte("k")},
 		{kind: replyDeadlock, session: 5, epoch: 6, number: 7, circle: []lockfsm.Link{
@@ -100,7 +102,7 @@ func TestUnknownKindsAndFieldsAreSkipped(t *testing.T) {
 	}
 	b := newClientBench(t)
 	b.attach()
-	b.core.Receive(b.now, 1, frame)
+	b.core.Receive(b.now, nodeidtest.ID(1), frame)
 	b.want("")
 }
 
@@ -145,10 +147,10 @@ func FuzzReplies(f *testing.F) {
 		b.acquire("b", false)
 		b.acquire("c", true)
 		b.turn()
-		b.core.Receive(b.now, 1, frame)
+		b.core.Receive(b.now, nodeidtest.ID(1), frame)
 		b.turn()
 		b.advance(time.Second)
-		b.core.Receive(b.now, 1, frame)
+		b.core.Receive(b.now, nodeidtest.ID(1), frame)
 		b.turn()
 		b.advance(benchTTL)
 		b.turn()
@@ -177,18 +179,18 @@ func FuzzKeeper(f *testing.F) {
 	f.Add([]byte(nil), lockfsm.Command{Kind: lockfsm.Expire, Session: 1, Term: 5}.Append(nil))
 	f.Fuzz(func(t *testing.T, renewals, commands []byte) {
 		b := leadingBench(t)
-		one, two := b.open(1), b.open(2)
-		b.core.Receive(b.now, 1, renewals, commands)
+		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+		b.core.Receive(b.now, nodeidtest.ID(1), renewals, commands)
 		b.step()
 		for _, kind := range []lockfsm.Kind{lockfsm.Acquire, lockfsm.Release} { // the same as our own, as far as it can be
-			b.core.Receive(b.now, 1, renewal{one, 1, 1, 0}.append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1, Key: "x"}.Append(commands))
+			b.core.Receive(b.now, nodeidtest.ID(1), renewal{one, 1, 1, 0}.append(renewals), lockfsm.Command{Kind: kind, Session: one, Epoch: 1, Number: 1, Key: "x"}.Append(commands))
 			b.step()
 		}
-		b.renew(2, two, 1, 1)
-		b.send(2, acquireCmd(two, 1, 1, "y"))
+		b.renew(nodeidtest.ID(2), two, 1, 1)
+		b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "y"))
 		b.step()
-		if b.core.attachments[two] == nil || b.core.attachments[two].peer.id != 2 {
-			t.Fatalf("peer 2 has lost its attachment: %q", b.said(2))
+		if b.core.attachments[two] == nil || b.core.attachments[two].peer.id != nodeidtest.ID(2) {
+			t.Fatalf("peer 2 has lost its attachment: %q", b.said(nodeidtest.ID(2)))
 		}
 		if err := b.machine.Check(); err != nil {
 			t.Fatal(err)

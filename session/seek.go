@@ -64,7 +64,7 @@ func (c *ClientCore) calm(now clock.Time) {
 // askNext asks whoever is due.
 func (c *ClientCore) askNext(now clock.Time) {
 	to, believed := c.aim, true
-	if to.Peer == 0 {
+	if to.Peer.IsZero() {
 		if len(c.targets) == 0 {
 			c.retryAt = 0 // until SetTargets
 			return
@@ -181,7 +181,7 @@ func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
 	if !bug("redirect-from-anybody") && !mine && !slices.ContainsFunc(c.targets, func(t Target) bool { return t.Peer == from }) {
 		return // only a voter's word counts: any member could lure us to itself and acknowledge our lease
 	}
-	known := r.leader != 0 && r.term >= c.term
+	known := !r.leader.IsZero() && r.term >= c.term
 	c.term = max(c.term, r.term)
 	leader := Target{Peer: r.leader, Addr: string(r.addr)}
 	switch {

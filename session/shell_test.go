@@ -6,27 +6,29 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestShellLockAndRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1, 2)
+		w := newWorld(t, 2, nodeidtest.ID(1), nodeidtest.ID(2))
 		defer w.close()
-		w.elect(1)
-		a := w.lock(100, "x")
+		w.elect(nodeidtest.ID(1))
+		a := w.lock(nodeidtest.ID(100), "x")
 		if a.Key() != "x" || a.Token() == 0 || a.Err() != nil {
 			t.Fatalf("%q, token %d, %v", a.Key(), a.Token(), a.Err())
 		}
 		got := make(chan *Hold)
 		go func() {
-			h, err := w.clients[101].Acquire(context.Background(), "x", false)
+			h, err := w.clients[nodeidtest.ID(101)].Acquire(context.Background(), "x", false)
 			if err != nil {
 				t.Error(err)
 			}
 			got <- h
 		}()
 		synctest.Wait()
-		_, err := w.clients[101].Acquire(t.Context(), "x", true)
+		_, err := w.clients[nodeidtest.ID(101)].Acquire(t.Context(), "x", true)
 		var held *HeldError
 		if !errors.As(err, &held) || held.Token != a.Token() || held.Waiters != 1 || len(held.Record) != 1 {
 			t.Fatalf("try: %v", err)
@@ -56,21 +58,21 @@ func TestShellLockAndRelease(t *testing.T) {
 // Release always releases; ctx bounds only the wait. Without a leader the confirmation comes when there is one.
 func TestShellReleaseWithEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		h := w.lock(100, "x")
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
 		ended, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("enough")
 		cancel(cause)
-		w.elect(0)
+		w.elect(nodeidtest.ID(0))
 		if err := h.Release(ended); !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Fatalf("release: %v", err)
 		}
 		if h.Err() != ErrReleased {
 			t.Errorf("err: %v", h.Err())
 		}
-		w.elect(1)
+		w.elect(nodeidtest.ID(1))
 		if err := h.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -81,20 +83,20 @@ func TestShellReleaseWithEndedContext(t *testing.T) {
 // Without a leader a call ends with its context, at once, and says so.
 func TestShellContextEndsWithoutALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		before := time.Now()
-		_, err := w.clients[100].Acquire(ctx, "x", false)
+		_, err := w.clients[nodeidtest.ID(100)].Acquire(ctx, "x", false)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(before) != time.Second {
 			t.Fatalf("%v after %v", err, time.Since(before))
 		}
-		if _, err := w.clients[100].Acquire(ctx, "x", false); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.clients[nodeidtest.ID(100)].Acquire(ctx, "x", false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		before = time.Now()
-		if _, err := w.clients[100].Acquire(t.Context(), "x", true); err != ErrNoLeader || time.Since(before) > time.Second {
+		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", true); err != ErrNoLeader || time.Since(before) > time.Second {
 			t.Fatalf("try: %v after %v", err, time.Since(before)) // one of the two seconds is over
 		}
 		w.empty()

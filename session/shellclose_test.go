@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // 200 callers cancel at random moments while the leader changes. Afterwards nothing is left anywhere.
 func TestShellCancelStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3, 1, 2, 3)
+		w := newWorld(t, 3, nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(3))
 		defer w.close()
-		w.elect(1)
+		w.elect(nodeidtest.ID(1))
 		var group sync.WaitGroup
 		for i := range 200 {
 			group.Go(func() {
@@ -26,7 +28,7 @@ func TestShellCancelStorm(t *testing.T) {
 					var b [2]byte
 					rand.Read(b[:])
 					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(b[0])*time.Millisecond)
-					h, err := w.clients[Peer(100+i%3)].Acquire(ctx, fmt.Sprint("k", i%5), b[1] < 50)
+					h, err := w.clients[nodeidtest.ID(uint64(100+i%3))].Acquire(ctx, fmt.Sprint("k", i%5), b[1] < 50)
 					if err == nil {
 						time.Sleep(time.Duration(b[1]) * time.Microsecond)
 						if round%2 == 0 {
@@ -44,9 +46,9 @@ func TestShellCancelStorm(t *testing.T) {
 		}
 		for i := range 10 {
 			time.Sleep(100 * time.Millisecond)
-			w.elect(Peer(i % 4)) // 0: nobody
+			w.elect(nodeidtest.ID(uint64(i % 4))) // 0: nobody
 		}
-		w.elect(2)
+		w.elect(nodeidtest.ID(2))
 		group.Wait()
 		time.Sleep(time.Second)
 		w.empty()
@@ -55,23 +57,28 @@ func TestShellCancelStorm(t *testing.T) {
 
 func TestShellCloseInEveryState(t *testing.T) {
 	for name, prepare := range map[string]func(*world){
-		"unbound":   func(w *world) { w.newClient(100, w.clock) },
+		"unbound":   func(w *world) { w.newClient(nodeidtest.ID(100), w.clock) },
 		"no leader": func(w *world) { time.Sleep(time.Second) },
-		"cut off":   func(w *world) { w.isolate(1, true); time.Sleep(time.Second) },
-		"attached":  func(w *world) { w.elect(1); time.Sleep(time.Second) },
-		"orphaned":  func(w *world) { w.elect(1); time.Sleep(time.Second); w.elect(0); time.Sleep(time.Second) },
+		"cut off":   func(w *world) { w.isolate(nodeidtest.ID(1), true); time.Sleep(time.Second) },
+		"attached":  func(w *world) { w.elect(nodeidtest.ID(1)); time.Sleep(time.Second) },
+		"orphaned": func(w *world) {
+			w.elect(nodeidtest.ID(1))
+			time.Sleep(time.Second)
+			w.elect(nodeidtest.ID(0))
+			time.Sleep(time.Second)
+		},
 		"closed session": func(w *world) {
-			w.elect(1)
-			if err := w.clients[100].CloseSession(context.Background()); err != nil {
+			w.elect(nodeidtest.ID(1))
+			if err := w.clients[nodeidtest.ID(100)].CloseSession(context.Background()); err != nil {
 				w.t.Error(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1, 1)
+				w := newWorld(t, 1, nodeidtest.ID(1))
 				prepare(w)
-				c := w.clients[100]
+				c := w.clients[nodeidtest.ID(100)]
 				results := make(chan error, 4)
 				go func() { _, err := c.Acquire(context.Background(), "x", false); results <- err }()
 				go func() { _, err := c.Acquire(context.Background(), "x", false); results <- err }()
@@ -94,11 +101,11 @@ func TestShellCloseInEveryState(t *testing.T) {
 						t.Errorf("after Close: %v", err)
 					}
 				}
-				c.Receive(1, []byte{1})
-				c.Down(1)
+				c.Receive(nodeidtest.ID(1), []byte{1})
+				c.Down(nodeidtest.ID(1))
 				c.Leaving()
-				w.keepers[1].Receive(1, nil, []byte{1})
-				w.keepers[1].Applied(&lockfsm.Result{Kind: lockfsm.Born})
+				w.keepers[nodeidtest.ID(1)].Receive(nodeidtest.ID(1), nil, []byte{1})
+				w.keepers[nodeidtest.ID(1)].Applied(&lockfsm.Result{Kind: lockfsm.Born})
 			})
 		})
 	}
@@ -107,14 +114,14 @@ func TestShellCloseInEveryState(t *testing.T) {
 // Close with held locks: they are lost to their holders and not closed in the group, since the code that held them may still run.
 func TestShellCloseKeepsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
-		w.elect(1)
-		h, released := w.lock(100, "x"), w.lock(100, "y")
-		w.elect(0)
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		w.elect(nodeidtest.ID(1))
+		h, released := w.lock(nodeidtest.ID(100), "x"), w.lock(nodeidtest.ID(100), "y")
+		w.elect(nodeidtest.ID(0))
 		result := make(chan error)
 		go func() { result <- released.Release(context.Background()) }()
 		synctest.Wait()
-		w.clients[100].Close()
+		w.clients[nodeidtest.ID(100)].Close()
 		if err := <-result; err != ErrClosed {
 			t.Errorf("a release without confirmation: %v", err)
 		}
@@ -130,32 +137,32 @@ func TestShellCloseKeepsTheSession(t *testing.T) {
 
 func TestShellCloseSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		h := w.lock(100, "x")
-		if err := w.clients[100].CloseSession(t.Context()); err != ErrStillHeld {
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
+		if err := w.clients[nodeidtest.ID(100)].CloseSession(t.Context()); err != ErrStillHeld {
 			t.Fatal(err)
 		}
 		go func() {
 			time.Sleep(time.Second)
 			h.Release(context.Background())
 		}()
-		if err := w.clients[100].WaitReleased(t.Context()); err != nil {
+		if err := w.clients[nodeidtest.ID(100)].WaitReleased(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.clients[100].Leaving()
-		w.elect(0)
+		w.clients[nodeidtest.ID(100)].Leaving()
+		w.elect(nodeidtest.ID(0))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := w.clients[100].CloseSession(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.clients[nodeidtest.ID(100)].CloseSession(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		w.elect(1)
-		if err := w.clients[100].CloseSession(t.Context()); err != nil {
+		w.elect(nodeidtest.ID(1))
+		if err := w.clients[nodeidtest.ID(100)].CloseSession(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.clients[100].Acquire(t.Context(), "x", false); err != ErrClosed {
+		if _, err := w.clients[nodeidtest.ID(100)].Acquire(t.Context(), "x", false); err != ErrClosed {
 			t.Error(err)
 		}
 		if c := w.counts(); c.Sessions != 1 {

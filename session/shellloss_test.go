@@ -10,22 +10,24 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // A client that is cut off loses its locks at its own deadline, before anybody else can have them, and is told.
 func TestShellLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		h := w.lock(100, "x")
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
 		start := time.Now()
-		w.isolate(100, true)
-		w.keepers[1].Down(100)
-		w.clients[100].Down(1)
+		w.isolate(nodeidtest.ID(100), true)
+		w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
+		w.clients[nodeidtest.ID(100)].Down(nodeidtest.ID(1))
 		next := make(chan time.Duration)
 		go func() {
-			h, err := w.clients[101].Acquire(context.Background(), "x", false)
+			h, err := w.clients[nodeidtest.ID(101)].Acquire(context.Background(), "x", false)
 			if err != nil {
 				t.Error(err)
 			} else {
@@ -34,8 +36,8 @@ func TestShellLeaseRunsOut(t *testing.T) {
 			next <- time.Since(start)
 		}()
 		time.Sleep(worldTTL - worldTTL/50 - time.Millisecond)
-		if h.Err() != nil || w.clients[100].Status().Lease != Jeopardy {
-			t.Fatalf("%v, %v", h.Err(), w.clients[100].Status().Lease)
+		if h.Err() != nil || w.clients[nodeidtest.ID(100)].Status().Lease != Jeopardy {
+			t.Fatalf("%v, %v", h.Err(), w.clients[nodeidtest.ID(100)].Status().Lease)
 		}
 		<-h.Done()
 		lost := time.Since(start)
@@ -46,11 +48,11 @@ func TestShellLeaseRunsOut(t *testing.T) {
 		if lost >= granted || granted > worldTTL+time.Second {
 			t.Errorf("lost after %v, granted to another after %v", lost, granted)
 		}
-		w.isolate(100, false)
-		if err := w.clients[100].WaitAttached(t.Context()); err != nil {
+		w.isolate(nodeidtest.ID(100), false)
+		if err := w.clients[nodeidtest.ID(100)].WaitAttached(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.lock(100, "x").Release(t.Context())
+		w.lock(nodeidtest.ID(100), "x").Release(t.Context())
 		w.empty()
 	})
 }
@@ -67,18 +69,18 @@ func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub
 // nothing that the goroutine reads afterwards makes the hold look held again.
 func TestShellErrIsExactAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
 		leaping := w.leap()
-		w.elect(1)
-		h, fresh := w.lock(100, "x"), w.lock(100, "y")
+		w.elect(nodeidtest.ID(1))
+		h, fresh := w.lock(nodeidtest.ID(100), "x"), w.lock(nodeidtest.ID(100), "y")
 		synctest.Wait()
 		if h.Err() != nil {
 			t.Fatal(h.Err())
 		}
 		goOn := w.holdUp()
 		defer goOn()
-		deadline := w.clients[100].Status().Deadline
+		deadline := w.clients[nodeidtest.ID(100)].Status().Deadline
 		leaping.leap.Advance(worldTTL)
 		if err := h.Err(); !errors.Is(err, ErrLost) {
 			t.Fatalf("first call after the pause: %v", err)
@@ -114,11 +116,11 @@ func TestShellErrIsExactAfterAPause(t *testing.T) {
 // A renewal in the inbox that is read after the deadline revives no hold that existed, whatever the order of the goroutines.
 func TestShellLateRenewalRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()
 		leaping := w.leap()
-		w.elect(1)
-		h := w.lock(100, "x")
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
 		time.Sleep(worldTTL/3 - time.Millisecond)
 		// The renewal leaves in a millisecond and is acknowledged at once; the process stops with the answer in its inbox.
 		stops := sync.OnceFunc(func() { leaping.leap.Advance(worldTTL) })
@@ -130,13 +132,13 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 		if !h.over.Load() {
 			t.Fatal("the goroutine has not found that the deadline has passed")
 		}
-		if late := w.clients[100].config.Clock.Now().Sub(h.Until()); late < worldTTL/3 {
+		if late := w.clients[nodeidtest.ID(100)].config.Clock.Now().Sub(h.Until()); late < worldTTL/3 {
 			t.Errorf("it was noticed only %v after the deadline, though the process was stopped past it", late)
 		}
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("err %v", h.Err())
 		}
-		w.lock(100, "z").Release(t.Context()) // the client goes on
+		w.lock(nodeidtest.ID(100), "z").Release(t.Context()) // the client goes on
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("err %v", h.Err())
 		}
@@ -147,11 +149,11 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 // The release is in the inbox when the goroutine finds that the lease has run out: Release returns, and says so.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()
 		leaping := w.leap()
-		w.elect(1)
-		h := w.lock(100, "x")
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
 		goOn := w.holdUp()
 		defer goOn()
 		result := make(chan error, 1)
@@ -204,29 +206,29 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 // Rebind, the restart in place: locks are lost, calls that wait are served in the new life.
 func TestShellRebind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newWorld(t, 2, nodeidtest.ID(1))
 		defer w.close()
-		w.elect(1)
-		h, other := w.lock(100, "x"), w.lock(101, "y")
+		w.elect(nodeidtest.ID(1))
+		h, other := w.lock(nodeidtest.ID(100), "x"), w.lock(nodeidtest.ID(101), "y")
 		got := make(chan *Hold)
 		go func() {
-			h, err := w.clients[100].Acquire(context.Background(), "y", false)
+			h, err := w.clients[nodeidtest.ID(100)].Acquire(context.Background(), "y", false)
 			if err != nil {
 				t.Error(err)
 			}
 			got <- h
 		}()
 		synctest.Wait()
-		w.clients[100].Rebind(nil, nil)
+		w.clients[nodeidtest.ID(100)].Rebind(nil, nil)
 		if !errors.Is(h.Err(), ErrLost) {
 			t.Fatalf("held after the end of the life in which it was granted: %v", h.Err())
 		}
 		<-h.Done()
 		time.Sleep(time.Second)
-		if s := w.clients[100].Status(); s.Session != 0 || s.Phase != Seeking {
+		if s := w.clients[nodeidtest.ID(100)].Status(); s.Session != 0 || s.Phase != Seeking {
 			t.Errorf("between two lives: %+v", s)
 		}
-		w.clients[100].Rebind([]byte("again"), []Target{{Peer: 1}})
+		w.clients[nodeidtest.ID(100)].Rebind([]byte("again"), []Target{{Peer: nodeidtest.ID(1)}})
 		other.Release(t.Context())
 		next := <-got
 		if next.Err() != nil {

@@ -9,6 +9,10 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine per voter, and in place of raft a log
@@ -134,10 +138,10 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s.now = time.Second
 	targets := make([]Target, config.voters)
 	for i := range targets {
-		targets[i] = Target{Peer: Peer(i + 1), Addr: fmt.Sprint("v", i+1)}
+		targets[i] = Target{Peer: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
 	}
 	for i := range config.voters + config.plain {
-		n := &simNode{s: s, id: Peer(i + 1), rate: 1 + config.drift*(2*s.rand.Float64()-1), origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
+		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1), origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
 		if i < 2 { // the two ends of the range are always there
 			n.rate = 1 + config.drift*float64(2*i-1)
 		}
@@ -161,7 +165,7 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 
 func (n *simNode) newNonce() lockfsm.Nonce {
 	n.nonce++
-	return lockfsm.Nonce{byte(n.id), n.nonce, 1}
+	return lockfsm.Nonce{n.id[nodeid.Size-1], n.nonce, 1}
 }
 
 // clock is the node's boot-time clock: it runs at the node's own rate, and on while the node is paused.
@@ -334,7 +338,10 @@ func (n *simNode) keeperTurn(now clock.Time) {
 }
 
 func (s *sim) conn(a, b Peer) *simConn {
-	key := [2]Peer{min(a, b), max(a, b)}
+	if nodeid.Compare(a, b) > 0 {
+		a, b = b, a
+	}
+	key := [2]Peer{a, b}
 	c := s.conns[key]
 	if c == nil {
 		c = &simConn{}
@@ -345,10 +352,10 @@ func (s *sim) conn(a, b Peer) *simConn {
 
 // send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before. The order on a stream is kept.
 func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
-	if int(to) < 1 || int(to) > len(s.nodes) {
+	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
 	}
-	target := s.nodes[to-1]
+	target := s.nodes[nodeidtest.Number(to)-1]
 	if from == target {
 		arrive(target)
 		return true
@@ -396,7 +403,7 @@ func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
 
 // wayTo is the direction of a stream's index.
 func wayTo(from, to Peer) int {
-	if from > to {
+	if nodeid.Compare(from, to) > 0 {
 		return 1
 	}
 	return 0

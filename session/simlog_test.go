@@ -5,6 +5,8 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file is the simulation's raft: one true log, one true leader per term, and leaders that learn late that they are none.
@@ -46,9 +48,9 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 
 // learn tells a voter of a term, if that is news.
 func (n *simNode) learn(term uint64, leader int) {
-	role := Role{Term: term, Leading: int(n.id) == leader+1}
+	role := Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {
-		role.Leader = Target{Peer: Peer(leader + 1)}
+		role.Leader = Target{Peer: nodeidtest.ID(uint64(leader + 1))}
 	}
 	if term < n.role.Term || role == n.role {
 		return

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // BenchmarkCores measures what both cores and the machine between them cost for one lock and its release, for a hundred keys in a frame.
@@ -12,7 +14,7 @@ func BenchmarkCores(b *testing.B) {
 	t := &testing.T{}
 	k := leadingBench(t)
 	c := newClientBench(t)
-	c.core.Rebind(c.now, []byte("me"), []Target{{9, "self"}})
+	c.core.Rebind(c.now, []byte("me"), []Target{{nodeidtest.ID(9), "self"}})
 	var released int
 	exchange := func() {
 		if c.core.WantsNonce() {
@@ -28,11 +30,11 @@ func BenchmarkCores(b *testing.B) {
 				released++
 			}
 		}
-		k.core.Receive(k.now, 1, out.Renewals, out.Commands)
+		k.core.Receive(k.now, nodeidtest.ID(1), out.Renewals, out.Commands)
 		k.pump()
 		for _, r := range k.core.Replies() {
 			for _, frame := range r.Frames {
-				c.core.Receive(c.now, 9, frame)
+				c.core.Receive(c.now, nodeidtest.ID(9), frame)
 			}
 			k.core.Replied(k.now, r.Peer, true)
 		}

@@ -6,10 +6,12 @@ import (
 	"math"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Peer is an instance: the random ID of one life of one process. Zero is nobody.
-type Peer uint64
+type Peer = nodeid.ID
 
 // Target is an instance and the address at which it is reached. An empty address is allowed for an instance that has a link already.
 type Target struct {
@@ -97,6 +99,12 @@ func (f *fields) bytes(n uint64) []byte {
 	v := f.b[:n:n]
 	f.b = f.b[n:]
 	return v
+}
+
+// peer reads the ID of an instance.
+func (f *fields) peer() (id Peer) {
+	copy(id[:], f.bytes(nodeid.Size))
+	return id
 }
 
 // sized reads a size of at most limit and then as many bytes, without copying them.

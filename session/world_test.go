@@ -10,6 +10,10 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 var errNoLink = errors.New("no link")
@@ -51,7 +55,7 @@ func newWorld(t *testing.T, clients int, keepers ...Peer) *world {
 		})
 	}
 	for i := range clients {
-		w.bind(Peer(100+i), w.clock, targets)
+		w.bind(nodeidtest.ID(uint64(100+i)), w.clock, targets)
 	}
 	return w
 }
@@ -59,7 +63,7 @@ func newWorld(t *testing.T, clients int, keepers ...Peer) *world {
 // bind starts a client in the place of whoever had that ID.
 func (w *world) bind(id Peer, by clock.Clock, targets []Target) {
 	c := w.newClient(id, by)
-	c.Rebind([]byte{byte(id)}, targets)
+	c.Rebind([]byte{id[nodeid.Size-1]}, targets)
 }
 
 func (w *world) newClient(id Peer, by clock.Clock) *Client {
@@ -82,7 +86,7 @@ func (w *world) newClient(id Peer, by clock.Clock) *Client {
 // leap puts client 100 under a clock of the test's.
 func (w *world) leap() *jumpClock {
 	j := &jumpClock{Clock: w.clock}
-	w.bind(100, j, []Target{{Peer: 1}})
+	w.bind(nodeidtest.ID(100), j, []Target{{Peer: nodeidtest.ID(1)}})
 	return j
 }
 
@@ -96,7 +100,7 @@ func (w *world) holdUp() (goOn func()) {
 	w.mu.Lock()
 	w.onSend = stop
 	w.mu.Unlock()
-	w.clients[100].Leaving()
+	w.clients[nodeidtest.ID(100)].Leaving()
 	<-stopped
 	return sync.OnceFunc(func() { close(ends) })
 }
@@ -159,7 +163,7 @@ func (w *world) elect(leader Peer) {
 	for id, k := range w.keepers {
 		k.Role(Role{Term: w.term, Leading: id == leader, Leader: Target{Peer: leader}})
 	}
-	if leader == 0 {
+	if leader.IsZero() {
 		return
 	}
 	born := w.machine.Born()

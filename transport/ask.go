@@ -70,7 +70,7 @@ func (s *service) Ask(ctx context.Context, q *wire.Question) (*wire.Answer, erro
 		err = ErrTooLarge
 	}
 	if err != nil {
-		return &wire.Answer{Refusal: &wire.Refusal{Reason: wire.Refusal_FAILED, Text: fmt.Sprintf("no answer from instance %x", uint64(self.Instance))}}, nil
+		return &wire.Answer{Refusal: &wire.Refusal{Reason: wire.Refusal_FAILED, Text: fmt.Sprintf("no answer from instance %v", self.Instance)}}, nil
 	}
 	return &wire.Answer{Hello: self.greet(Instance(q.Hello.Instance), 0), Body: body}, nil
 }

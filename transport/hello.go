@@ -40,7 +40,7 @@ func (i Identity) refuse(h *wire.Hello) *wire.Refusal {
 	case h.Instance == 0 || len(h.Addr) > maxAddr:
 		return no(wire.Refusal_MALFORMED, "a hello without an instance or with an absurd address")
 	case !bug("no-instance-check") && h.Intended != 0 && h.Intended != uint64(i.Instance):
-		return no(wire.Refusal_INSTANCE, "this is instance %x, not %x", uint64(i.Instance), h.Intended)
+		return no(wire.Refusal_INSTANCE, "this is instance %v, not %v", i.Instance, h.Intended)
 	}
 	return nil
 }

@@ -47,9 +47,9 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 	}
 	switch {
 	case to.Instance == 0 || to.Instance == p.self.Load().Instance:
-		return nil, fmt.Errorf("%w: instance %x is no peer", ErrNoLink, uint64(to.Instance))
+		return nil, fmt.Errorf("%w: instance %v is no peer", ErrNoLink, to.Instance)
 	case to.Addr == "":
-		return nil, fmt.Errorf("%w: instance %x, and no address to dial", ErrNoLink, uint64(to.Instance))
+		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.Instance)
 	case len(p.links) >= p.config.Links:
 		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Instance names one life of one node: random, never used again. Zero is nobody.
-type Instance uint64
+type Instance = nodeid.ID
 
 // Identity is what a node says about itself at the start of a stream and whenever it changes.
 type Identity struct {
@@ -95,7 +97,7 @@ type OtherError struct {
 
 // Error names the address and both instances.
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("transport: %s is instance %x, not %x", e.Addr, uint64(e.Answered), uint64(e.Asked))
+	return fmt.Sprintf("transport: %s is instance %v, not %x", e.Addr, e.Answered, e.Asked)
 }
 
 // Is makes errors.Is(err, ErrOther) true.

@@ -3,6 +3,8 @@ package birth
 import (
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // ask collects the questions that are due and returns when the next thing is.
@@ -14,7 +16,7 @@ func (c *Core) ask(random Random) time.Duration {
 	for i, p := range c.places {
 		wanted := c.curious() || c.suspected(p)
 		if p.pending == 0 && p.next <= c.now && wanted {
-			p.pending = c.question(p.addr, 0, appendQuestion(nil, c.introduction()))
+			p.pending = c.question(p.addr, nodeid.ID{}, appendQuestion(nil, c.introduction()))
 			p.next = c.now + c.pace(random.Spread+uint64(i))
 		}
 		if p.pending == 0 && wanted {
@@ -43,7 +45,7 @@ func (c *Core) curious() bool {
 }
 
 // question puts one question on the way out.
-func (c *Core) question(addr string, to uint64, body []byte) uint64 {
+func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 	c.asked++
 	c.asks = append(c.asks, Question{ID: c.asked, Addr: addr, To: to, Body: body})
 	return c.asked

@@ -1,9 +1,10 @@
 package birth
 
 import (
-	"cmp"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Settings are what an instance was told about its group. All instances of one group must be told the same; a charter carries the
@@ -77,7 +78,7 @@ func (s Settings) voterCount(list int) int {
 
 // Listed is one instance on a charter's list.
 type Listed struct {
-	Instance uint64 // of one life; another life at the same address is somebody else
+	Instance nodeid.ID // of one life; another life at the same address is somebody else
 	Name     string
 	Addr     string // host:port
 }
@@ -85,7 +86,7 @@ type Listed struct {
 // Voter is one replica of a group: it votes, or it is a learner, which follows and may be given a vote later.
 type Voter struct {
 	Raft     uint64 // raft ID: never zero, never used twice
-	Instance uint64
+	Instance nodeid.ID
 	Addr     string // host:port under which its newest life was last known
 	Life     uint64 // counts the starts with one Dir, 1 in memory: the address of the highest life holds
 	Learner  bool   // it has no vote
@@ -104,7 +105,7 @@ type Charter struct {
 }
 
 // Raft returns the raft ID that the charter gives to the instance, or 0 if it has no vote.
-func (c *Charter) Raft(instance uint64) uint64 {
+func (c *Charter) Raft(instance nodeid.ID) uint64 {
 	for _, v := range c.Voters {
 		if v.Instance == instance {
 			return v.Raft
@@ -114,8 +115,8 @@ func (c *Charter) Raft(instance uint64) uint64 {
 }
 
 // listed returns the place of the instance on the list, or -1.
-func (c *Charter) listed(instance uint64) int {
-	i, found := slices.BinarySearchFunc(c.List, instance, func(l Listed, id uint64) int { return cmp.Compare(l.Instance, id) })
+func (c *Charter) listed(instance nodeid.ID) int {
+	i, found := slices.BinarySearchFunc(c.List, instance, func(l Listed, id nodeid.ID) int { return nodeid.Compare(l.Instance, id) })
 	if !found {
 		return -1
 	}
@@ -129,7 +130,7 @@ func (c *Charter) malformed() string {
 	}
 	addrs := make(map[string]bool, len(c.List))
 	for i, l := range c.List {
-		if l.Instance == 0 || (i > 0 && c.List[i-1].Instance >= l.Instance) {
+		if l.Instance.IsZero() || (i > 0 && nodeid.Compare(c.List[i-1].Instance, l.Instance) >= 0) {
 			return "its list is not in ascending order of instance IDs"
 		}
 		if l.Addr == "" || addrs[l.Addr] {
@@ -144,7 +145,7 @@ func (c *Charter) malformed() string {
 		return "the groups that it takes the place of are not in ascending order, or it is one of them"
 	}
 	rafts := make(map[uint64]bool, 2*len(c.Voters))
-	voting := make(map[uint64]bool, len(c.Voters))
+	voting := make(map[nodeid.ID]bool, len(c.Voters))
 	for _, v := range c.Voters {
 		at := c.listed(v.Instance)
 		if at < 0 || c.List[at].Addr != v.Addr || voting[v.Instance] {

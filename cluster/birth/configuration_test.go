@@ -6,22 +6,24 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // A configuration that is told goes on to the host, whole, and to whoever asks.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: 5, Group: 98, At: 20, Voters: configuration()}))
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: 6, Group: 99, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
 	if c.At() != 10 {
 		t.Fatalf("configuration %d is taken from another group, or was for another life", c.At())
 	}
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: 5, Group: 99, At: 20, Voters: configuration(81)}))
+	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Events) != 1 || out.Events[0].Kind != Heard || out.Events[0].At != 20 || !slices.Equal(out.Events[0].Voters, configuration(81)) {
 		t.Errorf("the host is told %+v", out.Events)
 	}
-	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: 7, Addr: "b:1"})))
+	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})))
 	if err != nil || who.At != 20 || !slices.Equal(who.Voters, configuration(81)) {
 		t.Errorf("who asks is told configuration %d, %+v", who.At, who.Voters)
 	}
@@ -49,7 +51,7 @@ func TestInquire(t *testing.T) {
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
 	}
-	who := Who{Instance: 7, Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21, Voters: configuration()}
+	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21, Voters: configuration()}
 	c.Result(c.now, out.Questions[0].ID, c.now, Answered, appendWho(nil, who))
 	if c.At() != 21 {
 		t.Errorf("it knows configuration %d", c.At())
@@ -77,7 +79,7 @@ func TestAdopt(t *testing.T) {
 		t.Error("settings of another group were taken")
 	}
 	c.Adopt(c.now, 99, s)
-	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: 7, Addr: "b:1"})))
+	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})))
 	if err != nil || who.Settings.SessionTTL != time.Minute || c.State().Settings.SessionTTL != time.Minute || c.Revision() == before {
 		t.Errorf("it tells %v and stores %v, revision %d", who.Settings, c.State().Settings, c.Revision())
 	}
@@ -88,7 +90,7 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestPlacesReturn(t *testing.T) {
-	v := Voter{Instance: 7, Addr: "b:1", Life: 3}
+	v := Voter{Instance: nodeidtest.ID(7), Addr: "b:1", Life: 3}
 	enc := AppendPlace(nil, v)
 	if got, err := DecodePlace(enc); err != nil || got != v {
 		t.Errorf("%+v came back as %+v, %v", v, got, err)
@@ -98,7 +100,7 @@ func TestPlacesReturn(t *testing.T) {
 			t.Errorf("the first %d bytes were accepted", n)
 		}
 	}
-	if long := AppendPlace(nil, Voter{Instance: 1<<64 - 1, Addr: strings.Repeat("a", addrBytesMax), Life: 1<<64 - 1}); len(long) > 1024 {
+	if long := AppendPlace(nil, Voter{Instance: nodeidtest.ID(1<<64 - 1), Addr: strings.Repeat("a", addrBytesMax), Life: 1<<64 - 1}); len(long) > 1024 {
 		t.Errorf("%d bytes", len(long))
 	}
 	if !bytes.Equal(AppendPlace([]byte("x"), v)[1:], enc) {

@@ -1,10 +1,14 @@
 package birth
 
-import "time"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Config is one instance as its user and its random source made it.
 type Config struct {
-	Instance uint64 // of the first life: random, not zero
+	Instance nodeid.ID // of the first life: random, not zero
 	Name     string
 	Addr     string // host:port under which others reach it
 	Settings Settings
@@ -17,7 +21,7 @@ type Config struct {
 
 // Random is what a Tick may need of chance. The core has no source of its own; every word is fresh and random, and none is zero.
 type Random struct {
-	Instance uint64    // of a new life
+	Instance nodeid.ID // of a new life
 	Group    uint64    // of a new charter
 	Raft     [7]uint64 // raft IDs of a new charter
 	Spread   uint64    // for times that should not coincide; need not be a secret
@@ -54,7 +58,7 @@ type Core struct {
 	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
 
 	// This life. Everything below is lost in a restart in place.
-	instance uint64
+	instance nodeid.ID
 	phase    Phase
 	charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
 	group    uint64   // of the charter, or of the group that was joined
@@ -98,7 +102,7 @@ func New(cfg Config) *Core {
 }
 
 // Instance returns the ID of the present life.
-func (c *Core) Instance() uint64 { return c.instance }
+func (c *Core) Instance() nodeid.ID { return c.instance }
 
 // Phase returns how far the present life has come.
 func (c *Core) Phase() Phase { return c.phase }

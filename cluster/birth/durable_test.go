@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // resumed is instance 5 at a:2, which was at a:1 in its last life, member of group 99 or bound to it, with b:1 as the only other.
 func resumed(phase Phase) *Core {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
-	st := State{Instance: 5, Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", Voters: ch.Voters, At: 1, Raft: 11}
+	st := State{Instance: nodeidtest.ID(5), Phase: phase, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", Voters: ch.Voters, At: 1, Raft: 11}
 	c := New(Config{
-		Instance: 6, Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4, Stored: &st,
+		Instance: nodeidtest.ID(6), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: true, Life: 4, Stored: &st,
 	})
 	c.now, c.wall = time.Second, 1_000_000
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1"}, Resolved: always}}, nil)
@@ -24,7 +26,7 @@ func resumed(phase Phase) *Core {
 
 // b is what the other says.
 func b(phase Phase) Who {
-	w := Who{Instance: 7, Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3, WallUnixMS: 1_000_000}
+	w := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: phase, Life: 2, Durable: true, Rules: 3, WallUnixMS: 1_000_000}
 	if phase != Newborn {
 		w.Group = 99
 	}
@@ -42,8 +44,8 @@ func kinds(events []Event) (kinds []EventKind) {
 func TestResumedInstancesLookAroundFirst(t *testing.T) {
 	for phase, want := range map[Phase][]EventKind{Bound: {BoundTo}, Member: {BoundTo, Joined}} {
 		c := resumed(phase)
-		out := c.Tick(c.now, c.wall, Random{Instance: 50})
-		if len(out.Events) != 0 || len(out.Questions) != 2 || c.Instance() != 5 {
+		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
+		if len(out.Events) != 0 || len(out.Questions) != 2 || c.Instance() != nodeidtest.ID(5) {
 			t.Fatalf("at once: events %v, %d questions as %x; want it to ask b and its own last address first", out.Events, len(out.Questions), c.Instance())
 		}
 		c.tell("b:1", b(Member))
@@ -68,8 +70,8 @@ func TestResumedInstancesLookAroundFirst(t *testing.T) {
 		}
 	}
 	_, ch := pair()
-	c := New(Config{Instance: 6, Durable: true, Stored: &State{Instance: 5}, Settings: ch.Settings})
-	if c.Instance() != 6 {
+	c := New(Config{Instance: nodeidtest.ID(6), Durable: true, Stored: &State{Instance: nodeidtest.ID(5)}, Settings: ch.Settings})
+	if c.Instance() != nodeidtest.ID(6) {
 		t.Error("a newborn that starts again keeps an ID whose refusals were not stored")
 	}
 }
@@ -85,7 +87,7 @@ func settled(phase Phase) *Core {
 // Who has to go when two processes have one ID, or one has been started since.
 func TestCopiesAndOldCopies(t *testing.T) {
 	other := func(life uint64, addr string, resuming bool) Who {
-		return Who{Instance: 5, Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life, Durable: true, Resuming: resuming}
+		return Who{Instance: nodeidtest.ID(5), Name: "a", Addr: addr, Phase: Member, Group: 99, Life: life, Durable: true, Resuming: resuming}
 	}
 	told := func(life uint64, addr string) Who {
 		w := b(Member)
@@ -135,7 +137,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		if len(out.Events) != 1 || out.Events[0].Kind != Barred || len(out.Questions) != 0 || c.Revision() == before || c.State().Refused == "" {
 			t.Errorf("%s: events %v, %d questions; want one, stored, and silence", tc.name, kinds(out.Events), len(out.Questions))
 		}
-		if c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: 7, Addr: "b:1"})) != nil {
+		if c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})) != nil {
 			t.Errorf("%s: it still answers", tc.name)
 		}
 	}
@@ -156,22 +158,22 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		life uint64
 		addr string
 	}{
-		{question{Instance: 8, Addr: "m:1"}, 0, ""}, // in memory
-		{question{Instance: 8, Addr: "m:1", Life: 3, Resuming: true}, 0, ""},
-		{question{Instance: 8, Addr: "m:1", Life: 3}, 3, "m:1"},
-		{question{Instance: 8, Addr: "n:1", Life: 3}, 3, "m:1"},
-		{question{Instance: 8, Addr: "n:1", Life: 2}, 3, "m:1"},
-		{question{Instance: 8, Addr: "n:1", Life: 4}, 4, "n:1"},
-		{question{Instance: 5, Addr: "z:1", Life: 9, Resuming: true}, 4, "a:2"}, // a copy of ours
+		{question{Instance: nodeidtest.ID(8), Addr: "m:1"}, 0, ""}, // in memory
+		{question{Instance: nodeidtest.ID(8), Addr: "m:1", Life: 3, Resuming: true}, 0, ""},
+		{question{Instance: nodeidtest.ID(8), Addr: "m:1", Life: 3}, 3, "m:1"},
+		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 3}, 3, "m:1"},
+		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 2}, 3, "m:1"},
+		{question{Instance: nodeidtest.ID(8), Addr: "n:1", Life: 4}, 4, "n:1"},
+		{question{Instance: nodeidtest.ID(5), Addr: "z:1", Life: 9, Resuming: true}, 4, "a:2"}, // a copy of ours
 	} {
 		if life, addr := ask(tc.q); life != tc.life || addr != tc.addr {
 			t.Errorf("%+v is told life %d at %q, want %d at %q", tc.q, life, addr, tc.life, tc.addr)
 		}
 	}
-	ask(question{Instance: 7, Addr: "b:9", Life: 3, Group: 99})
+	ask(question{Instance: nodeidtest.ID(7), Addr: "b:9", Life: 3, Group: 99})
 	c.Tick(c.now, c.wall, Random{})
-	c.Voters(c.now, 99, 1, []Voter{{Raft: 11, Instance: 5, Addr: "a:2", Life: 4}, {Raft: 12, Instance: 7, Addr: "b:9", Life: 3}})
-	for _, q := range []question{{Instance: 7, Addr: "c:1", Life: 3, Group: 99}, {Instance: 7, Addr: "c:1", Life: 4, Group: 98}, {Instance: 7, Addr: "c:1", Life: 4, Group: 99}} {
+	c.Voters(c.now, 99, 1, []Voter{{Raft: 11, Instance: nodeidtest.ID(5), Addr: "a:2", Life: 4}, {Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:9", Life: 3}})
+	for _, q := range []question{{Instance: nodeidtest.ID(7), Addr: "c:1", Life: 3, Group: 99}, {Instance: nodeidtest.ID(7), Addr: "c:1", Life: 4, Group: 98}, {Instance: nodeidtest.ID(7), Addr: "c:1", Life: 4, Group: 99}} {
 		ask(q)
 		want := 0
 		if q.Life == 4 && q.Group == 99 {
@@ -182,7 +184,7 @@ func TestWhatIsKnownOfLives(t *testing.T) {
 		}
 	}
 	for i := range uint64(2 * placesMax) {
-		c.alive(1000+i, 1, "x:1", true)
+		c.alive(nodeidtest.ID(1000+i), 1, "x:1", true)
 	}
 	if len(c.lives) > placesMax {
 		t.Errorf("%d lives are remembered", len(c.lives))
@@ -216,7 +218,7 @@ func TestRule5WithADirectory(t *testing.T) {
 			if c.phase == Bound && reached {
 				c.tell("b:1", b(Newborn))
 			}
-			c.Tick(c.now+time.Second, c.wall, Random{Instance: 50})
+			c.Tick(c.now+time.Second, c.wall, Random{Instance: nodeidtest.ID(50)})
 		}
 		return c.phase
 	}
@@ -227,7 +229,7 @@ func TestRule5WithADirectory(t *testing.T) {
 		t.Error("it gave up before the other was in reach for long enough")
 	}
 	before := c.Revision()
-	if tick(4*time.Second, true) != Newborn || c.instance != 50 || c.Revision() == before || c.State().Charter != nil {
+	if tick(4*time.Second, true) != Newborn || c.instance != nodeidtest.ID(50) || c.Revision() == before || c.State().Charter != nil {
 		t.Errorf("it is %v as %x; want a new life, to be stored without the charter", c.phase, c.instance)
 	}
 	c = settled(Bound)
@@ -236,7 +238,7 @@ func TestRule5WithADirectory(t *testing.T) {
 		t.Error("it does not believe a member that the group is born")
 	}
 	late := b(Member)
-	late.Instance, c = 70, settled(Bound)
+	late.Instance, c = nodeidtest.ID(70), settled(Bound)
 	c.tell("b:1", late)
 	if c.Tick(c.now, c.wall, Random{}); c.phase != Member {
 		t.Error("it does not believe a member that is not on the list")
@@ -245,12 +247,12 @@ func TestRule5WithADirectory(t *testing.T) {
 
 // Rule 6 does not hold with a directory.
 func TestADurableMemberNeverGivesUp(t *testing.T) {
-	for _, other := range []Who{b(Newborn), b(Member), {Instance: 8, Name: "b", Addr: "b:1", Phase: Member, Group: 70, Leader: true}} {
+	for _, other := range []Who{b(Newborn), b(Member), {Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1", Phase: Member, Group: 70, Leader: true}} {
 		c := settled(Member)
 		for range 100 {
 			c.now += time.Minute
 			c.tell("b:1", other)
-			c.Tick(c.now, c.wall, Random{Instance: 50})
+			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 		}
 		if c.phase != Member || c.group != 99 {
 			t.Errorf("having met %+v it is %v of %x", other, c.phase, c.group)
@@ -267,12 +269,12 @@ func TestUnsavedPromisesNothing(t *testing.T) {
 	if len(out.Events) != 0 || len(out.Questions) != 0 || out.Next != c.now {
 		t.Errorf("what could not be stored is carried out: %v, %d questions", kinds(out.Events), len(out.Questions))
 	}
-	if out = c.Tick(c.now, c.wall, Random{Instance: 51}); c.phase != Newborn || c.instance != 51 || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
+	if out = c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)}); c.phase != Newborn || c.instance != nodeidtest.ID(51) || !reflect.DeepEqual(kinds(out.Events), []EventKind{Restarted}) {
 		t.Errorf("then it is %v as %x with %v", c.phase, c.instance, kinds(out.Events))
 	}
 	for range 10 {
-		c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall})
-		c.Tick(c.now, c.wall, Random{Instance: 52, Group: 61, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall})
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(52), Group: 61, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	}
 	if c.phase != Newborn || !strings.Contains(c.Waiting(), "cannot be written (full)") {
 		t.Errorf("it is %v and waits for %q", c.phase, c.Waiting())
@@ -288,7 +290,7 @@ func fresh(t *testing.T) (*Core, Output) {
 	t.Helper()
 	c, _ := pair()
 	c.durable = true
-	out := c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if c.phase != Bound || len(out.Events) != 1 || len(out.Questions) == 0 || c.Revision() == 0 {
 		t.Fatalf("no proposal: %v", c.phase)
 	}
@@ -299,12 +301,12 @@ func TestStateReturns(t *testing.T) {
 	_, ch := pair()
 	ch.Settings = ch.Settings.normal()
 	for _, st := range []State{
-		{Instance: 5, Addr: "a:1"},
-		{Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
-		{Instance: 5, Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied", At: 1 << 40},
-		{Instance: 5, Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
+		{Instance: nodeidtest.ID(5), Addr: "a:1"},
+		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
+		{Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Settings: ch.Settings, Addr: "a:1", Refused: "copied", At: 1 << 40},
+		{Instance: nodeidtest.ID(5), Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
 		{
-			Instance: 5, Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4, UsedAt: 3,
+			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4, UsedAt: 3,
 			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
 		},
 	} {
@@ -323,17 +325,17 @@ func TestStateReturns(t *testing.T) {
 	strange.List = ch.List[1:]
 	for name, st := range map[string]State{
 		"no ID":                     {},
-		"bound to nothing":          {Instance: 5, Phase: Bound, Group: 99, At: 1},
-		"a newborn with a group":    {Instance: 5, Group: 99, At: 1},
-		"the charter of another":    {Instance: 6, Phase: Bound, Group: 99, Charter: &ch, At: 1},
-		"another group's charter":   {Instance: 5, Phase: Member, Group: 98, Charter: &ch, At: 1},
-		"a newborn with a charter":  {Instance: 5, Charter: &ch},
-		"a charter that is none":    {Instance: 7, Phase: Bound, Group: 99, Charter: &strange, At: 1},
-		"a newborn with a replica":  {Instance: 5, Raft: 7},
-		"a newborn of replicas":     {Instance: 5, Used: []Used{{Raft: 7, At: 1}}},
-		"no configuration":          {Instance: 5, Phase: Member, Group: 98},
-		"a present ID that is over": {Instance: 5, Phase: Member, Group: 98, At: 1, Raft: 7, Used: []Used{{Raft: 7, At: 1}}},
-		"groups out of order":       {Instance: 5, Phase: Member, Group: 98, At: 1, Supersedes: []uint64{6, 5}},
+		"bound to nothing":          {Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, At: 1},
+		"a newborn with a group":    {Instance: nodeidtest.ID(5), Group: 99, At: 1},
+		"the charter of another":    {Instance: nodeidtest.ID(6), Phase: Bound, Group: 99, Charter: &ch, At: 1},
+		"another group's charter":   {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, Charter: &ch, At: 1},
+		"a newborn with a charter":  {Instance: nodeidtest.ID(5), Charter: &ch},
+		"a charter that is none":    {Instance: nodeidtest.ID(7), Phase: Bound, Group: 99, Charter: &strange, At: 1},
+		"a newborn with a replica":  {Instance: nodeidtest.ID(5), Raft: 7},
+		"a newborn of replicas":     {Instance: nodeidtest.ID(5), Used: []Used{{Raft: 7, At: 1}}},
+		"no configuration":          {Instance: nodeidtest.ID(5), Phase: Member, Group: 98},
+		"a present ID that is over": {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1, Raft: 7, Used: []Used{{Raft: 7, At: 1}}},
+		"groups out of order":       {Instance: nodeidtest.ID(5), Phase: Member, Group: 98, At: 1, Supersedes: []uint64{6, 5}},
 	} {
 		if _, err := DecodeState(st.Append(nil)); err == nil {
 			t.Errorf("%s was accepted", name)
@@ -345,10 +347,10 @@ func TestStateReturns(t *testing.T) {
 func FuzzState(f *testing.F) {
 	_, ch := pair()
 	for _, st := range []State{
-		{Instance: 5, Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
-		{Instance: 5, Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
+		{Instance: nodeidtest.ID(5), Addr: "a:1", GaveUp: []uint64{9, 7}, FloorUnixMS: 1 << 41},
+		{Instance: nodeidtest.ID(5), Phase: Bound, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 1, Raft: 11},
 		{
-			Instance: 5, Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4,
+			Instance: nodeidtest.ID(5), Phase: Member, Group: 99, Charter: &ch, Settings: ch.Settings, Addr: "a:1", At: 9, Raft: 33, Term: 4,
 			Used: []Used{{Raft: 11, At: 4}, {Raft: 22, At: 8}}, Supersedes: []uint64{5, 6},
 		},
 	} {
@@ -366,9 +368,9 @@ func FuzzState(f *testing.F) {
 		if again, err := DecodeState(st.Append(nil)); err != nil || !reflect.DeepEqual(again, st) {
 			t.Fatalf("%+v came back as %+v, %v", st, again, err)
 		}
-		c := New(Config{Instance: 1, Name: "a", Addr: "a:1", Settings: ch.Settings, Durable: true, Stored: &st})
+		c := New(Config{Instance: nodeidtest.ID(1), Name: "a", Addr: "a:1", Settings: ch.Settings, Durable: true, Stored: &st})
 		for i := range 40 {
-			c.Tick(time.Duration(i)*time.Second, 1, Random{Instance: 1, Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+			c.Tick(time.Duration(i)*time.Second, 1, Random{Instance: nodeidtest.ID(1), Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 			_ = c.Waiting()
 		}
 	})

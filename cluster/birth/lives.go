@@ -3,11 +3,13 @@ package birth
 import (
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // presence is the newest life of an instance with a directory that was met or heard of.
 type presence struct {
-	instance uint64
+	instance nodeid.ID
 	life     uint64
 	addr     string
 	at       time.Duration // when it was last met itself; 0: never
@@ -15,8 +17,8 @@ type presence struct {
 }
 
 // alive notes a life of an instance with a directory. Of two at different addresses in the same life the first stays: the second is a copy.
-func (c *Core) alive(instance, life uint64, addr string, met bool) {
-	if instance == 0 || life == 0 || addr == "" {
+func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
+	if instance.IsZero() || life == 0 || addr == "" {
 		return
 	}
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance })
@@ -37,7 +39,7 @@ func (c *Core) alive(instance, life uint64, addr string, met bool) {
 }
 
 // lastMet returns what is known of an instance, if it was met since this start.
-func (c *Core) lastMet(instance uint64) *presence {
+func (c *Core) lastMet(instance nodeid.ID) *presence {
 	at := slices.IndexFunc(c.lives, func(p presence) bool { return p.instance == instance && p.at > 0 })
 	if at < 0 {
 		return nil
@@ -46,7 +48,7 @@ func (c *Core) lastMet(instance uint64) *presence {
 }
 
 // newestLife returns the newest life of an instance that this one knows of, and where it was; 0 if none.
-func (c *Core) newestLife(instance uint64) (uint64, string) {
+func (c *Core) newestLife(instance nodeid.ID) (uint64, string) {
 	if instance == c.instance && c.durable && !c.settling {
 		return c.life, c.addr
 	}
@@ -125,7 +127,7 @@ func (c *Core) cleared(p *place) {
 }
 
 // moved passes on where a voter with a directory says that it is, if that is news.
-func (c *Core) moved(instance, life uint64, addr string) {
+func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	at := slices.IndexFunc(c.voters, func(v Voter) bool { return v.Instance == instance })
 	if at < 0 || !c.durable || c.voters[at].Life >= life {
 		return

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // belong makes this instance a member of a group that is born.
@@ -99,7 +101,7 @@ func (c *Core) distinct(after time.Duration) bool {
 
 // unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".
 func (c *Core) unreached(after time.Duration) string {
-	reached := []uint64{c.instance}
+	reached := []nodeid.ID{c.instance}
 	names := []string{c.name}
 	for _, p := range c.places {
 		who, ok := p.seenSince(after, c.now)

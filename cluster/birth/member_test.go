@@ -3,6 +3,8 @@ package birth
 import (
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // An instance that was restarted at another address is not two: what it was before its restart was met before.
@@ -11,22 +13,22 @@ func TestOneIsNotTwo(t *testing.T) {
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "b:2"}, Resolved: always}}, nil)
 	c.belong(9, 1, nil, "")
 	c.now += 3 * time.Second
-	c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1"})
+	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
 	c.now += time.Second
-	c.tell("b:2", Who{Instance: 8, Name: "b", Addr: "b:2"})
-	if c.Tick(c.now, c.wall, Random{Instance: 50}); c.Phase() != Member {
+	c.tell("b:2", Who{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:2"})
+	if c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}); c.Phase() != Member {
 		t.Errorf("having met one other twice it is %v", c.Phase())
 	}
 	c.now += time.Second
-	c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1"})
-	if c.Tick(c.now, c.wall, Random{Instance: 50}); c.Phase() != Newborn {
+	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"})
+	if c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}); c.Phase() != Newborn {
 		t.Errorf("having met both at once it is %v: %s", c.Phase(), c.Waiting())
 	}
 }
 
 // Rule 6, case by case. The member belongs to group 9, whose largest TTL is 5 s though its own is 2, and lost its leader at one second.
 func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
-	newbornB := Who{Instance: 7, Name: "b", Addr: "b:1"}
+	newbornB := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1"}
 	cases := []struct {
 		name   string
 		after  time.Duration // since the loss
@@ -38,9 +40,9 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		{"the locks may live", 5 * time.Second, &newbornB, false, Member},
 		{"the leader was found again", 6 * time.Second, &newbornB, true, Member},
 		{"not everybody answers", time.Hour, nil, false, Member},
-		{"the group has a leader elsewhere", time.Hour, &Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Member, Group: 9, Leader: true}, false, Member},
-		{"the other has no leader either", time.Hour, &Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Member, Group: 9}, false, Newborn},
-		{"the other is in a group with a leader", time.Hour, &Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Member, Group: 8, Leader: true}, false, Newborn},
+		{"the group has a leader elsewhere", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 9, Leader: true}, false, Member},
+		{"the other has no leader either", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 9}, false, Newborn},
+		{"the other is in a group with a leader", time.Hour, &Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 8, Leader: true}, false, Newborn},
 	}
 	for _, tc := range cases {
 		c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: 2 * time.Second})
@@ -57,7 +59,7 @@ func TestWhenAMemberGivesUpItsGroup(t *testing.T) {
 		if tc.answer != nil {
 			c.tell("b:1", *tc.answer)
 		}
-		c.Tick(c.now, c.wall, Random{Instance: 50})
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 		if c.Phase() != tc.want {
 			t.Errorf("%s: it is %v, want %v", tc.name, c.Phase(), tc.want)
 		}

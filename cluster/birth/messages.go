@@ -4,7 +4,7 @@ import "encoding/binary"
 
 func appendQuestion(b []byte, q question) []byte {
 	b = header(b, kindQuestion)
-	b = binary.AppendUvarint(b, q.Instance)
+	b = append(b, q.Instance[:]...)
 	b = appendText(b, q.Addr)
 	b = binary.AppendUvarint(b, q.Group)
 	b = appendBool(b, q.Bound)
@@ -14,13 +14,13 @@ func appendQuestion(b []byte, q question) []byte {
 
 func decodeQuestion(b []byte) (question, error) {
 	r := open(b, kindQuestion)
-	q := question{Instance: r.uint(), Addr: r.text(addrBytesMax), Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
+	q := question{Instance: r.instance(), Addr: r.text(addrBytesMax), Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
 	return q, r.done()
 }
 
 func appendWho(b []byte, w Who) []byte {
 	b = header(b, kindWho)
-	b = binary.AppendUvarint(b, w.Instance)
+	b = append(b, w.Instance[:]...)
 	b = appendText(b, w.Name)
 	b = appendText(b, w.Addr)
 	b = append(b, byte(w.Phase))
@@ -45,13 +45,13 @@ func appendWho(b []byte, w Who) []byte {
 func decodeWho(b []byte) (Who, error) {
 	r := open(b, kindWho)
 	w := Who{
-		Instance: r.uint(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
+		Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
 		At: r.uint(), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
 	}
-	if w.Instance == 0 || (w.Phase == Newborn) != (w.Group == 0) {
+	if w.Instance.IsZero() || (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
 	}
 	return w, r.done()
@@ -59,7 +59,7 @@ func decodeWho(b []byte) (Who, error) {
 
 func appendProposal(b []byte, p proposal) []byte {
 	b = header(b, kindProposal)
-	b = binary.AppendUvarint(b, p.To)
+	b = append(b, p.To[:]...)
 	return appendCharter(b, &p.Charter)
 }
 
@@ -70,7 +70,7 @@ func appendCharter(b []byte, c *Charter) []byte {
 	b = binary.AppendUvarint(b, uint64(c.Rules))
 	b = binary.AppendUvarint(b, uint64(len(c.List)))
 	for _, l := range c.List {
-		b = binary.AppendUvarint(b, l.Instance)
+		b = append(b, l.Instance[:]...)
 		b = appendText(b, l.Name)
 		b = appendText(b, l.Addr)
 	}
@@ -79,7 +79,7 @@ func appendCharter(b []byte, c *Charter) []byte {
 
 func decodeProposal(b []byte) (proposal, error) {
 	r := open(b, kindProposal)
-	p := proposal{To: r.uint(), Charter: r.charter()}
+	p := proposal{To: r.instance(), Charter: r.charter()}
 	return p, r.done()
 }
 
@@ -87,7 +87,7 @@ func (r *reader) charter() Charter {
 	var c Charter
 	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(), uint32(r.upTo(1<<32-1))
 	for range r.length(listMax, 3) {
-		c.List = append(c.List, Listed{Instance: r.uint(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
+		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
 	}
 	c.Voters, c.Supersedes = r.voters(), r.ids(supersedesMax)
 	return c
@@ -95,7 +95,7 @@ func (r *reader) charter() Charter {
 
 func appendVerdict(b []byte, v verdict) []byte {
 	b = header(b, kindVerdict)
-	b = binary.AppendUvarint(b, v.Instance)
+	b = append(b, v.Instance[:]...)
 	b = binary.AppendUvarint(b, v.Group)
 	b = append(b, byte(v.Refusal))
 	return appendText(b, cut(v.Detail, textBytesMax))
@@ -104,7 +104,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
 	// A refusal that this version has no name for is still a refusal.
-	v := verdict{Instance: r.uint(), Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
+	v := verdict{Instance: r.instance(), Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
 	return v, r.done()
 }
 
@@ -133,7 +133,7 @@ func appendVoters(b []byte, voters []Voter) []byte {
 	b = binary.AppendUvarint(b, uint64(len(voters)))
 	for _, v := range voters {
 		b = binary.AppendUvarint(b, v.Raft)
-		b = binary.AppendUvarint(b, v.Instance)
+		b = append(b, v.Instance[:]...)
 		b = appendText(b, v.Addr)
 		b = binary.AppendUvarint(b, v.Life)
 		b = appendBool(b, v.Learner)
@@ -144,7 +144,7 @@ func appendVoters(b []byte, voters []Voter) []byte {
 func (r *reader) voters() []Voter {
 	var voters []Voter
 	for range r.length(votersMax, 5) {
-		voters = append(voters, Voter{Raft: r.uint(), Instance: r.uint(), Addr: r.text(addrBytesMax), Life: r.uint(), Learner: r.bool()})
+		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint(), Learner: r.bool()})
 	}
 	return voters
 }

@@ -1,6 +1,10 @@
 package birth
 
-import "time"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Output is what a Tick wants done, once State is stored. Questions may be asked in any order and side by side; events must be carried
 // out in order.
@@ -14,7 +18,7 @@ type Output struct {
 type Question struct {
 	ID   uint64
 	Addr string
-	To   uint64
+	To   nodeid.ID
 	Body []byte
 }
 
@@ -40,7 +44,7 @@ type Event struct {
 	Raft     uint64
 	Group    uint64
 	At       uint64
-	Instance uint64
+	Instance nodeid.ID
 	Voters   []Voter
 	Text     string
 }

@@ -1,11 +1,15 @@
 package birth
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // Prepare asks one life of an instance to start an empty replica (rule 9). The leader puts it, and adds the replica to the configuration
 // only when the answer is Running.
 type Prepare struct {
-	To     uint64 // the only life that may answer
+	To     nodeid.ID // the only life that may answer
 	Group  uint64
 	Raft   uint64 // minted for this, never used before
 	Term   uint64 // of the leader that asks
@@ -25,7 +29,7 @@ const (
 
 // PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
-	Instance uint64
+	Instance nodeid.ID
 	Raft     uint64
 	State    PreparedState
 	Detail   string // for people
@@ -33,7 +37,7 @@ type PrepareAnswer struct {
 
 // Announce tells one life of an instance that a configuration of its group is applied where it comes from (rule 14).
 type Announce struct {
-	To     uint64
+	To     nodeid.ID
 	Group  uint64
 	At     uint64
 	Voters []Voter
@@ -41,8 +45,8 @@ type Announce struct {
 
 // AppendPrepare encodes a question that is put with Net.Ask behind b.
 func AppendPrepare(b []byte, p Prepare) []byte {
-	b = header(b, kindPrepare)
-	for _, n := range [...]uint64{p.To, p.Group, p.Raft, p.Term, p.At} {
+	b = append(header(b, kindPrepare), p.To[:]...)
+	for _, n := range [...]uint64{p.Group, p.Raft, p.Term, p.At} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return appendVoters(b, p.Voters)
@@ -50,8 +54,8 @@ func AppendPrepare(b []byte, p Prepare) []byte {
 
 func decodePrepare(b []byte) (Prepare, error) {
 	r := open(b, kindPrepare)
-	p := Prepare{To: r.uint(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
-	if p.To == 0 || p.Group == 0 || p.Raft == 0 || p.At == 0 || !whole(p.Voters) {
+	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
+	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || !whole(p.Voters) {
 		r.fail()
 	}
 	return p, r.done()
@@ -59,7 +63,7 @@ func decodePrepare(b []byte) (Prepare, error) {
 
 func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	b = header(b, kindPrepared)
-	b = binary.AppendUvarint(binary.AppendUvarint(b, a.Instance), a.Raft)
+	b = binary.AppendUvarint(append(b, a.Instance[:]...), a.Raft)
 	return appendText(append(b, byte(a.State)), cut(a.Detail, textBytesMax))
 }
 
@@ -67,7 +71,7 @@ func appendPrepared(b []byte, a PrepareAnswer) []byte {
 func DecodePrepared(b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
-		Instance: r.uint(), Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(textBytesMax),
+		Instance: r.instance(), Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(textBytesMax),
 	}
 	if r.done() != nil {
 		return PrepareAnswer{}, ErrMalformed
@@ -77,8 +81,8 @@ func DecodePrepared(b []byte) (PrepareAnswer, error) {
 
 // AppendAnnounce encodes a question that is put with Net.Ask behind b. The answer is one byte that means nothing.
 func AppendAnnounce(b []byte, a Announce) []byte {
-	b = header(b, kindAnnounce)
-	for _, n := range [...]uint64{a.To, a.Group, a.At} {
+	b = append(header(b, kindAnnounce), a.To[:]...)
+	for _, n := range [...]uint64{a.Group, a.At} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return appendVoters(b, a.Voters)
@@ -86,8 +90,8 @@ func AppendAnnounce(b []byte, a Announce) []byte {
 
 func decodeAnnounce(b []byte) (Announce, error) {
 	r := open(b, kindAnnounce)
-	a := Announce{To: r.uint(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
-	if a.To == 0 || a.Group == 0 || a.At == 0 || !whole(a.Voters) {
+	a := Announce{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
+	if a.To.IsZero() || a.Group == 0 || a.At == 0 || !whole(a.Voters) {
 		r.fail()
 	}
 	return a, r.done()
@@ -96,7 +100,7 @@ func decodeAnnounce(b []byte) (Announce, error) {
 // whole reports whether voters can be a whole configuration.
 func whole(voters []Voter) bool {
 	for _, v := range voters {
-		if v.Raft == 0 || v.Instance == 0 || v.Addr == "" {
+		if v.Raft == 0 || v.Instance.IsZero() || v.Addr == "" {
 			return false
 		}
 	}
@@ -105,15 +109,15 @@ func whole(voters []Voter) bool {
 
 // AppendPlace encodes behind b who a replica is, to be kept beside its raft ID in the configuration of the log.
 func AppendPlace(b []byte, v Voter) []byte {
-	b = binary.AppendUvarint(header(b, kindPlace), v.Instance)
+	b = append(header(b, kindPlace), v.Instance[:]...)
 	return binary.AppendUvarint(appendText(b, v.Addr), v.Life)
 }
 
 // DecodePlace reads what AppendPlace wrote. The raft ID, and whether it is a learner, is for the caller to fill in.
 func DecodePlace(b []byte) (Voter, error) {
 	r := open(b, kindPlace)
-	v := Voter{Instance: r.uint(), Addr: r.text(addrBytesMax), Life: r.uint()}
-	if r.done() != nil || v.Instance == 0 || v.Addr == "" {
+	v := Voter{Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint()}
+	if r.done() != nil || v.Instance.IsZero() || v.Addr == "" {
 		return Voter{}, ErrMalformed
 	}
 	return v, nil

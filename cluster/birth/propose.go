@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // newborn looks for a group to join and, if there is none, whether it is time to propose a charter.
@@ -46,7 +48,7 @@ func (c *Core) alone(random Random) {
 
 // candidate is an instance that can be listed.
 type candidate struct {
-	instance   uint64
+	instance   nodeid.ID
 	name, addr string
 	rules      uint32
 	life       uint64
@@ -80,7 +82,7 @@ func (c *Core) candidates() ([]candidate, string) {
 			gaveUp: who.Supersedes,
 		})
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(a.instance, b.instance) })
+	slices.SortFunc(list, func(a, b candidate) int { return nodeid.Compare(a.instance, b.instance) })
 	return list, c.missing(list)
 }
 

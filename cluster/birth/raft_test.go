@@ -3,6 +3,8 @@ package birth
 import (
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // raft is the stand-in for the replicated logs of all groups. Every 20 ms it looks which voter of each group, if any, reaches a majority
@@ -34,7 +36,7 @@ func (w *world) elect(g *group) {
 		}
 	}
 	before := g.leader
-	g.leader = 0
+	g.leader = nodeid.ID{}
 	for _, s := range voters {
 		near := 0
 		for _, o := range voters {
@@ -54,14 +56,14 @@ func (w *world) elect(g *group) {
 		}
 		break
 	}
-	if g.leader == 0 {
+	if g.leader.IsZero() {
 		g.led = w.now
 	}
 	if !g.born {
 		return
 	}
 	for _, s := range voters {
-		if g.leader != 0 && !g.applied[s.core.Instance()] && w.rng.IntN(3) == 0 {
+		if !g.leader.IsZero() && !g.applied[s.core.Instance()] && w.rng.IntN(3) == 0 {
 			g.applied[s.core.Instance()] = true
 			s.core.Born(w.now, g.charter.Group)
 			s.tick()
@@ -108,7 +110,7 @@ func (w *world) twoAlive() {
 func (w *world) notice(s *slot) {
 	g := w.groups[s.core.Group()]
 	known := false
-	if g != nil && g.leader != 0 {
+	if g != nil && !g.leader.IsZero() {
 		l := w.runs(g.leader, g.charter.Group)
 		known = l != nil && w.linked(s, l) && s.knows(l) && l.knows(s)
 	}

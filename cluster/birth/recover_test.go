@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // Who may give up a group, and what everybody else is told to do.
@@ -25,9 +27,13 @@ func TestWhoMayRecover(t *testing.T) {
 			c.now += reachedFor + 1
 			return 99
 		}, ""},
-		"another group":          {func(*Core) uint64 { return 98 }, "belongs to group 63, not to 62"},
-		"no group named":         {func(*Core) uint64 { return 0 }, "name the group"},
-		"a newborn":              {func(c *Core) uint64 { c.doomed = "x"; c.Tick(c.now, c.wall, Random{Instance: 50}); return 99 }, "belongs to no group"},
+		"another group":  {func(*Core) uint64 { return 98 }, "belongs to group 63, not to 62"},
+		"no group named": {func(*Core) uint64 { return 0 }, "name the group"},
+		"a newborn": {func(c *Core) uint64 {
+			c.doomed = "x"
+			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
+			return 99
+		}, "belongs to no group"},
 		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, "ends by itself"},
 		"with a leader":          {func(c *Core) uint64 { c.Leader(c.now, true); return 99 }, "not lost: this instance knows its leader"},
 		"hears of a leader":      {sees(leading), `not lost: "b" (b:1) knows its leader`},
@@ -40,7 +46,7 @@ func TestWhoMayRecover(t *testing.T) {
 		group := tc.do(c)
 		instance := c.Instance()
 		err := c.Recover(c.now, group)
-		c.Tick(c.now, c.wall, Random{Instance: 60})
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(60)})
 		if tc.want != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || c.Instance() != instance {
 				t.Errorf("%s: %v, as %d; want the life kept, and %q", name, err, c.Instance(), tc.want)
@@ -48,7 +54,7 @@ func TestWhoMayRecover(t *testing.T) {
 			continue
 		}
 		st := c.State()
-		if err != nil || c.Instance() != 60 || c.Phase() != Newborn || !slices.Equal(st.GaveUp, []uint64{99}) || st.Charter != nil || st.Raft != 0 {
+		if err != nil || c.Instance() != nodeidtest.ID(60) || c.Phase() != Newborn || !slices.Equal(st.GaveUp, []uint64{99}) || st.Charter != nil || st.Raft != 0 {
 			t.Errorf("%s: %v, then it is %v as %d with %+v", name, err, c.Phase(), c.Instance(), st)
 		}
 		if err := c.Recover(c.now, 99); err != nil {
@@ -68,7 +74,7 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	if err := c.Recover(c.now, 99); err != nil {
 		t.Fatal(err)
 	}
-	c.Tick(c.now, c.wall, Random{Instance: 60})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(60)})
 	who := b(Member)
 	who.Leader, who.Voters, who.At = true, configuration(), 12
 	c.tell("b:1", who)
@@ -80,7 +86,7 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 
 // A member of a group that was given up goes when it meets those who have taken its place, and only then.
 func TestSuperseded(t *testing.T) {
-	after := Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true, Supersedes: []uint64{98, 99}}
+	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true, Supersedes: []uint64{98, 99}}
 	for name, tc := range map[string]struct {
 		phase Phase
 		spoil func(c *Core, who *Who)
@@ -96,7 +102,7 @@ func TestSuperseded(t *testing.T) {
 		c, who := settled(tc.phase), after
 		tc.spoil(c, &who)
 		c.tell("b:1", who)
-		c.Tick(c.now, c.wall, Random{Instance: 60})
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(60)})
 		if c.Phase() != tc.want {
 			t.Errorf("%s: it is %v, want %v", name, c.Phase(), tc.want)
 		}
@@ -170,7 +176,7 @@ func TestRecovery(t *testing.T) {
 	if !w.run(20*time.Second, w.settled) || plain.core.Group() != ch.Group || len(w.faults) > 0 {
 		fail("those who were away do not follow")
 	}
-	who := plain.core.self(question{Instance: 1})
+	who := plain.core.self(question{Instance: nodeidtest.ID(1)})
 	if !slices.Equal(who.Supersedes, []uint64{old}) {
 		fail("who has followed does not tell what its group has taken the place of")
 	}
@@ -179,10 +185,10 @@ func TestRecovery(t *testing.T) {
 // Nobody founds below what anybody on the list has seen, and a floor that a clock cannot reach is explained.
 func TestFloor(t *testing.T) {
 	other := func(c *Core, floor int64) {
-		c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall, FloorUnixMS: floor, Supersedes: []uint64{3, 8}})
 	}
 	propose := func(c *Core) *Charter {
-		c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 		return c.charter
 	}
 	const slackMS = 1000 // half of simTTL
@@ -215,7 +221,7 @@ func TestFloor(t *testing.T) {
 	}
 	c.Floor(2_000_000)
 	c.doomed = "over"
-	c.Tick(c.now, c.wall, Random{Instance: 51})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
 	if who := c.self(question{}); who.FloorUnixMS != 2_000_000 || c.State().FloorUnixMS != 2_000_000 {
 		t.Errorf("after a restart in place the floor is %d", who.FloorUnixMS)
 	}

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 const always = time.Duration(1) << 62
 
 // newborn is one core by itself, instance 5 at a:1, at the time of one second.
 func newborn(s Settings) *Core {
-	c := New(Config{Instance: 5, Name: "a", Addr: "a:1", Settings: s, Rules: 3})
+	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:1", Settings: s, Rules: 3})
 	c.now, c.wall = time.Second, 1_000_000
 	return c
 }
@@ -33,11 +35,11 @@ func pair() (*Core, Charter) {
 	s := Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	c := newborn(s)
 	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
-	c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Settings: s, Rules: 3, WallUnixMS: 1_000_000})
+	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: s, Rules: 3, WallUnixMS: 1_000_000})
 	return c, Charter{
 		Group: 99, FoundedUnixMS: 1_000_000, Settings: s, Rules: 3,
-		List:   []Listed{{5, "a", "a:1"}, {7, "b", "b:1"}},
-		Voters: []Voter{{Raft: 11, Instance: 5, Addr: "a:1", Life: 1}},
+		List:   []Listed{{nodeidtest.ID(5), "a", "a:1"}, {nodeidtest.ID(7), "b", "b:1"}},
+		Voters: []Voter{{Raft: 11, Instance: nodeidtest.ID(5), Addr: "a:1", Life: 1}},
 	}
 }
 
@@ -63,17 +65,19 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"list out of order", func(_ *Core, ch *Charter) { slices.Reverse(ch.List) }, RefusedMalformed},
 		{"two at one address", func(_ *Core, ch *Charter) { ch.List[1].Addr = "a:1" }, RefusedMalformed},
 		{"two voters of two", func(_ *Core, ch *Charter) {
-			ch.Voters = append(ch.Voters, Voter{Raft: 12, Instance: 7, Addr: "b:1", Life: 1})
+			ch.Voters = append(ch.Voters, Voter{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1})
 		}, RefusedMalformed},
 		{"no voters", func(_ *Core, ch *Charter) { ch.Voters = nil }, RefusedMalformed},
 		{"voter without a raft ID", func(_ *Core, ch *Charter) { ch.Voters[0].Raft = 0 }, RefusedMalformed},
-		{"voter who is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = 8 }, RefusedMalformed},
+		{"voter who is not listed", func(_ *Core, ch *Charter) { ch.Voters[0].Instance = nodeidtest.ID(8) }, RefusedMalformed},
 		{"we run alone", func(c *Core, _ *Charter) { c.settings.Solo = true }, RefusedSolo},
 		{"we are bound", func(c *Core, _ *Charter) { c.phase, c.group, c.charter = Bound, 98, &Charter{} }, RefusedPhase},
 		{"we are a member", func(c *Core, _ *Charter) { c.phase, c.group = Member, 98 }, RefusedPhase},
 		{"we are a member of that very group, and not by its charter", func(c *Core, _ *Charter) { c.phase, c.group = Member, 99 }, RefusedPhase},
 		{"answered before", func(c *Core, ch *Charter) { c.remember(ch.Group) }, RefusedRepeated},
-		{"another life of us is listed", func(_ *Core, ch *Charter) { ch.List[0].Instance, ch.Voters[0].Instance = 4, 4 }, RefusedUnlisted},
+		{"another life of us is listed", func(_ *Core, ch *Charter) {
+			ch.List[0].Instance, ch.Voters[0].Instance = nodeidtest.ID(4), nodeidtest.ID(4)
+		}, RefusedUnlisted},
 		{"we are listed elsewhere", func(_ *Core, ch *Charter) { ch.List[0].Addr, ch.Voters[0].Addr = "a:2", "a:2" }, RefusedUnlisted},
 		{"list too short", func(_ *Core, ch *Charter) { ch.List = ch.List[:1] }, RefusedIncomplete},
 		{"other Replicas", func(_ *Core, ch *Charter) { ch.Settings.Replicas = 1 }, RefusedSettings},
@@ -92,41 +96,41 @@ func TestEveryConditionRefusesByItself(t *testing.T) {
 		{"a Join name resolved too long ago", func(c *Core, _ *Charter) { c.join[0].Resolved = c.now - resolvedFor - 1 }, RefusedSilence},
 		{"a newborn who is not listed", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1"})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1"})
 		}, RefusedStranger},
 		{"a listed one who is bound to another charter", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
+			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 98})
 		}, RefusedStranger},
 		{"a listed one who is bound to this charter", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Bound, Group: 99, Leader: true})
+			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Bound, Group: 99, Leader: true})
 		}, Accepted},
 		{"the listed address answers as another life", func(c *Core, _ *Charter) {
-			c.tell("b:1", Who{Instance: 8, Name: "b", Addr: "b:1"})
+			c.tell("b:1", Who{Instance: nodeidtest.ID(8), Name: "b", Addr: "b:1"})
 		}, RefusedStranger},
 		{"a member without a leader", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, RefusedStranger},
 		{"somebody who runs alone", func(c *Core, _ *Charter) {
 			c.joinToo("z:1")
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true, Settings: Settings{Solo: true}})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true, Settings: Settings{Solo: true}})
 		}, RefusedStranger},
 		{"a group with a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Leader: true})
 		}, RefusedGroup},
 		{"a member without a leader, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98})
 		}, Accepted},
 		{"our directory cannot be written", func(c *Core, _ *Charter) { c.unfit = "disk full" }, RefusedDirectory},
 		{"a group without a leader in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 98, Durable: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 98, Durable: true})
 		}, RefusedClaim},
 		{"another charter in a directory, known from gossip alone", func(c *Core, _ *Charter) {
 			c.Places(c.join, []string{"z:1"})
-			c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Bound, Group: 98, Durable: true})
+			c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Bound, Group: 98, Durable: true})
 		}, RefusedClaim},
 		{"nobody listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Refused) }, Accepted},
 		{"a stranger listens at a Join address", func(c *Core, _ *Charter) { c.joinToo("z:1"); c.end("z:1", Foreign) }, Accepted},
@@ -173,7 +177,7 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 		c.settings.Replicas, c.settings.Founders = 0, []string{"a", "b"}
 		ch.Settings = c.settings
 		c.joinToo("z:1")
-		c.tell("z:1", Who{Instance: 9, Name: name, Addr: "z:1"})
+		c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: name, Addr: "z:1"})
 		if v, _ := c.propose(ch); v.Refusal != want {
 			t.Errorf("a newborn called %s: %v (%s), want %v", name, v.Refusal, v.Detail, want)
 		}
@@ -189,14 +193,14 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 // S5: a question is for one life, and only that life's own word is an answer.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
-	if b := c.Ask(c.now, c.wall, appendProposal(nil, proposal{To: 6, Charter: ch})); b != nil || c.phase != Newborn {
+	if b := c.Ask(c.now, c.wall, appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
 		t.Error("a proposal to another life was answered")
 	}
 	p := proposer(t)
 	for _, v := range []verdict{
-		{Instance: 8, Group: p.group, Refusal: RefusedRepeated}, // another process at that address
-		{Instance: 7, Group: 1234, Refusal: RefusedRepeated},    // about another charter
-		{Instance: 8, Group: p.group},
+		{Instance: nodeidtest.ID(8), Group: p.group, Refusal: RefusedRepeated}, // another process at that address
+		{Instance: nodeidtest.ID(7), Group: 1234, Refusal: RefusedRepeated},    // about another charter
+		{Instance: nodeidtest.ID(8), Group: p.group},
 	} {
 		p.verdict(1, v)
 		if p.doomed != "" || p.bound[1] {
@@ -210,7 +214,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	if p.doomed != "" || p.bound[1] {
 		t.Fatal("somebody else's presence, or silence, was taken for an answer")
 	}
-	p.verdict(1, verdict{Instance: 7, Group: p.group, Refusal: RefusedClock})
+	p.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: p.group, Refusal: RefusedClock})
 	if p.doomed == "" {
 		t.Error("the refusal by instance 7 itself was not heard")
 	}
@@ -220,7 +224,7 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 func proposer(t *testing.T) *Core {
 	t.Helper()
 	c, _ := pair()
-	c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if c.phase != Bound || len(c.offers) != 2 {
 		t.Fatalf("no proposal: %v, %s", c.phase, c.Waiting())
 	}
@@ -235,9 +239,9 @@ func (c *Core) verdict(i int, v verdict) {
 // Rule 5: after any refusal, and after ten seconds and a bit, the life is over.
 func TestRefusalAndTimeEndALife(t *testing.T) {
 	c := proposer(t)
-	c.verdict(1, verdict{Instance: 7, Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
-	out := c.Tick(c.now, c.wall, Random{Instance: 51})
-	if c.Instance() != 51 || c.Phase() != Newborn || c.Group() != 0 {
+	c.verdict(1, verdict{Instance: nodeidtest.ID(7), Group: c.group, Refusal: RefusedSettings, Detail: "Voters"})
+	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
+	if c.Instance() != nodeidtest.ID(51) || c.Phase() != Newborn || c.Group() != 0 {
 		t.Errorf("after a refusal it is %x, %v", c.Instance(), c.Phase())
 	}
 	if len(out.Events) == 0 || out.Events[len(out.Events)-1].Kind != Restarted || !strings.Contains(out.Events[len(out.Events)-1].Text, "Voters") {
@@ -245,13 +249,13 @@ func TestRefusalAndTimeEndALife(t *testing.T) {
 	}
 
 	c = proposer(t)
-	c.Tick(c.now, c.wall, Random{Instance: 51, Spread: uint64(time.Second)})
-	c.Tick(c.now+bornWithin+time.Second-1, c.wall, Random{Instance: 52})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51), Spread: uint64(time.Second)})
+	c.Tick(c.now+bornWithin+time.Second-1, c.wall, Random{Instance: nodeidtest.ID(52)})
 	if c.Phase() != Bound {
 		t.Error("it gave up too early")
 	}
-	c.Tick(c.now+1, c.wall, Random{Instance: 53})
-	if c.Phase() != Newborn || c.Instance() != 53 {
+	c.Tick(c.now+1, c.wall, Random{Instance: nodeidtest.ID(53)})
+	if c.Phase() != Newborn || c.Instance() != nodeidtest.ID(53) {
 		t.Error("it did not give up")
 	}
 }
@@ -280,7 +284,7 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 		t.Errorf("%d events %+v, want one: bound with raft ID 11", n, out.Events)
 	}
 	c.doomed = "test"
-	c.Tick(c.now, c.wall, Random{Instance: 55})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(55)})
 	if b := c.Ask(c.now, c.wall, accepted); b != nil {
 		t.Error("the new life answered a delayed copy of the charter of the old")
 	}
@@ -302,8 +306,8 @@ func TestVotersAreTheLargestOddNumber(t *testing.T) {
 func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 	for _, ahead := range []int64{-700, 0, 700} {
 		c, _ := pair()
-		c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2, WallUnixMS: c.wall + ahead})
-		out := c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 2, WallUnixMS: c.wall + ahead})
+		out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 		if len(out.Events) != 1 || out.Events[0].Kind != BoundTo {
 			t.Fatalf("events %+v, want a charter", out.Events)
 		}
@@ -318,7 +322,7 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)
-	if who, _ := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: 9}))); who.Leader {
+	if who, _ := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(9)}))); who.Leader {
 		t.Error("a newborn claims to have a leader")
 	}
 	c = proposer(t)
@@ -329,7 +333,7 @@ func TestNewsOfOthersIsIgnored(t *testing.T) {
 	}
 	highest := c.asked
 	c.doomed = "test"
-	out := c.Tick(c.now, c.wall, Random{Instance: 51})
+	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(51)})
 	for _, q := range out.Questions {
 		if q.ID <= highest {
 			t.Error("a question of the new life has the ID of one of the old, whose answer may still come")
@@ -343,8 +347,8 @@ func TestNewsOfOthersIsIgnored(t *testing.T) {
 func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	c, _ := pair()
 	c.joinToo("z:1")
-	c.tell("z:1", Who{Instance: 9, Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
-	c.Tick(c.now, c.wall, Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+	c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 	if text := c.Waiting(); c.Phase() != Newborn || !strings.Contains(text, `"z" (z:1) still belongs to group 98, which has no leader`) {
 		t.Errorf("it is %v and waits for %q", c.Phase(), text)
 	}
@@ -354,9 +358,9 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 func TestOnlyTheAdvertisedAddressIsListed(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3, SessionTTL: simTTL, Grace: simTTL})
 	c.Places([]Entry{{Name: "x", Addrs: []string{"vip:1"}, Resolved: always}}, nil)
-	b := Who{Instance: 7, Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall}
+	b := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: c.wall}
 	c.tell("vip:1", b)
-	random := Random{Instance: 50, Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}}
+	random := Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}}
 	out := c.Tick(c.now, c.wall, random)
 	if c.Phase() != Newborn || !slices.ContainsFunc(out.Questions, func(q Question) bool { return q.Addr == "b:1" }) {
 		t.Fatalf("it is %v and asks %+v, want b asked at its own address first", c.Phase(), out.Questions)

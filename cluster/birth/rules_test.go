@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // replicas and founders make fleets of n instances for directed tests.
@@ -250,8 +252,8 @@ func TestNewbornBetweenTwoGroupsJoinsNeither(t *testing.T) {
 	c.Places([]Entry{{Name: "x", Addrs: []string{"b:1", "c:1"}, Resolved: always}}, nil)
 	for i, addr := range []string{"b:1", "c:1"} {
 		c.tell(addr, Who{
-			Instance: uint64(i + 2), Name: addr, Addr: addr, Phase: Member, Leader: true, Group: uint64(i + 70),
-			Voters: []Voter{{Raft: 1, Instance: uint64(i + 2), Addr: addr, Life: 1}},
+			Instance: nodeidtest.ID(uint64(i + 2)), Name: addr, Addr: addr, Phase: Member, Leader: true, Group: uint64(i + 70),
+			Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(uint64(i + 2)), Addr: addr, Life: 1}},
 		})
 	}
 	c.Tick(c.now, 0, Random{})

@@ -1,6 +1,10 @@
 package birth
 
-import "time"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // What can be seen to be wrong at the moment at which one instance decides, long before two groups come of it.
 
@@ -49,7 +53,7 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 		w.fault("%s answered to a charter with something else: %v", to.name, err)
 		return
 	}
-	key := [2]uint64{v.Instance, v.Group}
+	key := answerKey{v.Instance, v.Group}
 	if w.refusals[key] = w.refusals[key] || v.Refusal != Accepted; w.refusals[key] && v.Refusal == Accepted {
 		w.fault("%s accepted charter %x, which it had refused", to.name, v.Group)
 	}
@@ -66,7 +70,7 @@ func (w *world) repeat(q Question) {
 func (w *world) late(q Question, within time.Duration) {
 	w.after(time.Duration(w.rng.Int64N(int64(within))), func() {
 		for _, to := range w.slots {
-			if to.addr != q.Addr || to.core == nil || q.To != 0 && q.To != to.core.Instance() {
+			if to.addr != q.Addr || to.core == nil || !q.To.IsZero() && q.To != to.core.Instance() {
 				continue
 			}
 			answer := to.core.Ask(w.now, to.wall(), q.Body)
@@ -80,4 +84,10 @@ func (w *world) late(q Question, within time.Duration) {
 			}
 		}
 	})
+}
+
+// answerKey is an instance and the charter that it was asked about.
+type answerKey struct {
+	instance nodeid.ID
+	group    uint64
 }

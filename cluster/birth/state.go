@@ -3,12 +3,14 @@ package birth
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // State is what a durable instance has to find again at its next start. Whatever Ask or Tick has returned may leave only after the State
 // of that moment is stored, in one piece; see the package comment.
 type State struct {
-	Instance uint64 // of this life
+	Instance nodeid.ID // of this life
 	Phase    Phase
 	Group    uint64   // 0 for a newborn
 	Charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
@@ -31,7 +33,7 @@ type State struct {
 // Append encodes everything but Voters behind b, in the form of a message.
 func (s *State) Append(b []byte) []byte {
 	b = header(b, kindState)
-	b = binary.AppendUvarint(b, s.Instance)
+	b = append(b, s.Instance[:]...)
 	b = append(b, byte(s.Phase))
 	b = binary.AppendUvarint(b, s.Group)
 	b = appendBool(b, s.Charter != nil)
@@ -71,7 +73,7 @@ func (r *reader) state(s *State) {
 // DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read by DecodeVoters.
 func DecodeState(b []byte) (State, error) {
 	r := open(b, kindState)
-	s := State{Instance: r.uint(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
+	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
 	if r.bool() {
 		ch := r.charter()
 		s.Charter = &ch
@@ -81,7 +83,7 @@ func DecodeState(b []byte) (State, error) {
 	if err := r.done(); err != nil {
 		return State{}, err
 	}
-	wrong := s.Instance == 0 || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil) ||
+	wrong := s.Instance.IsZero() || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil) ||
 		(s.Phase == Newborn) != (s.At == 0) || s.Raft != 0 && s.Lingers != 0 || s.Phase == Newborn && (s.Raft != 0 || s.Lingers != 0 || s.Used != nil || s.Supersedes != nil) ||
 		s.Raft != 0 && slices.ContainsFunc(s.Used, func(u Used) bool { return u.Raft == s.Raft })
 	if ch := s.Charter; ch != nil {
@@ -106,7 +108,7 @@ func DecodeVoters(b []byte) ([]Voter, error) {
 		return nil, err
 	}
 	for _, v := range voters {
-		if v.Raft == 0 || v.Instance == 0 || v.Addr == "" {
+		if v.Raft == 0 || v.Instance.IsZero() || v.Addr == "" {
 			return nil, ErrMalformed
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // configuration makes one of three replicas of other instances and these raft IDs of instance 5, at a:2.
 func configuration(rafts ...uint64) []Voter {
-	voters := []Voter{{Raft: 12, Instance: 7, Addr: "b:1", Life: 1}, {Raft: 13, Instance: 8, Addr: "c:1", Life: 1}, {Raft: 14, Instance: 9, Addr: "d:1", Life: 1}}
+	voters := []Voter{{Raft: 12, Instance: nodeidtest.ID(7), Addr: "b:1", Life: 1}, {Raft: 13, Instance: nodeidtest.ID(8), Addr: "c:1", Life: 1}, {Raft: 14, Instance: nodeidtest.ID(9), Addr: "d:1", Life: 1}}
 	for _, raft := range rafts {
-		voters = append(voters, Voter{Raft: raft, Instance: 5, Addr: "a:2", Life: 4, Learner: true})
+		voters = append(voters, Voter{Raft: raft, Instance: nodeidtest.ID(5), Addr: "a:2", Life: 4, Learner: true})
 	}
 	return voters
 }
@@ -20,7 +22,7 @@ func configuration(rafts ...uint64) []Voter {
 // plain is instance 5 at a:2, a member of group 99 at its configuration 10, which does not name it.
 func plain(durable bool) *Core {
 	_, ch := pair()
-	c := New(Config{Instance: 5, Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: durable, Life: 4})
+	c := New(Config{Instance: nodeidtest.ID(5), Name: "a", Addr: "a:2", Settings: ch.Settings, Rules: 3, Durable: durable, Life: 4})
 	c.now, c.wall = time.Second, 1_000_000
 	c.rulesOf = ch.Settings.normal()
 	c.belong(99, 10, configuration(), "")
@@ -31,7 +33,7 @@ func plain(durable bool) *Core {
 
 // happened returns what a Tick now has to tell, without what is only heard.
 func (c *Core) happened() []Event {
-	out := c.Tick(c.now, c.wall, Random{Instance: 50})
+	out := c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 	return slices.DeleteFunc(out.Events, func(e Event) bool { return e.Kind == Heard })
 }
 
@@ -154,13 +156,13 @@ func TestTheLifeOfAVoter(t *testing.T) {
 
 // Who is not asked by its life, its group and its part in it does not start a replica.
 func TestWhoMayBePrepared(t *testing.T) {
-	p := Prepare{To: 5, Group: 99, Raft: 77, Term: 3, At: 11, Voters: configuration()}
+	p := Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 11, Voters: configuration()}
 	for name, tc := range map[string]struct {
 		spoil  func(c *Core, p *Prepare)
 		silent bool
 		detail string
 	}{
-		"another life":          {func(_ *Core, p *Prepare) { p.To = 4 }, true, ""},
+		"another life":          {func(_ *Core, p *Prepare) { p.To = nodeidtest.ID(4) }, true, ""},
 		"another group":         {func(_ *Core, p *Prepare) { p.Group = 98 }, false, "does not belong to group 62"},
 		"a newborn":             {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false, "does not belong"},
 		"bound":                 {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
@@ -222,7 +224,7 @@ func (c *Core) startAgain(t *testing.T) (*Core, []Event) {
 		t.Fatal(err)
 	}
 	stored.Voters = st.Voters
-	n := New(Config{Instance: 51, Name: c.name, Addr: c.addr, Settings: c.settings, Rules: c.rules, Durable: true, Life: c.life + 1, Stored: &stored})
+	n := New(Config{Instance: nodeidtest.ID(51), Name: c.name, Addr: c.addr, Settings: c.settings, Rules: c.rules, Durable: true, Life: c.life + 1, Stored: &stored})
 	n.now, n.wall = c.now, c.wall
 	events := n.happened()
 	n.now += settleWithin
@@ -267,10 +269,10 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	// What it hears while it looks around is told after that, once, and is stored at once.
 	c := founder()
 	st := c.State()
-	n := New(Config{Instance: 51, Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3, Durable: true, Life: 9, Stored: &st})
+	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3, Durable: true, Life: 9, Stored: &st})
 	n.now = c.now
 	n.happened()
-	n.Ask(n.now, n.wall, AppendAnnounce(nil, Announce{To: 5, Group: 99, At: 7, Voters: configuration()}))
+	n.Ask(n.now, n.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
 	if got := n.happened(); len(got) != 0 || n.State().Raft != 0 {
 		t.Errorf("while it looks around it tells %v, and stores raft ID %d", told(got), n.State().Raft)
 	}
@@ -295,7 +297,7 @@ func TestBornLongAgo(t *testing.T) {
 			c.durable = durable
 			c.bind(&ch)
 			c.happened()
-			c.tell("b:1", Who{Instance: 7, Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8, Voters: tc.voters, Durable: durable, Life: 1})
+			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8, Voters: tc.voters, Durable: durable, Life: 1})
 			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 || len(c.voters) != len(tc.voters) {
 				t.Errorf("%s (directory: %v): it tells %v, raft ID %d, configuration %d", name, durable, got, c.Raft(), c.At())
 			}
@@ -316,7 +318,7 @@ func TestPreparedAndNotSaved(t *testing.T) {
 	if c.Raft() != 0 || len(c.happened()) != 0 {
 		t.Errorf("its raft ID is %d", c.Raft())
 	}
-	if a, err := DecodePrepared(c.Ask(c.now, c.wall, AppendPrepare(nil, Prepare{To: 5, Group: 99, Raft: 78, Term: 3, At: 10, Voters: configuration()}))); err != nil || a.State != Declined {
+	if a, err := DecodePrepared(c.Ask(c.now, c.wall, AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10, Voters: configuration()}))); err != nil || a.State != Declined {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 }

@@ -1,5 +1,7 @@
 package birth
 
+import "github.com/mortise-lock/mortise/internal/nodeid"
+
 // Phase is how far an instance has come in one life. The values go over the wire and never change.
 type Phase uint8
 
@@ -27,7 +29,7 @@ func (p Phase) String() string {
 // born?" need no words of their own: Phase and Group answer them, and since a life never leaves its charter, such an answer stays true
 // for as long as the instance lives.
 type Who struct {
-	Instance   uint64
+	Instance   nodeid.ID
 	Name       string
 	Addr       string // host:port under which it wants to be reached
 	Phase      Phase
@@ -52,7 +54,7 @@ type Who struct {
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
 type question struct {
-	Instance uint64 // of the asker
+	Instance nodeid.ID // of the asker
 	Addr     string
 	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
 	Bound    bool   // the asker is bound to Group or a member of it
@@ -62,14 +64,14 @@ type question struct {
 
 // proposal asks one instance to accept a charter.
 type proposal struct {
-	To      uint64 // the only life that may answer
+	To      nodeid.ID // the only life that may answer
 	Charter Charter
 }
 
 // verdict is the answer to a proposal.
 type verdict struct {
-	Instance uint64 // who answers
-	Group    uint64 // of the charter that was asked about
+	Instance nodeid.ID // who answers
+	Group    uint64    // of the charter that was asked about
 	Refusal  Refusal
 	Detail   string // for people
 }

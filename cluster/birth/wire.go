@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // What birth says on the wire: a version byte, a kind byte, and fields without names in fixed order; numbers as uvarints, texts and
@@ -146,6 +148,16 @@ func (r *reader) length(limit, size int) int {
 		return 0
 	}
 	return n
+}
+
+// instance reads an instance ID.
+func (r *reader) instance() (id nodeid.ID) {
+	if len(r.b) < nodeid.Size {
+		r.fail()
+		return id
+	}
+	id, r.b = nodeid.ID(r.b[:nodeid.Size]), r.b[nodeid.Size:]
+	return id
 }
 
 // ids reads a set of IDs.

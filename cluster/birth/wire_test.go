@@ -5,24 +5,26 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func samples() [][]byte {
 	s := Settings{Founders: []string{"a", "b"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
 	_, ch := pair()
 	return [][]byte{
-		appendQuestion(nil, question{Instance: 5, Addr: "a:1", Group: 7, Bound: true}),
+		appendQuestion(nil, question{Instance: nodeidtest.ID(5), Addr: "a:1", Group: 7, Bound: true}),
 		appendWho(nil, Who{
-			Instance: 5, Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true, Group: 9, Settings: s, Rules: 1,
-			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: 2, Addr: "b:1", Life: 3}}, Obstacle: "none",
+			Instance: nodeidtest.ID(5), Name: "n", Addr: "a:1", Phase: Member, Leader: true, RefusedYou: true, Group: 9, Settings: s, Rules: 1,
+			WallUnixMS: 1 << 40, Voters: []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "b:1", Life: 3}}, Obstacle: "none",
 			At: 12, Supersedes: []uint64{3, 4}, FloorUnixMS: 1 << 40,
 		}),
-		appendProposal(nil, proposal{To: 5, Charter: ch}),
-		appendVerdict(nil, verdict{Instance: 5, Group: 6, Refusal: RefusedClock, Detail: "2 s"}),
-		AppendPrepare(nil, Prepare{To: 5, Group: 99, Raft: 77, Term: 3, At: 12, Voters: configuration(66)}),
-		appendPrepared(nil, PrepareAnswer{Instance: 5, Raft: 77, State: Declined, Detail: "not now"}),
-		AppendAnnounce(nil, Announce{To: 5, Group: 99, At: 12, Voters: configuration(66)}),
-		AppendPlace(nil, Voter{Instance: 5, Addr: "a:1", Life: 3}),
+		appendProposal(nil, proposal{To: nodeidtest.ID(5), Charter: ch}),
+		appendVerdict(nil, verdict{Instance: nodeidtest.ID(5), Group: 6, Refusal: RefusedClock, Detail: "2 s"}),
+		AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 77, Term: 3, At: 12, Voters: configuration(66)}),
+		appendPrepared(nil, PrepareAnswer{Instance: nodeidtest.ID(5), Raft: 77, State: Declined, Detail: "not now"}),
+		AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 12, Voters: configuration(66)}),
+		AppendPlace(nil, Voter{Instance: nodeidtest.ID(5), Addr: "a:1", Life: 3}),
 	}
 }
 
@@ -74,7 +76,7 @@ func TestMessagesReturn(t *testing.T) {
 			t.Errorf("% x was accepted in another version", b)
 		}
 	}
-	long := Who{Instance: 1, Obstacle: strings.Repeat("ä", textBytesMax)}
+	long := Who{Instance: nodeidtest.ID(1), Obstacle: strings.Repeat("ä", textBytesMax)}
 	if w, err := decodeWho(appendWho(nil, long)); err != nil || len(w.Obstacle) > textBytesMax || !strings.HasPrefix(long.Obstacle, w.Obstacle) {
 		t.Errorf("a long text came back with %d bytes, %v", len(w.Obstacle), err)
 	}
@@ -93,8 +95,8 @@ func FuzzWire(f *testing.F) {
 		}
 		m := plain(true)
 		m.Ask(m.now, m.wall, b)
-		m.Tick(m.now+1, m.wall, Random{Instance: 1})
-		if st := m.State(); m.Instance() == 5 && m.At() < 10 {
+		m.Tick(m.now+1, m.wall, Random{Instance: nodeidtest.ID(1)})
+		if st := m.State(); m.Instance() == nodeidtest.ID(5) && m.At() < 10 {
 			t.Fatalf("it went back to configuration %d", st.At)
 		} else if _, err := DecodeState(st.Append(nil)); err != nil {
 			t.Fatalf("its State %+v does not return", st)
@@ -106,7 +108,7 @@ func FuzzWire(f *testing.F) {
 			p.pending = 1 << 40
 		}
 		c.Result(c.now, 1<<40, c.now, Answered, b)
-		c.Tick(c.now+1, c.wall, Random{Instance: 1, Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
+		c.Tick(c.now+1, c.wall, Random{Instance: nodeidtest.ID(1), Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 		_ = c.Waiting()
 	})
 }

@@ -6,6 +6,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // world is a whole fleet on one goroutine: cores, a network that delays, loses and cuts, machines that crash and move, and a stand-in
@@ -28,15 +32,15 @@ type world struct {
 	extraJoin []string // further Join entries of everybody
 	silent    map[string]bool
 	wallBase  int64
-	plant     string            // a bug planted in the stand-in for raft
-	rafts     map[uint64]uint64 // with directories: what each raft ID has promised, by a random mark of its log
-	emptied   map[uint64]bool   // instances whose directory was lost
-	brittle   float64           // chance of a crash around each save
-	refusals  map[[2]uint64]bool
-	over      map[uint64]bool // raft IDs whose replica has been stopped for good
-	givenUp   map[uint64]bool // groups that people have given up somewhere
-	lives     map[uint64]bool // instances that have been
-	calm      bool            // no configuration is changed any more
+	plant     string             // a bug planted in the stand-in for raft
+	rafts     map[uint64]uint64  // with directories: what each raft ID has promised, by a random mark of its log
+	emptied   map[nodeid.ID]bool // instances whose directory was lost
+	brittle   float64            // chance of a crash around each save
+	refusals  map[answerKey]bool
+	over      map[uint64]bool    // raft IDs whose replica has been stopped for good
+	givenUp   map[uint64]bool    // groups that people have given up somewhere
+	lives     map[nodeid.ID]bool // instances that have been
+	calm      bool               // no configuration is changed any more
 }
 
 // slot is one place in the fleet: a name, an address that may change, and the process that runs there, if one does.
@@ -73,15 +77,15 @@ type slot struct {
 // group is what the stand-in for raft knows.
 type group struct {
 	charter  Charter
-	accepted map[uint64]bool
+	accepted map[nodeid.ID]bool
 	term     uint64
 	configs  []config // those that are committed, the founding one first
 	token    int64    // the highest that was given, in Unix milliseconds
 	born     bool
 	bornAt   time.Duration
-	leader   uint64        // instance
+	leader   nodeid.ID     // instance
 	led      time.Duration // when it had none last
-	applied  map[uint64]bool
+	applied  map[nodeid.ID]bool
 }
 
 type timed struct {
@@ -108,8 +112,8 @@ func (e *events) Pop() any {
 func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
-		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[uint64]bool{},
-		refusals: map[[2]uint64]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{}, lives: map[uint64]bool{}, calm: true,
+		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[nodeid.ID]bool{},
+		refusals: map[answerKey]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{}, lives: map[nodeid.ID]bool{}, calm: true,
 	}
 	for i, s := range settings {
 		addr := fmt.Sprintf("10.0.0.%d:1", i)
@@ -153,7 +157,7 @@ func (w *world) fault(format string, args ...any) {
 }
 
 func (w *world) random() Random {
-	r := Random{Instance: w.id(), Group: w.id(), Spread: w.rng.Uint64()}
+	r := Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
 	for i := range r.Raft {
 		r.Raft[i] = w.id()
 	}
@@ -170,7 +174,7 @@ func (s *slot) start() {
 	if s.disk == nil {
 		s.floor = 0
 	}
-	cfg := Config{Instance: s.w.id(), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1}
+	cfg := Config{Instance: nodeidtest.ID(s.w.id()), Name: s.name, Addr: s.addr, Settings: s.settings, Rules: 1}
 	s.load(&cfg)
 	s.core = New(cfg)
 	s.w.lives[s.core.Instance()] = true
@@ -314,14 +318,14 @@ func (s *slot) carryOut(e Event) {
 func (w *world) groupOf(ch Charter) *group {
 	g := w.groups[ch.Group]
 	if g == nil {
-		g = &group{charter: ch, accepted: map[uint64]bool{}, applied: map[uint64]bool{}, configs: []config{{1, ch.Voters}}, token: ch.FoundedUnixMS}
+		g = &group{charter: ch, accepted: map[nodeid.ID]bool{}, applied: map[nodeid.ID]bool{}, configs: []config{{1, ch.Voters}}, token: ch.FoundedUnixMS}
 		w.groups[ch.Group] = g
 	}
 	return g
 }
 
 // runs returns the slot where that life of an instance runs with a replica of the group.
-func (w *world) runs(instance, group uint64) *slot {
+func (w *world) runs(instance nodeid.ID, group uint64) *slot {
 	for _, s := range w.slots {
 		if s.core != nil && s.core.Instance() == instance && s.core.Group() == group && s.raft != 0 {
 			return s

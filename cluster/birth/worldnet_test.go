@@ -47,7 +47,7 @@ func (s *slot) send(q Question, then func(Outcome, []byte)) {
 			return
 		}
 		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
-		if q.To != 0 && q.To != to.core.Instance() && !late {
+		if !q.To.IsZero() && q.To != to.core.Instance() && !late {
 			finish(w.hop(), Other, nil)
 			return
 		}

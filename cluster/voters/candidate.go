@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // candidate is an instance that could get a replica.
@@ -118,7 +120,7 @@ func (s *survey) inConfig(id ID) bool {
 // compare orders candidates: what is begun goes on; who lost a replica before, or was lost itself, comes later; then the emptier zone.
 func (c candidate) compare(o candidate, load, otherLoad int) int {
 	return cmp.Or(cmp.Compare(c.stage, o.stage), last(c.replaces)-last(o.replaces), cmp.Compare(c.who.Lost, o.who.Lost),
-		load-otherLoad, cmp.Compare(c.who.Instance, o.who.Instance))
+		load-otherLoad, nodeid.Compare(c.who.Instance, o.who.Instance))
 }
 
 // last puts those for whom it holds behind the others.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func TestExplain(t *testing.T) {
@@ -38,7 +40,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	r := Explain(scene(t, "a* b c/silent", three))
-	if want := (Missing{ID: 3, Instance: 103, Name: "c", SilentFor: 4 * time.Second}); r.Missing[0] != want {
+	if want := (Missing{ID: 3, Instance: nodeidtest.ID(103), Name: "c", SilentFor: 4 * time.Second}); r.Missing[0] != want {
 		t.Errorf("missing: %+v, want %+v", r.Missing[0], want)
 	}
 	// In a joint configuration either majority can be lost.

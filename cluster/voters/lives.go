@@ -40,7 +40,7 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 			r.LifeOver = s.probedOver(r.ID) || s.replaced(f, r.Instance)
 		}
 		r.LifeOver = r.LifeOver || slices.Contains(s.retired, r.ID)
-		if !r.Linked && !f.Settings.Durable && r.Instance != 0 && r.Addr != "" {
+		if !r.Linked && !f.Settings.Durable && !r.Instance.IsZero() && r.Addr != "" {
 			s.vigil(now, r.ID).away = !r.LifeOver
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Steward) Retired(id ID) {
 func (s *Steward) remember(f Facts) {
 	var known []Registered
 	for _, r := range slices.Concat(f.Registered, s.known) {
-		if r.Instance == 0 || !slices.ContainsFunc(f.Replicas, func(m Replica) bool { return m.Instance == r.Instance }) {
+		if r.Instance.IsZero() || !slices.ContainsFunc(f.Replicas, func(m Replica) bool { return m.Instance == r.Instance }) {
 			continue
 		}
 		i := slices.IndexFunc(known, func(k Registered) bool { return k.Instance == r.Instance })

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // oneIn is true once in n times.
@@ -27,13 +29,13 @@ func randomView(rng *rand.Rand) View {
 	for i := range size {
 		id := ID(10 + i)
 		v.Config.Voters = append(v.Config.Voters, id)
-		v.Replicas = append(v.Replicas, randomReplica(rng, id, Instance(100+i), healthy))
+		v.Replicas = append(v.Replicas, randomReplica(rng, id, nodeidtest.ID(uint64(100+i)), healthy))
 	}
 	v.Self = v.Config.Voters[rng.IntN(size)]
 	for i := range rng.IntN(4) {
-		id, who := ID(20+i), Instance(100+size+i)
+		id, who := ID(20+i), nodeidtest.ID(uint64(100+size+i))
 		if oneIn(rng, 10) {
-			who = Instance(100 + rng.IntN(n)) // the process had another replica
+			who = nodeidtest.ID(uint64(100 + rng.IntN(n))) // the process had another replica
 		}
 		v.Config.Learners = append(v.Config.Learners, id)
 		v.Replicas = append(v.Replicas, randomReplica(rng, id, who, healthy))
@@ -42,7 +44,7 @@ func randomView(rng *rand.Rand) View {
 		v.Replicas = slices.Delete(v.Replicas, 0, 1)
 	}
 	for i := range rng.IntN(4) {
-		p := Prepared{ID: ID(30 + i), Instance: Instance(100 + rng.IntN(n+1)), State: State(rng.IntN(4)), Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
+		p := Prepared{ID: ID(30 + i), Instance: nodeidtest.ID(uint64(100 + rng.IntN(n+1))), State: State(rng.IntN(4)), Since: time.Hour - time.Duration(rng.IntN(12000))*time.Millisecond}
 		if oneIn(rng, 20) {
 			p.ID = ID(20 + rng.IntN(3))
 		}
@@ -59,7 +61,7 @@ func randomView(rng *rand.Rand) View {
 }
 
 func randomInstance(rng *rand.Rand, i, healthy int) Registered {
-	r := Registered{Instance: Instance(100 + i), Name: fmt.Sprint("n", i), Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
+	r := Registered{Instance: nodeidtest.ID(uint64(100 + i)), Name: fmt.Sprint("n", i), Session: !oneIn(rng, 2+healthy*2), Reachable: !oneIn(rng, 2+healthy*2),
 		Leaving: oneIn(rng, 1+healthy*2), Zone: []string{"", "a", "b", "c"}[rng.IntN(4)]}
 	if oneIn(rng, 3+healthy) {
 		r.Lost = rng.IntN(5)
@@ -77,7 +79,7 @@ func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
 		r.SilentFor = []time.Duration{time.Second, 4999 * time.Millisecond, 5 * time.Second, 59 * time.Second, time.Minute}[rng.IntN(5)]
 	}
 	if oneIn(rng, 30) {
-		r.Instance = 0
+		r.Instance = nodeidtest.ID(0)
 	}
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // scene makes a view of a line: voters | learners | other instances. A name with a star leads; after slashes stands what is wrong with it.
@@ -15,7 +17,7 @@ func scene(t *testing.T, line string, settings Settings) View {
 			fields := strings.Split(token, "/")
 			n := len(v.Registered) + 1
 			name := strings.TrimSuffix(fields[0], "*")
-			reg := Registered{Instance: Instance(100 + n), Name: name, Session: true, Reachable: true}
+			reg := Registered{Instance: nodeidtest.ID(uint64(100 + n)), Name: name, Session: true, Reachable: true}
 			rep := Replica{ID: ID(n), Instance: reg.Instance, CaughtUp: true, Full: true, Settled: true, Active: true}
 			prep := Prepared{ID: ID(50 + n), Instance: reg.Instance, Since: v.Now}
 			for _, flag := range fields[1:] {
@@ -59,7 +61,7 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 	case "nosession":
 		reg.Session = false
 	case "gone":
-		reg.Instance = 0 // nothing is known of it any more
+		reg.Instance = nodeidtest.ID(0) // nothing is known of it any more
 	case "behind":
 		rep.CaughtUp, rep.Full = false, false
 	case "notfull":
@@ -110,7 +112,7 @@ func said(v View, s Step) string {
 	}
 	switch s.Kind {
 	case Prepare, AddLearner:
-		text += " " + v.Registered[s.Instance-101].Name
+		text += " " + v.Registered[nodeidtest.Number(s.Instance)-101].Name
 	case Transfer:
 		text += " " + name(s.ID)
 	}

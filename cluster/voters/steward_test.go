@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // lead is a steward with what its leader sees: a line as in scene, with links as streams are, and every name's order that of its place.
@@ -35,7 +37,7 @@ func (l *lead) see(line string, settings Settings) {
 		r.Addr, r.LifeOver = fmt.Sprint("host", r.ID), false
 		r.Linked = slices.ContainsFunc(v.Registered, func(g Registered) bool { return g.Instance == r.Instance && g.Reachable })
 	}
-	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return !r.Session || r.Instance == 0 })
+	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return !r.Session || r.Instance.IsZero() })
 }
 
 // look looks after some time, with a fresh ID each time.
@@ -93,7 +95,7 @@ func TestUsedIDIsEnded(t *testing.T) {
 	l.Answered(l.now, 201, Running)
 	l.want(0, AddLearner, 201, "it runs")
 	l.f.Config.Learners = []ID{201}
-	l.f.Replicas = append(l.f.Replicas, Replica{ID: 201, Instance: 104, SilentFor: 5 * time.Second})
+	l.f.Replicas = append(l.f.Replicas, Replica{ID: 201, Instance: nodeidtest.ID(104), SilentFor: 5 * time.Second})
 	l.look(time.Second)
 	l.f.Config.Learners, l.f.Replicas = nil, l.f.Replicas[:3]
 	for range 30 {
@@ -120,7 +122,7 @@ func TestLifeOver(t *testing.T) {
 	}
 	linked := func(l *lead, is bool) { l.f.Replicas[2].Linked = is }
 	anew := func(l *lead, order uint64) {
-		l.f.Registered = append(l.f.Registered, Registered{Instance: 300, Name: "c", Session: true, Reachable: true, Order: order})
+		l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true, Reachable: true, Order: order})
 	}
 	l := newLead(t, "a* b c/unreachable | d |", three)
 	if over(l, 0) {
@@ -135,7 +137,7 @@ func TestLifeOver(t *testing.T) {
 		t.Error("two processes go by one name, and both are there")
 	}
 	linked(l, false)
-	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return r.Instance == 103 })
+	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return r.Instance == nodeidtest.ID(103) })
 	if !over(l, 0) {
 		t.Error("its session has expired, and its name is forgotten")
 	}
@@ -187,7 +189,7 @@ func TestProbes(t *testing.T) {
 		t.Helper()
 		l.now += later
 		p := l.Probes(l.now)
-		if s := l.look(0); len(p) != want || want == 1 && p[0] != (Probe{ID: 3, Instance: 103, Addr: "host3"}) || s.Next != next {
+		if s := l.look(0); len(p) != want || want == 1 && p[0] != (Probe{ID: 3, Instance: nodeidtest.ID(103), Addr: "host3"}) || s.Next != next {
 			t.Fatalf("%s: %+v, next look in %v, want %d and %v", why, p, s.Next, want, next)
 		}
 	}
@@ -272,9 +274,9 @@ func TestRemembered(t *testing.T) {
 // What is remembered of an instance with several sessions is the sum of them; and it is remembered as one without a session.
 func TestRememberedTwice(t *testing.T) {
 	l := newLead(t, "a* b c/leaving/unreachable | |", three)
-	l.f.Registered = append(l.f.Registered, Registered{Instance: 103, Name: "c", Session: true, Order: 9})
+	l.f.Registered = append(l.f.Registered, Registered{Instance: nodeidtest.ID(103), Name: "c", Session: true, Order: 9})
 	l.look(0)
-	l.f.Registered = append(l.f.Registered[:2], Registered{Instance: 300, Name: "c", Session: true, Reachable: true, Order: 5})
+	l.f.Registered = append(l.f.Registered[:2], Registered{Instance: nodeidtest.ID(300), Name: "c", Session: true, Reachable: true, Order: 5})
 	if l.look(0); l.view.Replicas[2].LifeOver {
 		t.Error("a session that is older than its last ends its life")
 	}

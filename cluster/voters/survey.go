@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // member is one replica of the configuration, with all that is known of it.
@@ -95,7 +97,7 @@ func (s *survey) records() []Registered {
 	var all []Registered
 	list := slices.Clone(s.v.Registered)
 	slices.SortFunc(list, func(a, b Registered) int {
-		return cmp.Or(cmp.Compare(a.Instance, b.Instance), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Zone, b.Zone))
+		return cmp.Or(nodeid.Compare(a.Instance, b.Instance), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Zone, b.Zone))
 	})
 	for _, r := range list {
 		if n := len(all); n > 0 && all[n-1].Instance == r.Instance {
@@ -104,7 +106,7 @@ func (s *survey) records() []Registered {
 			last.Lost = max(last.Lost, r.Lost)
 			continue
 		}
-		if r.Instance != 0 {
+		if !r.Instance.IsZero() {
 			all = append(all, r)
 		}
 	}
@@ -117,7 +119,7 @@ func (s *survey) member(id ID, voter bool, records []Registered) *member {
 	if i := slices.IndexFunc(s.v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
 		m.Replica = s.v.Replicas[i]
 	}
-	if i, ok := slices.BinarySearchFunc(records, m.Instance, func(r Registered, who Instance) int { return cmp.Compare(r.Instance, who) }); ok {
+	if i, ok := slices.BinarySearchFunc(records, m.Instance, func(r Registered, who Instance) int { return nodeid.Compare(r.Instance, who) }); ok {
 		m.who, m.known = records[i], true
 	}
 	m.foreign = m.known && !s.founder(m.who.Name)
@@ -138,7 +140,7 @@ func (s *survey) founder(name string) bool {
 
 // rivals reports whether two replicas must not both vote: they are the same process, or go by the same founder's name.
 func (s *survey) rivals(a, b Registered, x, y Instance) bool {
-	return x != 0 && x == y || len(s.v.Settings.Founders) > 0 && a.Name != "" && a.Name == b.Name
+	return !x.IsZero() && x == y || len(s.v.Settings.Founders) > 0 && a.Name != "" && a.Name == b.Name
 }
 
 // sorted returns the IDs in order, each once.

@@ -24,7 +24,7 @@ type facts struct {
 
 func (t *twin) record(who Instance) (r Registered, known bool) {
 	for _, x := range t.v.Registered {
-		if x.Instance == who && who != 0 {
+		if x.Instance == who && !who.IsZero() {
 			if !known {
 				r = x
 			}
@@ -66,7 +66,7 @@ func (t *twin) mayVote(r Registered) bool {
 func (t *twin) rivals(a, b Instance) bool {
 	x, k1 := t.record(a)
 	y, k2 := t.record(b)
-	return a != 0 && a == b || len(t.v.Settings.Founders) > 0 && k1 && k2 && x.Name == y.Name && x.Name != ""
+	return !a.IsZero() && a == b || len(t.v.Settings.Founders) > 0 && k1 && k2 && x.Name == y.Name && x.Name != ""
 }
 
 // soundAlone: rule 8 for one who is in the configuration.

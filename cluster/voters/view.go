@@ -1,12 +1,16 @@
 package voters
 
-import "time"
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
 
 // ID is a raft ID. It has one stay in the configuration and one life of its data, and is never used again.
 type ID = uint64
 
 // Instance is one life of a process, as gossip and registrations name it. 0 is nobody.
-type Instance = uint64
+type Instance = nodeid.ID
 
 // View is everything that the leader goes by, in one value. No result depends on the order of a slice, and nothing is kept or changed.
 type View struct {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // living are the processes that run and do not leave.
@@ -89,7 +91,7 @@ func (w *world) comeBack(share float64) {
 		case !w.chance(share):
 		case p.cut:
 			p.cut = false
-		case !p.alive && p.leaving == 0 && !slices.ContainsFunc(w.procs, func(o *proc) bool { return o.name == p.name && o != p && (o.alive || o.who > p.who) }):
+		case !p.alive && p.leaving == 0 && !slices.ContainsFunc(w.procs, func(o *proc) bool { return o.name == p.name && o != p && (o.alive || nodeid.Compare(o.who, p.who) > 0) }):
 			if p.alive = w.settings.Durable; p.alive {
 				p.announced = false
 				continue

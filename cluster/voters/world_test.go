@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // world is a fleet and its group without raft: a change is committed as soon as the majorities that it needs are up, and who is up, silent or gone
@@ -23,7 +25,7 @@ type world struct {
 	term      int           // counts the leads
 	errands   []errand
 	lastID    ID
-	lastInst  Instance
+	lastInst  uint64
 	used      map[ID]bool // was ever in a configuration
 	lookAt    time.Duration
 	applied   time.Duration // when the last change was
@@ -97,7 +99,7 @@ func newWorld(seed uint64, n int, settings Settings, zones []string) *world {
 
 func (w *world) start(name, zone string) *proc {
 	w.lastInst++
-	p := &proc{who: w.lastInst, name: name, zone: zone, alive: true}
+	p := &proc{who: nodeidtest.ID(w.lastInst), name: name, zone: zone, alive: true}
 	for _, old := range w.procs {
 		if old.name == name {
 			old.announced = true
@@ -176,7 +178,7 @@ func (w *world) facts() Facts {
 	}
 	for _, p := range w.procs {
 		if p.sessionUntil > w.now {
-			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut, Session: true, Order: p.who}
+			r := Registered{Instance: p.who, Name: p.name, Zone: p.zone, Leaving: p.leaving > 0, Reachable: p.alive && !p.cut, Session: true, Order: nodeidtest.Number(p.who)}
 			if w.uncounted {
 				r.Name = ""
 			}

@@ -1,0 +1,70 @@
+package nodeid
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+)
+
+// Size is the length of an ID in bytes, on every wire and disk.
+const Size = 16
+
+// ID names one life of one instance. The zero ID names none. IDs are opaque and comparable.
+type ID [Size]byte
+
+// Of returns the ID of the life whose public key is given. It is zero for a key of a wrong length.
+func Of(public ed25519.PublicKey) ID {
+	if len(public) != ed25519.PublicKeySize {
+		return ID{}
+	}
+	sum := sha256.Sum256(append([]byte("mortise instance v1\x00"), public...))
+	return ID(sum[:Size])
+}
+
+// IsZero reports whether id names no instance.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Compare orders IDs by their bytes: negative if a comes before b, zero if they are equal.
+func Compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
+
+// String returns 32 hex digits, which Parse reads.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Format prints String under every verb: %x would print the digits of the digits.
+func (id ID) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, id.String()) }
+
+// MarshalText returns String, for JSON.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads what MarshalText has written.
+func (id *ID) UnmarshalText(text []byte) error {
+	read, err := Parse(string(text))
+	if err != nil {
+		return err
+	}
+	*id = read
+	return nil
+}
+
+// Parse reads 32 hex digits.
+func Parse(text string) (ID, error) {
+	var id ID
+	if len(text) != hex.EncodedLen(Size) {
+		return ID{}, fmt.Errorf("an instance ID has %d hex digits, %.40q has not", hex.EncodedLen(Size), text)
+	}
+	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
+		return ID{}, fmt.Errorf("an instance ID has %d hex digits, %.40q has not", hex.EncodedLen(Size), text)
+	}
+	return id, nil
+}
+
+// FromBytes reads the 16 bytes of an ID. It reports false for any other number of bytes.
+func FromBytes(b []byte) (ID, bool) {
+	if len(b) != Size {
+		return ID{}, false
+	}
+	return ID(b), true
+}
