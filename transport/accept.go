@@ -3,67 +3,101 @@ package transport
 import (
 	"context"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// accept decides about a stream that a peer has opened with hello, and waits as long as that needs. It returns the link that the
-// stream now is, or why not. See the package comment for the rule.
-func (p *Port) accept(ctx context.Context, hello *wire.Hello, s *stream) (*link, *wire.Refusal) {
+// admission is a stream that was accepted as a link, and what its dialer is to be answered.
+type admission struct {
+	link   *link
+	self   *Self
+	number uint64
+}
+
+// accept decides about a stream that a peer has opened, and waits as long as that needs. It returns the link that the stream now is,
+// or why it is none. See the package comment for the rule.
+func (p *Port) accept(ctx context.Context, who *introduction, s *stream) (admission, *wire.Refusal) {
 	for ctx.Err() == nil {
-		l, wait, refusal := p.tryAccept(hello, s)
-		if l != nil || refusal != nil {
-			return l, refusal
+		a, wait, refusal := p.tryAccept(who, s)
+		if wait == nil {
+			return a, refusal
 		}
 		select {
 		case <-wait:
 		case <-ctx.Done():
 		case <-p.closing:
-			return nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
+			return admission{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
 		}
 	}
-	return nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
+	return admission{}, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "the stream was given up by its dialer"}
 }
 
-func (p *Port) tryAccept(hello *wire.Hello, s *stream) (l *link, wait <-chan struct{}, refusal *wire.Refusal) {
+// tryAccept makes a link of the stream, refuses it, or returns what to wait for before it is tried again.
+func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan struct{}, refusal *wire.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	self := p.self.Load()
-	if r := self.refuse(hello); r != nil { // also after waiting: we may be another by now
-		return nil, nil, r
+	from := who.peer.Instance
+	no := func(reason wire.Refusal_Reason, text string) (admission, <-chan struct{}, *wire.Refusal) {
+		return admission{}, nil, &wire.Refusal{Reason: reason, Text: text}
 	}
-	from := Instance(hello.Instance)
-	switch l = p.links[from]; {
+	l := p.links[from]
+	switch {
 	case p.shut:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this node is closing"}
-	case from == self.Instance:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a node needs no stream to itself"}
+		return no(wire.Refusal_FAILED, "this node is closing")
+	case !who.intended.IsZero() && who.intended != self.Instance() && !bug("no-instance-check"): // after waiting
+		return no(wire.Refusal_FAILED, "this instance has begun a new life")
+	case from == self.Instance():
+		return no(wire.Refusal_MALFORMED, "a node needs no stream to itself")
 	case l == nil:
 		if d := p.dying[from]; d != nil {
-			return nil, d.done, nil
+			return admission{}, d.done, nil
 		}
 		if len(p.links) >= p.config.Links {
-			return nil, nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: "this node has as many links as it may"}
+			return no(wire.Refusal_FULL, "this node has as many links as it may")
 		}
-		l = p.newLink(from, identity(hello))
+		l = p.newLink(from, who.peer)
 	case l.state == dialing && l.before != nil && !isClosed(l.before):
-		return nil, l.before, nil
-	case l.state == dialing && l.greeted && self.Instance < from:
-		return nil, l.settled, nil // our own dial decides
+		return admission{}, l.before, nil
+	case l.state == dialing && l.greeted && nodeid.Compare(self.Instance(), from) < 0:
+		return admission{}, l.settled, nil // our own dial decides
 	case l.state == dialing: // nothing of our dial has been heard there, or theirs counts more
 		l.abandon()
 		if bug("any-end-is-a-down") {
 			p.tasks.Go(func() { p.config.Handler.Down(l.peer, ErrNoLink) })
 		}
-	case hello.Number <= l.number:
-		return nil, nil, &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
-	default: // the peer has lost the stream that we still see
+	default:
+		if refusal := p.replaces(who, l, s); refusal != nil {
+			return admission{}, nil, refusal
+		}
 		l.stream.kill()
-		return nil, l.done, nil
+		return admission{}, l.done, nil
 	}
 	p.number++
-	l.rise(identity(hello), hello.Number, s)
-	l.queue.say(self.greet(from, p.number))
-	return l, nil, nil
+	l.rise(who, s)
+	return admission{link: l, self: self, number: p.number}, nil, nil
+}
+
+// replaces says why a new stream of a peer does not take the place of the one that is up; nil means that it does: its process has lost
+// that one, or is a later start with the same directory. Both have proved the same key, so both processes have it. The caller holds mu.
+func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
+	args := []any{"instance", l.instance, "link", l.stream.conn.RemoteAddr(), "other", s.conn.RemoteAddr()}
+	same := who.boot == l.boot
+	switch {
+	case same && who.number <= l.number:
+		return &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
+	case !same && who.peer.Life <= l.peer.Life && !bug("copy-replaces-original"):
+		p.tell("transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
+			l.instance, args)
+		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: "another process with this identity is linked here"}
+	}
+	p.tell("transport: an instance has replaced its link", l.instance, args)
+	return nil
+}
+
+// tell logs, beside the caller, which holds mu, what an instance has caused.
+func (p *Port) tell(text string, about Instance, args []any) {
+	p.tasks.Go(func() { p.notices.warnOf(about.String(), text, args...) })
 }
 
 func isClosed(c <-chan struct{}) bool {

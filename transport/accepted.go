@@ -14,7 +14,7 @@ import (
 // listener hands gRPC connections that we can find again from inside a call and close: a server cannot cancel a call of its own in any
 // other way while it is blocked in sending.
 //
-// A connection is a stranger's until a hello on it was accepted. Strangers have a time limit and a number, whatever they do meanwhile:
+// A connection is a stranger's until a hello on it was verified. Strangers have a time limit and a number, whatever they do meanwhile:
 // gRPC's own limit ends with the HTTP/2 handshake, which anybody can do. When there are too many, the oldest has to go: who is one of us
 // says so within milliseconds, so a flood of others keeps nobody of us out.
 type listener struct {
@@ -96,9 +96,22 @@ func (l *listener) count() (all, strangers int) {
 func (l *listener) closeAll() {
 	l.mu.Lock()
 	l.closed = true
+	l.mu.Unlock()
+	l.closeEach(func(*accepted) bool { return true })
+}
+
+// closeCalls closes the connections on which calls come.
+func (l *listener) closeCalls() {
+	l.closeEach(func(c *accepted) bool { return c.calls })
+}
+
+func (l *listener) closeEach(of func(*accepted) bool) {
+	l.mu.Lock()
 	all := make([]*accepted, 0, len(l.conns))
 	for c := range l.conns {
-		all = append(all, c)
+		if of(c) {
+			all = append(all, c)
+		}
 	}
 	l.mu.Unlock()
 	for _, c := range all {
@@ -115,6 +128,7 @@ type accepted struct {
 
 	// Guarded by listener.mu:
 	stranger bool
+	calls    bool // it carries calls, not a link
 	timer    *time.Timer
 }
 
@@ -148,24 +162,35 @@ type acceptedAddr struct {
 	conn *accepted
 }
 
-// acceptedOf finds the connection under an incoming call.
-func acceptedOf(ctx context.Context) (*accepted, bool) {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return nil, false
-	}
-	addr, ok := p.Addr.(acceptedAddr)
-	return addr.conn, ok
+// acceptedOn finds the connection that a remote address remembers.
+func acceptedOn(addr net.Addr) (*accepted, bool) {
+	remembers, ok := addr.(acceptedAddr)
+	return remembers.conn, ok
 }
 
-// judge says why we do not talk to whoever opened a call with h; nil: we do, and the connection is no stranger's from now on. One of us
-// who looks for another instance is none either.
-func (p *Port) judge(ctx context.Context, h *wire.Hello) *wire.Refusal {
-	r := p.self.Load().refuse(h)
-	if conn, ok := acceptedOf(ctx); ok && (r == nil || r.Reason == wire.Refusal_INSTANCE) {
-		conn.listener.mu.Lock()
-		conn.known()
-		conn.listener.mu.Unlock()
+// proven says that the peer has proved to be an instance of the cluster.
+func (c *accepted) proven() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.known()
+}
+
+// serves says that calls come on the connection.
+func (c *accepted) serves() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.calls = true
+}
+
+// caller returns who has opened the connection under an incoming call, and why the call is refused; nil means that it is not.
+func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
+	from, ok := peer.FromContext(ctx)
+	if !ok {
+		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "no connection"}
 	}
-	return r
+	met, ok := from.AuthInfo.(greeted)
+	if !ok || met.self != p.self.Load().Instance() && !bug("connections-outlive-a-life") {
+		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this instance has begun a new life: connect again"}
+	}
+	return met.peer, nil
 }

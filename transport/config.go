@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -12,12 +13,15 @@ import (
 // Config is what a Port is made from. It is copied; what it points to is used as long as the Port is open. Zero bounds mean the
 // defaults named beside them.
 type Config struct {
-	Identity Identity                                                 // who we are; Cluster and Instance are required
+	Cluster  string                                                   // required: the label of the cluster; nodes with different labels never talk
+	Self     Self                                                     // who we are; Key is required
+	Life     uint64                                                   // counts the starts with one directory; zero counts as 1, which it is in memory
 	Listener net.Listener                                             // required; the Port owns and closes it
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // required; must honor ctx and say ECONNREFUSED where it was that
 	TLS      Security                                                 // for both sides; nil: plain text
 	Handler  Handler                                                  // required
 	Logger   *slog.Logger                                             // nil: no log
+	Random   func([]byte)                                             // fills with unpredictable bytes; nil means crypto/rand
 
 	MessageBytes  int           // the largest message accepted or sent, 64 MiB; it bounds what one Send may bring
 	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
@@ -51,6 +55,10 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Random == nil {
+		c.Random = func(b []byte) { _, _ = rand.Read(b) } // never fails
+	}
+	c.Life = max(c.Life, 1)
 	c.MessageBytes = or(c.MessageBytes, 64<<20)
 	c.QueueBytes = or(c.QueueBytes, 64<<20)
 	c.RaftMessages = or(c.RaftMessages, 4096)
@@ -72,9 +80,9 @@ func (c Config) validate() error {
 			errs = append(errs, errors.New("transport: Config."+what))
 		}
 	}
-	missing(c.Identity.Cluster == "", "Identity.Cluster is empty: give the cluster a label")
-	missing(len(c.Identity.Cluster) > maxLabel, "Identity.Cluster is longer than 255 bytes")
-	missing(c.Identity.Instance == 0, "Identity.Instance is zero: give this life a random one")
+	missing(c.Cluster == "", "Cluster is empty: give the cluster a label")
+	missing(len(c.Cluster) > maxLabel, "Cluster is longer than 255 bytes")
+	missing(c.Self.Key.ID().IsZero(), "Self.Key is not set: give this life a new one")
 	missing(c.Listener == nil, "Listener is nil")
 	missing(c.Dial == nil, "Dial is nil")
 	missing(c.Handler == nil, "Handler is nil")

@@ -17,48 +17,58 @@ import (
 
 var errSpent = errors.New("transport: this connection is over") // a dialed connection is used once
 
-// dialed is one connection that we opened, with the gRPC client on it. gRPC never dials itself: its back-off would make a question wait
+// dialed is one connection that we opened for calls, with the gRPC client on it. gRPC never dials itself: its back-off would make a question wait
 // for an attempt, and it would not tell a refused connection from a silent one.
 type dialed struct {
 	wire.PeerClient
 	addr  string
+	peer  Identity // proven
+	self  Instance // the life of ours that has greeted it
+	kill  func()   // ends the connection at once
 	cc    *grpc.ClientConn
 	probe *probe
 }
 
-// open dials addr within the port's dial timeout, with TLS if there is any. Closing raw ends the connection at once; closing conn may
-// wait to say goodbye.
-func (p *Port) open(ctx context.Context, addr string) (conn, raw net.Conn, err error) {
+// open dials addr within the port's dial timeout, with TLS if there is any. Nothing is said yet on the stream.
+func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
 	defer cancel()
-	raw, err = p.config.Dial(ctx, addr)
+	raw, err := p.config.Dial(ctx, addr)
 	if err != nil {
 		if isRefused(err) {
-			return nil, nil, fmt.Errorf("%w: %s: nobody listens there", ErrRefused, addr)
+			return nil, fmt.Errorf("%w: %s: nobody listens there", ErrRefused, addr)
 		}
-		return nil, nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
+	kill := func() { raw.Close() }
 	if p.config.TLS == nil {
-		return raw, raw, nil
+		return newStream(p, raw, nil, kill), nil
 	}
-	conn, err = clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
+	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
 		if errors.Is(err, ErrForeign) { // one that just went away is no news
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return conn, raw, nil
+	secure := conn.ConnectionState()
+	return newStream(p, conn, &secure, kill), nil
 }
 
-// connect makes a gRPC client for addr. Who is there is not known before the first call; explain says what its error means.
-func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
-	conn, _, err := p.open(ctx, addr)
+// connect makes a gRPC client for addr. With intended it fails unless that instance is there.
+func (p *Port) connect(ctx context.Context, addr string, intended Instance) (*dialed, error) {
+	s, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	probe := &probe{Conn: conn, gone: make(chan struct{})}
+	self := p.self.Load()
+	who, err := p.introduce(ctx, s, addr, self, wire.Hello_CALLS, intended, 0)
+	if err != nil {
+		s.kill()
+		return nil, err
+	}
+	probe := &probe{Conn: &unread{Conn: s.conn, in: s.in}, gone: make(chan struct{})}
 	var used atomic.Bool
 	cc, err := grpc.NewClient("passthrough:///peer", append(p.clientOptions(),
 		grpc.WithAuthority(addr), // not as the target, where gRPC would parse it
@@ -69,10 +79,10 @@ func (p *Port) connect(ctx context.Context, addr string) (*dialed, error) {
 			return probe, nil
 		}))...)
 	if err != nil {
-		conn.Close()
+		s.kill()
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
-	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, cc: cc, probe: probe}, nil
+	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, peer: who.peer, self: self.Instance(), kill: s.kill, cc: cc, probe: probe}, nil
 }
 
 // close ends the connection and everything on it.
@@ -88,10 +98,6 @@ func (d *dialed) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		code, text = codes.Unavailable, "the stream ended"
-	case d.probe.foreign():
-		return fmt.Errorf("%w: %s does not speak our protocol or refuses our TLS", ErrForeign, d.addr)
-	case code == codes.Unimplemented:
-		return fmt.Errorf("%w: %s speaks gRPC but is no mortise: %s", ErrForeign, d.addr, clip(text))
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %s: %w", ErrSilent, d.addr, context.Cause(ctx))

@@ -15,23 +15,23 @@ func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
 	p.counts.framesReceived.Add(1)
 	if f.refusal != nil {
-		l.blame(refused(l.peer.Addr, l.instance, f.refusal))
+		l.blame(refused(l.peer.Addr, f.refusal))
 		return nil // the stream ends next
 	}
 	if l.mute.Load() {
 		return nil
 	}
-	if f.hello != nil {
-		if r := l.learn(f.hello); r != nil {
+	if f.standing != nil {
+		if r := l.learn(f.standing); r != nil {
 			return r
 		}
 	}
-	messages, ok := f.messages()
-	if !ok {
+	messages := f.raft
+	if f.malformed {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
 	}
 	self := p.self.Load()
-	if self.Instance != l.self {
+	if self.Instance() != l.self {
 		return nil
 	}
 	words := len(f.words[0])+len(f.words[1])+len(f.words[2]) > 0
@@ -43,7 +43,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
 		p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance, "why", text)
 		if words {
-			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text, Instance: uint64(self.Instance)}
+			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
 		}
 		return nil
 	}
@@ -65,16 +65,15 @@ func (l *link) deliver(f *received) *wire.Refusal {
 }
 
 // owns reports whether m is from the peer's raft node and for ours.
-func owns(self *Identity, peer Identity, m *raftpb.Message) bool {
+func owns(self *Self, peer Identity, m *raftpb.Message) bool {
 	return bug("no-sender-check") || peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
-// learn takes in a later hello. Only the group, the raft ID and the address may change.
-func (l *link) learn(h *wire.Hello) *wire.Refusal {
-	is := identity(h)
-	if is.Instance != l.instance || is.Cluster != l.peer.Cluster || h.Version != protocol || len(is.Addr) > maxAddr {
-		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a later hello from another instance, cluster or version"}
+// learn takes in what has changed about the peer. Its instance is proven and stays.
+func (l *link) learn(s *wire.Standing) *wire.Refusal {
+	if len(s.Addr) > maxAddr {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an absurd address"}
 	}
-	l.peer = is
+	l.peer.Group, l.peer.Raft, l.peer.Addr = s.Group, s.Raft, s.Addr
 	return nil
 }

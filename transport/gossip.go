@@ -76,15 +76,6 @@ func (g *Gossip) Streams() <-chan net.Conn { return g.streams }
 // LocalAddr returns the address that the port listens at.
 func (g *Gossip) LocalAddr() net.Addr { return g.port.Addr() }
 
-// restart makes packets carry our new address.
-func (g *Gossip) restart() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.packeters {
-		s.stale = true
-	}
-}
-
 // Packets takes the packets that a peer sends.
 func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ack]) error {
 	p := s.port
@@ -92,11 +83,11 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if err != nil {
 		return err
 	}
-	if r := p.judge(stream.Context(), first.Hello); r != nil {
-		p.noteRefusal("transport: refused gossip", stream.Context(), first.Hello, r)
+	peer, r := p.caller(stream.Context())
+	if r != nil {
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
-	from := first.Hello.Addr
+	from := peer.Addr
 	for parcel := first; ; {
 		for _, data := range parcel.Packets {
 			if len(data) > packetBytes { // what waits is bounded in packets: so each must be

@@ -1,48 +1,111 @@
 package transport
 
 import (
+	"crypto/sha256"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
+// Every connection of every kind begins with one hello of each side, signed with the key of the
+// sender's life. What is signed holds a value that only the two ends of this connection know (with
+// TLS; see stream.bind), the role of the signer and the dialer's hello, so that a signature is worth
+// nothing on another connection, in the other direction, or in answer to another hello.
 const (
-	protocol = 1   // the version of what peer.proto describes
-	maxAddr  = 512 // bytes of an address in a hello
+	protocol  = 2   // the version of what peer.proto describes
+	maxAddr   = 512 // bytes of an address in a hello
+	bootBytes = 16
+
+	helloContext = "mortise-hello/2\x00"
 )
 
-// greet makes the hello of self for the instance that is meant (0: whoever is there).
-func (i Identity) greet(intended Instance, number uint64) *wire.Hello {
-	return &wire.Hello{
-		Version: protocol, Cluster: i.Cluster, Instance: uint64(i.Instance), Intended: uint64(intended),
-		Group: i.Group, Raft: i.Raft, Addr: i.Addr, Number: number,
+// role is the side of a connection that has signed a hello.
+type role byte
+
+const (
+	dialer   role = 1
+	acceptor role = 2
+)
+
+// hello encodes the hello of self. A zero intended means whatever instance is there.
+func (p *Port) hello(self *Self, kind wire.Hello_Kind, intended Instance, number uint64) ([]byte, error) {
+	h := &wire.Hello{
+		Version: protocol, Cluster: p.config.Cluster, Key: self.Key.Public(), Kind: kind,
+		Group: self.Group, Raft: self.Raft, Addr: self.Addr, Number: number, Life: p.config.Life, Boot: p.boot[:],
 	}
+	if !intended.IsZero() {
+		h.Intended = intended[:]
+	}
+	return proto.Marshal(h)
 }
 
-// identity reads who says h.
-func identity(h *wire.Hello) Identity {
-	return Identity{Cluster: h.GetCluster(), Instance: Instance(h.GetInstance()), Group: h.GetGroup(), Raft: h.GetRaft(), Addr: h.GetAddr()}
+// signedBytes returns what the side with that role signs. own is its hello.
+func signedBytes(as role, binding, dialerHello, own []byte) []byte {
+	b := append([]byte(helloContext), byte(as))
+	b = append(b, binding...)
+	sum := sha256.Sum256(dialerHello)
+	b = append(b, sum[:]...)
+	if as == acceptor {
+		sum = sha256.Sum256(own)
+		b = append(b, sum[:]...)
+	}
+	return b
 }
 
-// refuse says why self does not talk to whoever says h; nil: it does. The label is looked at first: of somebody with another label
-// nothing else need make sense.
-func (i Identity) refuse(h *wire.Hello) *wire.Refusal {
-	no := func(reason wire.Refusal_Reason, format string, args ...any) *wire.Refusal {
-		return &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...), Instance: uint64(i.Instance)}
+// greeting signs a hello.
+func greeting(key nodeid.Key, as role, binding, dialerHello, own []byte) *wire.Greeting {
+	return &wire.Greeting{Hello: own, Signature: key.Sign(signedBytes(as, binding, dialerHello, own))}
+}
+
+// introduction is a hello that was received and verified.
+type introduction struct {
+	peer     Identity
+	kind     wire.Hello_Kind
+	intended Instance
+	number   uint64
+	boot     [bootBytes]byte
+	raw      []byte // the hello as it was signed
+	binding  []byte
+}
+
+// verify checks the hello that the other side, which has that role, has sent, and says why this node
+// does not talk to it. dialerHello is nil where the hello is the dialer's own. The label is looked at
+// first: of a peer with another label nothing else need make sense.
+func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*introduction, *wire.Refusal) {
+	no := func(reason wire.Refusal_Reason, format string, args ...any) (*introduction, *wire.Refusal) {
+		return nil, &wire.Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 	}
-	switch {
-	case h == nil:
-		return no(wire.Refusal_MALFORMED, "the stream does not begin with a hello")
-	case h.Cluster != i.Cluster:
-		return no(wire.Refusal_CLUSTER, "this is cluster %q, the peer belongs to %q: nodes of one service need equal labels", i.Cluster, clip(h.Cluster))
-	case h.Version != protocol:
+	h := &wire.Hello{}
+	if err := proto.Unmarshal(g.Hello, h); err != nil || len(g.Hello) == 0 {
+		return no(wire.Refusal_MALFORMED, "the connection does not begin with a hello")
+	}
+	if h.Cluster != p.config.Cluster {
+		return no(wire.Refusal_CLUSTER, "this is cluster %q, the peer belongs to %q: nodes of one service need equal labels",
+			p.config.Cluster, clip(h.Cluster))
+	}
+	if h.Version != protocol {
 		return no(wire.Refusal_VERSION, "protocol version %d here, %d there: run versions of mortise that overlap", protocol, h.Version)
-	case h.Instance == 0 || len(h.Addr) > maxAddr:
-		return no(wire.Refusal_MALFORMED, "a hello without an instance or with an absurd address")
-	case !bug("no-instance-check") && h.Intended != 0 && h.Intended != uint64(i.Instance):
-		return no(wire.Refusal_INSTANCE, "this is instance %v, not %v", i.Instance, h.Intended)
 	}
-	return nil
+	who := &introduction{
+		peer: Identity{Instance: nodeid.Of(h.Key), Group: h.Group, Raft: h.Raft, Addr: h.Addr, Life: h.Life},
+		kind: h.Kind, number: h.Number, raw: g.Hello, binding: binding,
+	}
+	meant, some := nodeid.FromBytes(h.Intended)
+	who.intended = meant
+	if who.peer.Instance.IsZero() || len(h.Addr) > maxAddr || !some && len(h.Intended) > 0 || h.Life == 0 ||
+		copy(who.boot[:], h.Boot) != bootBytes || h.Kind != wire.Hello_LINK && h.Kind != wire.Hello_CALLS {
+		return no(wire.Refusal_MALFORMED, "a hello with a field that no correct peer sends")
+	}
+	if dialerHello == nil {
+		dialerHello = g.Hello
+	}
+	if !nodeid.Verify(h.Key, signedBytes(as, binding, dialerHello, g.Hello), g.Signature) && !bug("hello-not-verified") {
+		return no(wire.Refusal_MALFORMED, "the hello claims instance %v and is not signed with its key", who.peer.Instance)
+	}
+	return who, nil
 }
 
 // clip shortens foreign text before it is shown.
@@ -60,8 +123,6 @@ func kindOf(reason wire.Refusal_Reason) error {
 		return ErrForeign
 	case wire.Refusal_VERSION:
 		return ErrVersion
-	case wire.Refusal_INSTANCE:
-		return ErrOther
 	case wire.Refusal_GROUP:
 		return ErrGroup
 	case wire.Refusal_FULL:
@@ -70,28 +131,14 @@ func kindOf(reason wire.Refusal_Reason) error {
 		return ErrGarbage
 	case wire.Refusal_CROSSED:
 		return ErrNoLink
+	case wire.Refusal_COPY:
+		return ErrCopy
 	}
 	return ErrSilent
 }
 
-// refused turns a refusal that came from addr into an error.
-func refused(addr string, asked Instance, r *wire.Refusal) error {
-	if r.GetReason() == wire.Refusal_INSTANCE {
-		return &OtherError{Addr: addr, Asked: asked, Answered: Instance(r.GetInstance())}
-	}
+// refused turns a refusal that came from addr into an error. A refusal is not signed: it is a reason
+// for people, and no proof of who is there.
+func refused(addr string, r *wire.Refusal) error {
 	return fmt.Errorf("%w: %s refuses: %s", kindOf(r.GetReason()), addr, clip(r.GetText()))
-}
-
-// answered checks the hello with which addr answered us, who asked for one instance (0: any).
-func (i Identity) answered(addr string, asked Instance, h *wire.Hello) error {
-	if r := i.refuse(h); r != nil && r.Reason != wire.Refusal_INSTANCE {
-		if r.Reason == wire.Refusal_MALFORMED {
-			return fmt.Errorf("%w: %s: %s", ErrForeign, addr, r.Text)
-		}
-		return refused(addr, asked, r)
-	}
-	if asked != 0 && Instance(h.Instance) != asked {
-		return &OtherError{Addr: addr, Asked: asked, Answered: Instance(h.Instance)}
-	}
-	return nil
 }

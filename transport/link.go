@@ -36,10 +36,11 @@ type link struct {
 
 	// Guarded by port.mu:
 	state   state
-	dialed  string // the address that was dialed; empty: the peer dialed us
-	greeted bool   // our dial has sent its hello: the peer may have accepted
-	abandon func() // ends our dial
-	number  uint64 // of the peer's hello that made the stream
+	dialed  string          // the address that was dialed; empty: the peer dialed us
+	greeted bool            // our dial has sent its hello: the peer may have accepted
+	abandon func()          // ends our dial
+	number  uint64          // of the peer's hello that made the stream
+	boot    [bootBytes]byte // likewise
 	stream  *stream
 	born    time.Time
 	reaper  *time.Timer // kills the stream if the end on our side takes too long
@@ -47,8 +48,8 @@ type link struct {
 }
 
 // rise makes l a link over s. The caller holds port.mu.
-func (l *link) rise(peer Identity, number uint64, s *stream) {
-	l.state, l.peer, l.number, l.stream, l.born = up, peer, number, s, time.Now()
+func (l *link) rise(who *introduction, s *stream) {
+	l.state, l.peer, l.number, l.boot, l.stream, l.born = up, who.peer, who.number, who.boot, s, time.Now()
 	close(l.settled)
 }
 
@@ -88,15 +89,14 @@ func (l *link) say(s *stream) (last bool) {
 	}
 }
 
-// receive is the receiver goroutine: it hands frames to the handler until the stream ends. first is a frame that was read already. A
+// receive is the receiver goroutine: it hands frames to the handler until the stream ends. A
 // peer that sends what we refuse is told why, and read without listening until it has hung up or linger is over.
-func (l *link) receive(s *stream, first *received) {
-	f, err := first, error(nil)
-	for err == nil {
+func (l *link) receive(s *stream) {
+	f, err := s.recv()
+	for ; err == nil; f, err = s.recv() {
 		if refusal := l.deliver(f); refusal != nil {
 			l.hangUp(s, refusal)
 		}
-		f, err = s.recv()
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: the peer closed the stream", ErrNoLink)

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// On the connection of a link each side says the preface and then its frames, each behind its length in four bytes, the highest first.
-// Two lengths say something else: one, that the speaker is still there; one, that he has said everything.
+// On a connection each side sends the preface and its greeting, and on a link then its frames, each behind its length in four bytes, the
+// highest first. Two lengths mean something else: that the sender is still there, and that it has sent everything.
 const (
 	linkPreface = "mortise\n" // no HTTP/2, either side of which begins with other bytes
 
@@ -28,21 +29,23 @@ const (
 	goodbye   = math.MaxUint32
 
 	lengthBytes = 4
-	helloBytes  = slackBytes // of the first frame, which a stranger may send
-	readBytes   = 16 << 10   // a frame that fits in here is decoded where it arrived
-	keptBytes   = 256 << 10  // the largest buffer kept for the next frame: a link at rest keeps two
+	helloBytes  = 4 << 10   // of a greeting, which a stranger may send
+	readBytes   = 16 << 10  // a frame that fits in here is decoded where it arrived
+	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: a link at rest keeps two
 )
 
 // stream is the connection of one link. One goroutine sends, one receives.
 type stream struct {
-	conn  net.Conn
-	kill  func()          // ends the connection at once; safe for concurrent use
-	gone  <-chan struct{} // accepting side: closed when the connection is; else nil
-	limit int             // bytes of a frame
-	said  atomic.Bool     // something was sent; taken back by the pulse
-	heard atomic.Bool     // something came; taken back by the pulse
-	waits atomic.Bool     // the receiver waits for more
-	broke atomic.Bool     // a write has failed
+	conn   net.Conn
+	kill   func() // ends the connection at once; safe for concurrent use
+	random func([]byte)
+	secure *tls.ConnectionState // nil: plain text
+	gone   <-chan struct{}      // accepting side: closed when the connection is; else nil
+	limit  int                  // bytes of a frame
+	said   atomic.Bool          // something was sent; taken back by the pulse
+	heard  atomic.Bool          // something came; taken back by the pulse
+	waits  atomic.Bool          // the receiver waits for more
+	broke  atomic.Bool          // a write has failed
 
 	out    []byte // of the sender, reused
 	opens  bool   // the sender has said the preface
@@ -55,8 +58,8 @@ type stream struct {
 }
 
 // newStream makes a stream of a connection, which kill ends.
-func newStream(p *Port, conn net.Conn, kill func()) *stream {
-	s := &stream{conn: conn, kill: kill, limit: p.config.MessageBytes, frame: &received{}}
+func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
+	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}}
 	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
 	return s
 }
@@ -84,7 +87,7 @@ func (h heedful) Read(b []byte) (int, error) {
 func (s *stream) send(f *wire.Frame) error {
 	b, start := s.begin()
 	b = append(b, 0, 0, 0, 0)
-	if f.Hello != nil || f.Refusal != nil {
+	if f.Standing != nil || f.Refusal != nil {
 		var err error
 		if b, err = (proto.MarshalOptions{}).MarshalAppend(b, f); err != nil {
 			s.kill() // the sender stops here, and so must the link
@@ -135,16 +138,6 @@ func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWor
 
 // recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
 func (s *stream) recv() (*received, error) {
-	if !s.begun {
-		if err := s.hear(linkPreface); err != nil {
-			return nil, err
-		}
-		s.begun = true
-	}
-	limit := s.limit
-	if !s.frame.begun {
-		limit = min(limit, helloBytes)
-	}
 	for {
 		head, err := s.in.Peek(lengthBytes)
 		if err != nil {
@@ -153,11 +146,11 @@ func (s *stream) recv() (*received, error) {
 		length := binary.BigEndian.Uint32(head)
 		_, _ = s.in.Discard(lengthBytes)
 		switch {
-		case length == stillHere && s.frame.begun:
+		case length == stillHere:
 		case length == goodbye:
 			return nil, io.EOF
-		case int64(length) > int64(limit):
-			return nil, fmt.Errorf("%w: a frame of %d bytes, the limit here is %d", ErrGarbage, length, limit)
+		case int64(length) > int64(s.limit):
+			return nil, fmt.Errorf("%w: a frame of %d bytes, the limit here is %d", ErrGarbage, length, s.limit)
 		default:
 			return s.frame, s.read(int(length))
 		}
@@ -198,8 +191,49 @@ func (s *stream) decode(b []byte) error {
 	return nil
 }
 
-// hear reads what the other side must say first.
-func (s *stream) hear(preface string) error {
+// greet sends a greeting.
+func (s *stream) greet(g *wire.Greeting) error {
+	b, start := s.begin()
+	b, err := proto.MarshalOptions{}.MarshalAppend(append(b, 0, 0, 0, 0), g)
+	if err != nil {
+		s.kill()
+		return err
+	}
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-lengthBytes))
+	return s.write(b)
+}
+
+// hearGreeting reads the greeting of the other side.
+func (s *stream) hearGreeting() (*wire.Greeting, error) {
+	if err := s.hearPreface(); err != nil {
+		return nil, err
+	}
+	head, err := s.in.Peek(lengthBytes)
+	if err != nil {
+		return nil, broken(err)
+	}
+	length := binary.BigEndian.Uint32(head)
+	if length > helloBytes {
+		return nil, fmt.Errorf("%w: a greeting of %d bytes", ErrGarbage, length)
+	}
+	b := make([]byte, lengthBytes+length)
+	if _, err := io.ReadFull(s.in, b); err != nil {
+		return nil, broken(err)
+	}
+	g := &wire.Greeting{}
+	if err := proto.Unmarshal(b[lengthBytes:], g); err != nil {
+		return nil, fmt.Errorf("%w: a greeting that cannot be decoded: %w", ErrGarbage, err)
+	}
+	return g, nil
+}
+
+// hearPreface reads what the other side must send first, once.
+func (s *stream) hearPreface() error {
+	if s.begun {
+		return nil
+	}
+	s.begun = true
+	const preface = linkPreface
 	for i := range len(preface) {
 		b, err := s.in.ReadByte()
 		if err != nil {

@@ -28,10 +28,14 @@ func newNotices(logger *slog.Logger) *notices {
 }
 
 // warn logs text with args unless the same text was logged a short while ago.
-func (n *notices) warn(text string, args ...any) {
+func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
+
+// warnOf is warn for each instance that the text is about.
+func (n *notices) warnOf(about, text string, args ...any) {
+	key := about + text
 	n.mu.Lock()
 	now := time.Now()
-	known := n.last[text]
+	known := n.last[key]
 	if known != nil && now.Sub(known.at) < noticeEvery {
 		known.skipped++
 		n.mu.Unlock()
@@ -42,7 +46,7 @@ func (n *notices) warn(text string, args ...any) {
 			clear(n.last)
 		}
 		known = &notice{}
-		n.last[text] = known
+		n.last[key] = known
 	}
 	skipped := known.skipped
 	known.at, known.skipped = now, 0

@@ -48,10 +48,10 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 	guard := insecure.NewCredentials()
 	if p.config.TLS != nil {
 		config := p.config.TLS.ServerTLS()
-		config.MinVersion = max(config.MinVersion, tls.VersionTLS12)
+		config.MinVersion = max(config.MinVersion, tls.VersionTLS13) // the keying material that hellos are bound to is unique only there
 		guard = credentials.NewTLS(config)
 	}
-	return append(options, grpc.Creds(doorman{guard, p}))
+	return append(options, grpc.Creds(handshaker{guard, p}))
 }
 
 func (p *Port) clientOptions() []grpc.DialOption {

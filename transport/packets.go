@@ -14,7 +14,6 @@ type packeter struct {
 	wake  chan struct{} // one slot
 	queue [][]byte      // guarded by Gossip.mu, as is the rest
 	bytes int
-	stale bool // our address has changed: begin a new stream
 }
 
 // enqueue reports whether there was room.
@@ -50,16 +49,15 @@ func (g *Gossip) enqueue(addr string, b []byte) bool {
 }
 
 // collect takes all that waits. With leave it ends the outbox if nothing does.
-func (g *Gossip) collect(s *packeter, addr string, leave bool) (packets [][]byte, stale, left bool) {
+func (g *Gossip) collect(s *packeter, addr string, leave bool) (packets [][]byte, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	packets, s.queue, s.bytes = s.queue, nil, 0
-	stale, s.stale = s.stale, false
 	if leave && len(packets) == 0 {
 		delete(g.packeters, addr)
-		return nil, stale, true
+		return nil, true
 	}
-	return packets, stale, false
+	return packets, false
 }
 
 // run is the goroutine of an outbox.
@@ -69,13 +67,9 @@ func (g *Gossip) run(s *packeter, addr string) {
 	timer := time.NewTimer(packetIdle)
 	defer timer.Stop()
 	for leave := false; ; {
-		packets, stale, left := g.collect(s, addr, leave)
+		packets, left := g.collect(s, addr, leave)
 		if left {
 			return
-		}
-		if stale {
-			open.end()
-			open = nil
 		}
 		timer.Reset(packetIdle)
 		if len(packets) > 0 {
@@ -89,7 +83,7 @@ func (g *Gossip) run(s *packeter, addr string) {
 				case <-timer.C:
 				case <-g.port.closing:
 				}
-				late, _, _ := g.collect(s, addr, false) // gossip that waited is no news any more
+				late, _ := g.collect(s, addr, false) // gossip that waited is no news any more
 				g.port.counts.packetsDropped.Add(uint64(len(late)))
 				timer.Reset(packetIdle)
 			}
@@ -131,7 +125,7 @@ func (g *Gossip) send(f *flow, addr string, packets [][]byte) (*flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.stream.Send(&wire.Parcel{Hello: g.port.self.Load().greet(0, 0), Packets: packets}) != nil {
+	if f.stream.Send(&wire.Parcel{Packets: packets}) != nil {
 		return f, f.verdict()
 	}
 	return f, nil
@@ -162,7 +156,7 @@ func (f *flow) verdict() error {
 	if err := f.stream.RecvMsg(ack); err != nil || ack.Refusal == nil {
 		return nil
 	}
-	err := refused(f.shared.addr, 0, ack.Refusal)
+	err := refused(f.shared.addr, ack.Refusal)
 	f.port.notices.warn("transport: gossip is refused", "addr", f.shared.addr, "why", err)
 	return err
 }

@@ -25,7 +25,8 @@ type Port struct {
 	notices  *notices
 	counts   counters
 
-	self    atomic.Pointer[Identity]
+	self    atomic.Pointer[Self]
+	boot    [bootBytes]byte // of this process, so that a copied directory is told from its original
 	closing chan struct{}   // closed when Close begins
 	ctx     context.Context // ends when Close stops being polite
 	cancel  context.CancelFunc
@@ -62,7 +63,8 @@ func New(c Config) (*Port, error) {
 		shared:    map[string]*shared{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	self := c.Identity
+	c.Random(p.boot[:])
+	self := c.Self
 	p.self.Store(&self)
 	p.gossip = newGossip(p)
 	p.server = grpc.NewServer(p.serverOptions()...)

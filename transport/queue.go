@@ -10,7 +10,7 @@ import (
 
 const (
 	frameBytes = 1 << 20  // what a frame is filled up to; a single larger piece still goes, alone
-	slackBytes = 64 << 10 // of a message: kept free for the hello and the framing
+	slackBytes = 64 << 10 // of a message: kept free for what else is in it
 	spareBytes = 1 << 20  // the largest buffer kept for the next turn
 )
 
@@ -33,7 +33,7 @@ type queue struct {
 	spare     []*raftpb.Message // for raft when it is next needed
 	turn      int               // which kind goes first after the renewals
 	retired   bool
-	hello     *wire.Hello
+	standing  *wire.Standing
 	refusal   *wire.Refusal
 }
 
@@ -91,14 +91,11 @@ func raftSize(m *raftpb.Message) int {
 	return n
 }
 
-// say queues a hello; it goes out before anything that is pushed later.
-func (q *queue) say(h *wire.Hello) {
+// say queues what has changed about this node; it goes out before anything that is pushed later.
+func (q *queue) say(s *wire.Standing) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.hello != nil { // it answers the peer's hello and has not gone out yet
-		h.Number = q.hello.Number
-	}
-	q.hello = h
+	q.standing = s
 	q.notify()
 }
 
@@ -116,7 +113,7 @@ func (q *queue) drop() {
 	defer q.mu.Unlock()
 	q.closed, q.ending = true, true
 	q.kinds, q.raft, q.bytes, q.raftBytes = [3]batch{}, nil, 0, 0
-	q.hello, q.refusal, q.retired = nil, nil, false
+	q.standing, q.refusal, q.retired = nil, nil, false
 	q.notify()
 }
 
@@ -124,11 +121,11 @@ func (q *queue) drop() {
 // that nothing will come. The frame is valid until the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
-	f.Hello, f.Renewals, f.Commands, f.Replies, f.Retired, f.Refusal = nil, nil, nil, nil, false, nil
+	f.Standing, f.Renewals, f.Commands, f.Replies, f.Retired, f.Refusal = nil, nil, nil, nil, false, nil
 	f.Raft = f.Raft[:0]
 	raft, ended := q.cut(f)
 	dropped = q.encode(f, raft)
-	if f.Hello == nil && len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(raft) == 0 && !f.Retired && f.Refusal == nil {
+	if f.Standing == nil && len(f.Renewals)+len(f.Commands)+len(f.Replies)+len(raft) == 0 && !f.Retired && f.Refusal == nil {
 		return nil, ended, dropped
 	}
 	return f, false, dropped
@@ -138,12 +135,9 @@ func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 func (q *queue) cut(f *wire.Frame) (raft []*raftpb.Message, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f.Hello, q.hello = q.hello, nil
+	f.Standing, q.standing = q.standing, nil
 	if q.lent != nil {
 		q.spare, q.lent = q.lent[:0], nil
-	}
-	if f.Hello != nil && f.Hello.Number != 0 && !bug("hello-in-company") {
-		return nil, false // it answers, and the first frame of a stream must be small
 	}
 	limit := q.config.MessageBytes - slackBytes
 	f.Renewals = q.kinds[0].take(frameBytes, limit)

@@ -20,27 +20,25 @@ const (
 // received is a frame that came in, decoded. A stream has one and uses it again for each frame, but what it points to is new each time
 // and shares nothing with the buffer that was read.
 type received struct {
-	hello     *wire.Hello
+	standing  *wire.Standing
 	refusal   *wire.Refusal
 	words     [3][]byte // renewals, commands, replies
 	raft      []*raftpb.Message
 	malformed bool // a raft message cannot be decoded
 	retired   bool
 
-	begun  bool     // a frame has come before this one
-	later  [][]byte // raft messages that are not decoded yet
 	packed [][]byte // reused: the raft messages in the buffer
 }
 
 // packedKept is how many raft messages of a frame are expected at most; what more of them took is given back.
 const packedKept = 1024
 
-// decode reads a frame. The first of a stream is a stranger's: its raft messages take many times its size, and wait until it is accepted.
+// decode reads a frame.
 func (r *received) decode(b []byte) error {
 	packed := r.packed
-	*r = received{begun: r.begun, packed: packed[:0]}
-	if !r.begun || !r.scan(b) {
-		*r = received{begun: true, packed: packed[:0]}
+	*r = received{packed: packed[:0]}
+	if !r.scan(b) {
+		*r = received{packed: packed[:0]}
 		return r.decodeAny(b)
 	}
 	own := make([]byte, 0, len(r.words[0])+len(r.words[1])+len(r.words[2]))
@@ -57,22 +55,13 @@ func (r *received) decode(b []byte) error {
 	return nil
 }
 
-// messages returns the raft messages of an accepted peer. False: one cannot be decoded.
-func (r *received) messages() ([]*raftpb.Message, bool) {
-	if r.later != nil {
-		r.unpack(r.later)
-		r.later = nil
-	}
-	return r.raft, !r.malformed
-}
-
 func (r *received) unpack(packed [][]byte) {
 	var err error
 	r.raft, err = unpack(packed)
 	r.malformed = err != nil
 }
 
-// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent all day: a hello, a refusal, a field
+// scan finds what a frame holds, in place. False: protobuf has to, because this is not what is sent all day: a standing, a refusal, a field
 // twice, or garbage.
 func (r *received) scan(b []byte) bool {
 	for len(b) > 0 {
@@ -105,8 +94,8 @@ func (r *received) decodeAny(b []byte) error {
 	if err := proto.Unmarshal(b, f); err != nil {
 		return err
 	}
-	r.hello, r.refusal, r.retired = f.Hello, f.Refusal, f.Retired
+	r.standing, r.refusal, r.retired = f.Standing, f.Refusal, f.Retired
 	r.words = [3][]byte{f.Renewals, f.Commands, f.Replies}
-	r.later = f.Raft
+	r.unpack(f.Raft)
 	return nil
 }

@@ -58,7 +58,7 @@ func (p *Port) sharedFor(addr string) (*shared, error) {
 		return nil, ErrClosed
 	}
 	s := p.shared[addr]
-	if s != nil && s.d != nil && isClosed(s.d.probe.gone) {
+	if s != nil && s.d != nil && (isClosed(s.d.probe.gone) || s.d.self != p.self.Load().Instance() && !bug("connections-outlive-a-life")) {
 		s = nil // dead, its goroutine will notice
 	}
 	if s == nil {
@@ -87,14 +87,14 @@ func (p *Port) evict() bool {
 	}
 	delete(p.shared, oldest.addr) // keep sees it
 	if oldest.d != nil {
-		oldest.d.probe.Close()
+		oldest.d.kill()
 	}
 	return true
 }
 
 // keep is the goroutine of s.
 func (p *Port) keep(s *shared) {
-	d, err := p.connect(p.ctx, s.addr)
+	d, err := p.connect(p.ctx, s.addr, Instance{})
 	p.mu.Lock()
 	s.d, s.err = d, err
 	if err != nil && p.shared[s.addr] == s {

@@ -41,25 +41,25 @@ func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) err
 	defer p.tasks.Done()
 	defer context.AfterFunc(p.ctx, cancel)()
 
-	d, err := p.connect(ctx, to.Addr)
+	d, err := p.connect(ctx, to.Addr, to.Instance)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	ack, err := p.pour(ctx, d, to.Instance, m)
+	ack, err := p.pour(ctx, d, m)
 	switch {
 	case err != nil && p.ctx.Err() != nil:
 		return ErrClosed
 	case err != nil:
 		return d.explain(ctx, err)
 	case ack.Refusal != nil:
-		return refused(to.Addr, to.Instance, ack.Refusal)
+		return refused(to.Addr, ack.Refusal)
 	}
 	return nil
 }
 
 // pour sends the chunks and returns the answer.
-func (p *Port) pour(ctx context.Context, d *dialed, to Instance, m *raftpb.Message) (*wire.Ack, error) {
+func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ack, error) {
 	stream, err := d.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, to Instance, m *raftpb.Messa
 		return nil, err
 	}
 	data := m.GetSnapshot().GetData()
-	chunk := &wire.Chunk{Hello: p.self.Load().greet(to, 0), Message: head, Size: uint64(len(data))}
+	chunk := &wire.Chunk{Message: head, Size: uint64(len(data))}
 	sum := crc32.Update(crc32.Checksum(head, castagnoli()), castagnoli(), data)
 	for {
 		n := min(len(data), chunkBytes)
@@ -114,12 +114,12 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	if err != nil {
 		return err
 	}
-	refusal := p.judge(stream.Context(), first.Hello)
+	from, refusal := p.caller(stream.Context())
 	if refusal == nil {
 		select {
 		case p.snapshots <- struct{}{}:
 			defer func() { <-p.snapshots }()
-			refusal, err = p.take(stream, first)
+			refusal, err = p.take(stream, from, first)
 		default:
 			refusal = &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}
 		}
@@ -128,17 +128,17 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 		return err
 	}
 	if refusal != nil {
-		p.noteRefusal("transport: refused a snapshot", stream.Context(), first.Hello, refusal)
+		p.noteRefusal("transport: refused a snapshot", from, remoteOf(stream.Context()), refusal)
 	}
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
 // take collects the chunks; memory is taken as they arrive, whatever size was announced.
-func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], chunk *wire.Chunk) (*wire.Refusal, error) {
+func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], from Identity, chunk *wire.Chunk) (*wire.Refusal, error) {
 	malformed := func(text string) (*wire.Refusal, error) {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}, nil
 	}
-	from, size := identity(chunk.Hello), chunk.Size
+	size := chunk.Size
 	if size > uint64(p.config.SnapshotBytes) {
 		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", size, p.config.SnapshotBytes)}, nil
 	}
@@ -147,7 +147,7 @@ func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], chu
 		return malformed("not a raft snapshot message")
 	}
 	sum := crc32.Checksum(chunk.Message, castagnoli())
-	conn, _ := acceptedOf(stream.Context())
+	conn, _ := acceptedOn(remoteOf(stream.Context()))
 	patience := time.AfterFunc(chunkPatience, func() { conn.Close() })
 	defer patience.Stop()
 	var data []byte

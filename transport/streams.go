@@ -21,12 +21,12 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 	}
 	life, cancel := context.WithCancel(p.ctx)
 	stop := context.AfterFunc(ctx, cancel)
-	stream, peer, err := g.hail(life, s.d)
+	stream, err := g.hail(life, s.d)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err == nil {
-		c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
+		c := newStreamConn(p, s.d.peer.Addr, stream.Send, stream.Recv)
 		if g.start(c, func() { g.carry(c, stream, cancel, s) }) {
 			return c, nil
 		}
@@ -40,22 +40,20 @@ func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) 
 	return nil, err
 }
 
-// hail opens the stream and exchanges hellos.
-func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], peer Identity, err error) {
-	self := g.port.self.Load()
+// hail opens the stream, and waits until it is taken.
+func (g *Gossip) hail(ctx context.Context, d *dialed) (stream grpc.BidiStreamingClient[wire.Bytes, wire.Bytes], err error) {
 	if stream, err = d.Conn(ctx); err != nil {
-		return nil, peer, d.explain(ctx, err)
+		return nil, d.explain(ctx, err)
 	}
-	_ = stream.Send(&wire.Bytes{Hello: self.greet(0, 0)}) // Recv knows why
+	_ = stream.Send(&wire.Bytes{}) // Recv knows why
 	first, err := stream.Recv()
 	switch {
 	case err != nil:
-		return nil, peer, d.explain(ctx, err)
+		return nil, d.explain(ctx, err)
 	case first.Refusal != nil:
-		return nil, peer, refused(d.addr, 0, first.Refusal)
+		return nil, refused(d.addr, first.Refusal)
 	}
-	peer = identity(first.Hello)
-	return stream, peer, self.answered(d.addr, 0, first.Hello)
+	return stream, nil
 }
 
 // start registers c and runs its goroutine, unless the port is closed.
@@ -96,16 +94,14 @@ func (g *Gossip) carry(c *streamConn, stream grpc.BidiStreamingClient[wire.Bytes
 // Conn serves a byte stream that a peer opened.
 func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) error {
 	p := s.port
-	first, err := firstOf(p, stream.Context(), stream.Recv)
-	if err != nil {
+	if _, err := firstOf(p, stream.Context(), stream.Recv); err != nil {
 		return err
 	}
-	self := p.self.Load()
-	if r := p.judge(stream.Context(), first.Hello); r != nil {
-		p.noteRefusal("transport: refused a gossip stream", stream.Context(), first.Hello, r)
+	peer, r := p.caller(stream.Context())
+	if r != nil {
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
-	c := newStreamConn(p, first.Hello.Addr, stream.Send, stream.Recv)
+	c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
 	timer := time.NewTimer(streamsQueued)
 	defer timer.Stop()
 	select {
@@ -123,7 +119,7 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 		return nil
 	}
 	defer close(done)
-	if err := stream.Send(&wire.Bytes{Hello: self.greet(Instance(first.Hello.Instance), 0)}); err != nil && err != io.EOF {
+	if err := stream.Send(&wire.Bytes{}); err != nil && err != io.EOF {
 		c.fail(err)
 	}
 	c.write(stream.Context())

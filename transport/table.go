@@ -46,7 +46,7 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 		return l, nil
 	}
 	switch {
-	case to.Instance == 0 || to.Instance == p.self.Load().Instance:
+	case to.Instance.IsZero() || to.Instance == p.self.Load().Instance():
 		return nil, fmt.Errorf("%w: instance %v is no peer", ErrNoLink, to.Instance)
 	case to.Addr == "":
 		return nil, fmt.Errorf("%w: instance %v, and no address to dial", ErrNoLink, to.Instance)
@@ -69,7 +69,7 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 // newLink enters a link in state dialing. The caller holds mu.
 func (p *Port) newLink(instance Instance, peer Identity) *link {
 	l := &link{
-		port: p, instance: instance, self: p.self.Load().Instance, queue: newQueue(&p.config), peer: peer,
+		port: p, instance: instance, self: p.self.Load().Instance(), queue: newQueue(&p.config), peer: peer,
 		settled: make(chan struct{}), done: make(chan struct{}), abandon: func() {},
 	}
 	if before := p.dying[instance]; before != nil {

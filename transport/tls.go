@@ -19,7 +19,7 @@ func wentAway(err error) bool {
 
 // clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
 // breaks or stays silent proves nothing.
-func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (net.Conn, error) {
+func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (*tls.Conn, error) {
 	config.NextProtos = []string{"h2"}
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(addr)

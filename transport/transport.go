@@ -10,16 +10,28 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Instance names one life of one node: random, never used again. Zero is nobody.
+// Instance names one life of one node, and can be claimed only with the private key of that life. The zero Instance names none.
 type Instance = nodeid.ID
 
-// Identity is what a node says about itself at the start of a stream and whenever it changes.
+// Self is what this node says about itself on every connection, and proves as far as that is possible. It is one value, so that
+// the ID that is claimed is always that of the key that signs.
+type Self struct {
+	Key   nodeid.Key // of this life; required
+	Group uint64     // the group that it is bound to or a member of; zero means none yet
+	Raft  uint64     // its raft ID in that group; zero means none
+	Addr  string     // host:port under which others reach it; empty means that it cannot be reached
+}
+
+// Instance returns the ID of this life.
+func (s *Self) Instance() Instance { return s.Key.ID() }
+
+// Identity is what is known of a peer. Instance is proven. Group, Raft, Addr and Life are what the peer says of itself.
 type Identity struct {
-	Cluster  string   // the label of the cluster: nodes with different labels never talk
-	Instance Instance // this life of the node; never zero
-	Group    uint64   // the group that it is bound to or a member of; zero: none yet
-	Raft     uint64   // its raft ID in that group; zero: none
-	Addr     string   // host:port under which others reach it
+	Instance Instance
+	Group    uint64 // zero means none
+	Raft     uint64 // zero means none
+	Addr     string // host:port; empty means that it cannot be reached
+	Life     uint64 // counts the starts with one directory; 1 in memory
 }
 
 // Peer says whom to send to. Addr is where to dial if there is no link yet; without it nothing is dialed.
@@ -54,9 +66,9 @@ type Handler interface {
 	// answered may be lost. The next Frame of that instance, if any, comes from a new stream. It must not block.
 	Down(peer Identity, err error)
 
-	// Ask answers a question. from is the address that the asker says it is reachable at. It may block until ctx ends. An error is
-	// not shown to the asker, who learns only that there was no answer. The question belongs to the handler, the answer to the Port.
-	Ask(ctx context.Context, from string, question []byte) ([]byte, error)
+	// Ask answers a question. It may block until ctx ends. An error is not shown to the asker, which learns only that there was no
+	// answer. The question belongs to the handler, the answer to the Port.
+	Ask(ctx context.Context, from Identity, question []byte) ([]byte, error)
 
 	// Snapshot takes a raft snapshot message that arrived whole. The text of an error is shown to the sender. m belongs to the handler.
 	Snapshot(from Identity, m *raftpb.Message) error
@@ -80,6 +92,8 @@ var (
 	ErrVersion = errors.New("transport: other protocol version")
 	// ErrOther says that another instance answered than the one asked for; [OtherError] says which.
 	ErrOther = errors.New("transport: another instance")
+	// ErrCopy says that another process with the same key is connected to that peer: one of the two uses a copied directory.
+	ErrCopy = errors.New("transport: another process has the same identity")
 	// ErrSilent says that there was no answer: unreachable, broken off or too slow. It proves nothing about who is there.
 	ErrSilent = errors.New("transport: no answer")
 	// ErrGarbage says that a peer sent what no correct peer sends. Its stream is ended.

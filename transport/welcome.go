@@ -5,27 +5,18 @@ import (
 	"net"
 	"time"
 
-	"google.golang.org/grpc/peer"
-
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// welcome serves a connection on which a peer begins a link; raw is what was accepted, conn what is spoken on. It is the link's sender.
-func (p *Port) welcome(raw, conn net.Conn) {
+// welcome serves a connection on which a peer begins a link; raw is what was accepted. It is the link's sender.
+func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 	defer raw.Close()
-	s := newStream(p, conn, func() { raw.Close() })
-	// In the context stands what stands in that of a call, so that whoever asks finds the connection.
-	ctx, cancel := context.WithCancel(peer.NewContext(p.ctx, &peer.Peer{Addr: raw.RemoteAddr()}))
+	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	if c, ok := acceptedOf(ctx); ok {
+	if c, ok := acceptedOn(raw.RemoteAddr()); ok {
 		s.gone = c.gone
 	}
-	timer := time.AfterFunc(p.config.DialTimeout, s.kill)
-	first, err := s.recv()
-	if !timer.Stop() || err != nil {
-		return
-	}
-	// Whoever is welcome waits for our hello, and is heard only after it. If he gives up before, that is seen at once.
+	// The peer waits for our hello, and is heard only after it. If it gives up before, that is seen at once.
 	welcomed, heard := make(chan *link, 1), make(chan struct{})
 	p.tasks.Go(func() {
 		defer close(heard)
@@ -33,18 +24,18 @@ func (p *Port) welcome(raw, conn net.Conn) {
 			cancel()
 		}
 		if l := <-welcomed; l != nil {
-			l.receive(s, first)
+			l.receive(s)
 			if !bug("sender-left-behind") {
 				s.kill() // the sender may be waiting for a reader that is gone
 			}
 			l.queue.drop()
 		}
 	})
-	l := p.introduce(ctx, s, first.hello)
+	l := p.admit(ctx, s, who)
 	welcomed <- l
 	if l == nil {
 		patience := time.AfterFunc(linger, s.kill)
-		<-heard // he hangs up when he has read why
+		<-heard // the peer hangs up when it has read why
 		patience.Stop()
 		return
 	}
@@ -56,18 +47,21 @@ func (p *Port) welcome(raw, conn net.Conn) {
 	p.bury(l)
 }
 
-// introduce decides about a peer's stream, and returns the link that it is now. One that is not welcome is told why.
-func (p *Port) introduce(ctx context.Context, s *stream, hello *wire.Hello) *link {
-	refusal := p.judge(ctx, hello)
-	if refusal == nil {
-		l, no := p.accept(ctx, hello, s)
-		if no == nil {
-			return l
-		}
-		refusal = no
+// admit decides about a peer's stream, answers its hello, and returns the link that the stream is now; nil if it is none. A peer that
+// wants to reach another instance learns from our own hello that it is not here.
+func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
+	self := p.self.Load()
+	if !who.intended.IsZero() && who.intended != self.Instance() && !bug("no-instance-check") {
+		_ = p.answer(s, self, who, 0)
+		_ = s.mark(goodbye)
+		return nil
 	}
-	p.noteRefusal("transport: refused a stream", ctx, hello, refusal)
-	_ = s.send(&wire.Frame{Refusal: refusal})
-	_ = s.mark(goodbye)
+	accepted, refusal := p.accept(ctx, who, s)
+	if refusal == nil {
+		_ = p.answer(s, accepted.self, who, accepted.number) // if it fails, both ends find the stream broken
+		return accepted.link
+	}
+	p.noteRefusal("transport: refused a stream", who.peer, s.conn.RemoteAddr(), refusal)
+	_ = s.greet(&wire.Greeting{Refusal: refusal})
 	return nil
 }

@@ -24,18 +24,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Hello_Kind int32
+
+const (
+	Hello_NONE  Hello_Kind = 0
+	Hello_LINK  Hello_Kind = 1
+	Hello_CALLS Hello_Kind = 2
+)
+
+// Enum value maps for Hello_Kind.
+var (
+	Hello_Kind_name = map[int32]string{
+		0: "NONE",
+		1: "LINK",
+		2: "CALLS",
+	}
+	Hello_Kind_value = map[string]int32{
+		"NONE":  0,
+		"LINK":  1,
+		"CALLS": 2,
+	}
+)
+
+func (x Hello_Kind) Enum() *Hello_Kind {
+	p := new(Hello_Kind)
+	*p = x
+	return p
+}
+
+func (x Hello_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Hello_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_mortise_transport_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (Hello_Kind) Type() protoreflect.EnumType {
+	return &file_mortise_transport_v1_peer_proto_enumTypes[0]
+}
+
+func (x Hello_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Hello_Kind.Descriptor instead.
+func (Hello_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{1, 0}
+}
+
 type Refusal_Reason int32
 
 const (
 	Refusal_NONE      Refusal_Reason = 0
 	Refusal_CLUSTER   Refusal_Reason = 1 // another label: not one of us
 	Refusal_VERSION   Refusal_Reason = 2 // another version of this protocol
-	Refusal_INSTANCE  Refusal_Reason = 3 // we are not the instance that was wanted; `instance` says who we are
 	Refusal_CROSSED   Refusal_Reason = 4 // a newer stream between the two of us exists
 	Refusal_GROUP     Refusal_Reason = 5 // another group, or another raft ID
 	Refusal_FULL      Refusal_Reason = 6 // a bound of ours is reached
 	Refusal_MALFORMED Refusal_Reason = 7 // what no correct peer sends
 	Refusal_FAILED    Refusal_Reason = 8 // the room above refused
+	Refusal_COPY      Refusal_Reason = 9 // another process with this key is connected: one of the two has a copied directory
 )
 
 // Enum value maps for Refusal_Reason.
@@ -44,23 +93,23 @@ var (
 		0: "NONE",
 		1: "CLUSTER",
 		2: "VERSION",
-		3: "INSTANCE",
 		4: "CROSSED",
 		5: "GROUP",
 		6: "FULL",
 		7: "MALFORMED",
 		8: "FAILED",
+		9: "COPY",
 	}
 	Refusal_Reason_value = map[string]int32{
 		"NONE":      0,
 		"CLUSTER":   1,
 		"VERSION":   2,
-		"INSTANCE":  3,
 		"CROSSED":   4,
 		"GROUP":     5,
 		"FULL":      6,
 		"MALFORMED": 7,
 		"FAILED":    8,
+		"COPY":      9,
 	}
 )
 
@@ -75,11 +124,11 @@ func (x Refusal_Reason) String() string {
 }
 
 func (Refusal_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_mortise_transport_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_mortise_transport_v1_peer_proto_enumTypes[1].Descriptor()
 }
 
 func (Refusal_Reason) Type() protoreflect.EnumType {
-	return &file_mortise_transport_v1_peer_proto_enumTypes[0]
+	return &file_mortise_transport_v1_peer_proto_enumTypes[1]
 }
 
 func (x Refusal_Reason) Number() protoreflect.EnumNumber {
@@ -88,27 +137,91 @@ func (x Refusal_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Reason.Descriptor instead.
 func (Refusal_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{1, 0}
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// Hello says who speaks, and to whom.
+// Greeting is the first message of either side. It holds a hello with its signature, or a refusal.
+type Greeting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hello         []byte                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`         // an encoded Hello: it is signed as these bytes
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"` // Ed25519, by the key in hello, over what transport/hello.go describes
+	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`     // only of the accepting side
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Greeting) Reset() {
+	*x = Greeting{}
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Greeting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Greeting) ProtoMessage() {}
+
+func (x *Greeting) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Greeting.ProtoReflect.Descriptor instead.
+func (*Greeting) Descriptor() ([]byte, []int) {
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Greeting) GetHello() []byte {
+	if x != nil {
+		return x.Hello
+	}
+	return nil
+}
+
+func (x *Greeting) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *Greeting) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+// Hello introduces its sender. The instance ID of the sender is a function of its key and is not sent.
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`    // of this protocol: 1
-	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`     // label
-	Instance      uint64                 `protobuf:"fixed64,3,opt,name=instance,proto3" json:"instance,omitempty"` // of the speaker
-	Intended      uint64                 `protobuf:"fixed64,4,opt,name=intended,proto3" json:"intended,omitempty"` // the instance that the speaker wants to reach; 0: any
-	Group         uint64                 `protobuf:"fixed64,5,opt,name=group,proto3" json:"group,omitempty"`       // 0: none
-	Raft          uint64                 `protobuf:"fixed64,6,opt,name=raft,proto3" json:"raft,omitempty"`         // 0: none
-	Addr          string                 `protobuf:"bytes,7,opt,name=addr,proto3" json:"addr,omitempty"`           // where the speaker can be reached
-	Number        uint64                 `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"`      // counts what this instance began or accepted; tells a late hello from a new one
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`                                // of this protocol: 2
+	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`                                 // label
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`                                         // Ed25519 public key of the sender's life
+	Intended      []byte                 `protobuf:"bytes,4,opt,name=intended,proto3" json:"intended,omitempty"`                               // ID of the instance that the sender wants to reach; empty means any
+	Kind          Hello_Kind             `protobuf:"varint,5,opt,name=kind,proto3,enum=mortise.transport.v1.Hello_Kind" json:"kind,omitempty"` // what the connection is for
+	Group         uint64                 `protobuf:"fixed64,6,opt,name=group,proto3" json:"group,omitempty"`                                   // 0 means none
+	Raft          uint64                 `protobuf:"fixed64,7,opt,name=raft,proto3" json:"raft,omitempty"`                                     // 0 means none
+	Addr          string                 `protobuf:"bytes,8,opt,name=addr,proto3" json:"addr,omitempty"`                                       // where the sender can be reached
+	Number        uint64                 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`                                  // of a link: rises with every link that this process begins or accepts
+	Life          uint64                 `protobuf:"varint,10,opt,name=life,proto3" json:"life,omitempty"`                                     // counts the starts with one directory; 1 in memory
+	Boot          []byte                 `protobuf:"bytes,11,opt,name=boot,proto3" json:"boot,omitempty"`                                      // 16 random bytes of this process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[0]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -120,7 +233,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[0]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -133,7 +246,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Hello) GetVersion() uint32 {
@@ -150,18 +263,25 @@ func (x *Hello) GetCluster() string {
 	return ""
 }
 
-func (x *Hello) GetInstance() uint64 {
+func (x *Hello) GetKey() []byte {
 	if x != nil {
-		return x.Instance
+		return x.Key
 	}
-	return 0
+	return nil
 }
 
-func (x *Hello) GetIntended() uint64 {
+func (x *Hello) GetIntended() []byte {
 	if x != nil {
 		return x.Intended
 	}
-	return 0
+	return nil
+}
+
+func (x *Hello) GetKind() Hello_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Hello_NONE
 }
 
 func (x *Hello) GetGroup() uint64 {
@@ -192,19 +312,93 @@ func (x *Hello) GetNumber() uint64 {
 	return 0
 }
 
+func (x *Hello) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Hello) GetBoot() []byte {
+	if x != nil {
+		return x.Boot
+	}
+	return nil
+}
+
+// Standing is what may change while a link is up.
+type Standing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         uint64                 `protobuf:"fixed64,1,opt,name=group,proto3" json:"group,omitempty"`
+	Raft          uint64                 `protobuf:"fixed64,2,opt,name=raft,proto3" json:"raft,omitempty"`
+	Addr          string                 `protobuf:"bytes,3,opt,name=addr,proto3" json:"addr,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Standing) Reset() {
+	*x = Standing{}
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Standing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Standing) ProtoMessage() {}
+
+func (x *Standing) ProtoReflect() protoreflect.Message {
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
+func (*Standing) Descriptor() ([]byte, []int) {
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Standing) GetGroup() uint64 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *Standing) GetRaft() uint64 {
+	if x != nil {
+		return x.Raft
+	}
+	return 0
+}
+
+func (x *Standing) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
 // Refusal says why the other side does not want to talk. It is the only thing in its message.
 type Refusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        Refusal_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=mortise.transport.v1.Refusal_Reason" json:"reason,omitempty"`
-	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`           // for people
-	Instance      uint64                 `protobuf:"fixed64,3,opt,name=instance,proto3" json:"instance,omitempty"` // of the one who refuses
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"` // for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[1]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +410,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[1]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +423,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Refusal) GetReason() Refusal_Reason {
@@ -246,18 +440,11 @@ func (x *Refusal) GetText() string {
 	return ""
 }
 
-func (x *Refusal) GetInstance() uint64 {
-	if x != nil {
-		return x.Instance
-	}
-	return 0
-}
-
 // Frame is what one turn of one node says to another. Renewals come first. The layouts inside the byte fields belong to other rooms:
 // renewals, commands and replies to session, raft to raftpb.Message.
 type Frame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Standing      *Standing              `protobuf:"bytes,8,opt,name=standing,proto3" json:"standing,omitempty"`
 	Renewals      []byte                 `protobuf:"bytes,2,opt,name=renewals,proto3" json:"renewals,omitempty"`
 	Commands      []byte                 `protobuf:"bytes,3,opt,name=commands,proto3" json:"commands,omitempty"`
 	Replies       []byte                 `protobuf:"bytes,4,opt,name=replies,proto3" json:"replies,omitempty"`
@@ -270,7 +457,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[2]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -282,7 +469,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[2]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -295,12 +482,12 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Frame) GetHello() *Hello {
+func (x *Frame) GetStanding() *Standing {
 	if x != nil {
-		return x.Hello
+		return x.Standing
 	}
 	return nil
 }
@@ -350,7 +537,6 @@ func (x *Frame) GetRefusal() *Refusal {
 // Chunk is a piece of a snapshot.
 type Chunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`     // first chunk only
 	Message       []byte                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // first chunk only: the raftpb.Message without the data of its snapshot
 	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`      // first chunk only: bytes of data in all chunks together
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
@@ -362,7 +548,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[3]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +560,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[3]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,14 +573,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Chunk) GetHello() *Hello {
-	if x != nil {
-		return x.Hello
-	}
-	return nil
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Chunk) GetMessage() []byte {
@@ -442,7 +621,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[4]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +633,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[4]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +646,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ack) GetRefusal() *Refusal {
@@ -480,7 +659,6 @@ func (x *Ack) GetRefusal() *Refusal {
 // Question asks something; the content belongs to the cluster room.
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -488,7 +666,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[5]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +678,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[5]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,14 +691,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Question) GetHello() *Hello {
-	if x != nil {
-		return x.Hello
-	}
-	return nil
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Question) GetBody() []byte {
@@ -533,7 +704,6 @@ func (x *Question) GetBody() []byte {
 // Answer answers a Question.
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"` // who answers
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent: answered
 	unknownFields protoimpl.UnknownFields
@@ -542,7 +712,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[6]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +724,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[6]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,14 +737,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *Answer) GetHello() *Hello {
-	if x != nil {
-		return x.Hello
-	}
-	return nil
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Answer) GetBody() []byte {
@@ -594,7 +757,6 @@ func (x *Answer) GetRefusal() *Refusal {
 // Parcel carries datagrams of gossip.
 type Parcel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"` // first parcel only
 	Packets       [][]byte               `protobuf:"bytes,2,rep,name=packets,proto3" json:"packets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -602,7 +764,7 @@ type Parcel struct {
 
 func (x *Parcel) Reset() {
 	*x = Parcel{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[7]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +776,7 @@ func (x *Parcel) String() string {
 func (*Parcel) ProtoMessage() {}
 
 func (x *Parcel) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[7]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,14 +789,7 @@ func (x *Parcel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parcel.ProtoReflect.Descriptor instead.
 func (*Parcel) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *Parcel) GetHello() *Hello {
-	if x != nil {
-		return x.Hello
-	}
-	return nil
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Parcel) GetPackets() [][]byte {
@@ -647,7 +802,6 @@ func (x *Parcel) GetPackets() [][]byte {
 // Bytes is a piece of a byte stream.
 type Bytes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         *Hello                 `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`     // first message of either side only
 	Refusal       *Refusal               `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"` // only in the first message of the accepting side
 	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -656,7 +810,7 @@ type Bytes struct {
 
 func (x *Bytes) Reset() {
 	*x = Bytes{}
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[8]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +822,7 @@ func (x *Bytes) String() string {
 func (*Bytes) ProtoMessage() {}
 
 func (x *Bytes) ProtoReflect() protoreflect.Message {
-	mi := &file_mortise_transport_v1_peer_proto_msgTypes[8]
+	mi := &file_mortise_transport_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,14 +835,7 @@ func (x *Bytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bytes.ProtoReflect.Descriptor instead.
 func (*Bytes) Descriptor() ([]byte, []int) {
-	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Bytes) GetHello() *Hello {
-	if x != nil {
-		return x.Hello
-	}
-	return nil
+	return file_mortise_transport_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Bytes) GetRefusal() *Refusal {
@@ -709,60 +856,70 @@ var File_mortise_transport_v1_peer_proto protoreflect.FileDescriptor
 
 const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x1fmortise/transport/v1/peer.proto\x12\x14mortise.transport.v1\"\xc9\x01\n" +
+	"\x1fmortise/transport/v1/peer.proto\x12\x14mortise.transport.v1\"w\n" +
+	"\bGreeting\x12\x14\n" +
+	"\x05hello\x18\x01 \x01(\fR\x05hello\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x127\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\xc4\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
-	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1a\n" +
-	"\binstance\x18\x03 \x01(\x06R\binstance\x12\x1a\n" +
-	"\bintended\x18\x04 \x01(\x06R\bintended\x12\x14\n" +
-	"\x05group\x18\x05 \x01(\x06R\x05group\x12\x12\n" +
-	"\x04raft\x18\x06 \x01(\x06R\x04raft\x12\x12\n" +
-	"\x04addr\x18\a \x01(\tR\x04addr\x12\x16\n" +
-	"\x06number\x18\b \x01(\x04R\x06number\"\xf0\x01\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x1a\n" +
+	"\bintended\x18\x04 \x01(\fR\bintended\x124\n" +
+	"\x04kind\x18\x05 \x01(\x0e2 .mortise.transport.v1.Hello.KindR\x04kind\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\x06R\x05group\x12\x12\n" +
+	"\x04raft\x18\a \x01(\x06R\x04raft\x12\x12\n" +
+	"\x04addr\x18\b \x01(\tR\x04addr\x12\x16\n" +
+	"\x06number\x18\t \x01(\x04R\x06number\x12\x12\n" +
+	"\x04life\x18\n" +
+	" \x01(\x04R\x04life\x12\x12\n" +
+	"\x04boot\x18\v \x01(\fR\x04boot\"%\n" +
+	"\x04Kind\x12\b\n" +
+	"\x04NONE\x10\x00\x12\b\n" +
+	"\x04LINK\x10\x01\x12\t\n" +
+	"\x05CALLS\x10\x02\"H\n" +
+	"\bStanding\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\x06R\x05group\x12\x12\n" +
+	"\x04raft\x18\x02 \x01(\x06R\x04raft\x12\x12\n" +
+	"\x04addr\x18\x03 \x01(\tR\x04addr\"\xd0\x01\n" +
 	"\aRefusal\x12<\n" +
 	"\x06reason\x18\x01 \x01(\x0e2$.mortise.transport.v1.Refusal.ReasonR\x06reason\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1a\n" +
-	"\binstance\x18\x03 \x01(\x06R\binstance\"w\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"s\n" +
 	"\x06Reason\x12\b\n" +
 	"\x04NONE\x10\x00\x12\v\n" +
 	"\aCLUSTER\x10\x01\x12\v\n" +
-	"\aVERSION\x10\x02\x12\f\n" +
-	"\bINSTANCE\x10\x03\x12\v\n" +
+	"\aVERSION\x10\x02\x12\v\n" +
 	"\aCROSSED\x10\x04\x12\t\n" +
 	"\x05GROUP\x10\x05\x12\b\n" +
 	"\x04FULL\x10\x06\x12\r\n" +
 	"\tMALFORMED\x10\a\x12\n" +
 	"\n" +
-	"\x06FAILED\x10\b\"\xf3\x01\n" +
-	"\x05Frame\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x12\x1a\n" +
+	"\x06FAILED\x10\b\x12\b\n" +
+	"\x04COPY\x10\t\"\xfc\x01\n" +
+	"\x05Frame\x12:\n" +
+	"\bstanding\x18\b \x01(\v2\x1e.mortise.transport.v1.StandingR\bstanding\x12\x1a\n" +
 	"\brenewals\x18\x02 \x01(\fR\brenewals\x12\x1a\n" +
 	"\bcommands\x18\x03 \x01(\fR\bcommands\x12\x18\n" +
 	"\areplies\x18\x04 \x01(\fR\areplies\x12\x12\n" +
 	"\x04raft\x18\x05 \x03(\fR\x04raft\x12\x18\n" +
 	"\aretired\x18\x06 \x01(\bR\aretired\x127\n" +
-	"\arefusal\x18\a \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\xa8\x01\n" +
-	"\x05Chunk\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x12\x18\n" +
+	"\arefusal\x18\a \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"u\n" +
+	"\x05Chunk\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\fR\amessage\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x12\n" +
 	"\x04last\x18\x05 \x01(\bR\x04last\x12\x16\n" +
 	"\x06crc32c\x18\x06 \x01(\aR\x06crc32c\">\n" +
 	"\x03Ack\x127\n" +
-	"\arefusal\x18\x01 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"Q\n" +
-	"\bQuestion\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\fR\x04body\"\x88\x01\n" +
-	"\x06Answer\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x12\x12\n" +
+	"\arefusal\x18\x01 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\x1e\n" +
+	"\bQuestion\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\"U\n" +
+	"\x06Answer\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\fR\x04body\x127\n" +
-	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"U\n" +
-	"\x06Parcel\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x12\x18\n" +
-	"\apackets\x18\x02 \x03(\fR\apackets\"\x87\x01\n" +
-	"\x05Bytes\x121\n" +
-	"\x05hello\x18\x01 \x01(\v2\x1b.mortise.transport.v1.HelloR\x05hello\x127\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\"\n" +
+	"\x06Parcel\x12\x18\n" +
+	"\apackets\x18\x02 \x03(\fR\apackets\"T\n" +
+	"\x05Bytes\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data2\x9d\x02\n" +
 	"\x04Peer\x12D\n" +
@@ -783,45 +940,45 @@ func file_mortise_transport_v1_peer_proto_rawDescGZIP() []byte {
 	return file_mortise_transport_v1_peer_proto_rawDescData
 }
 
-var file_mortise_transport_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_mortise_transport_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_mortise_transport_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_mortise_transport_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_mortise_transport_v1_peer_proto_goTypes = []any{
-	(Refusal_Reason)(0), // 0: mortise.transport.v1.Refusal.Reason
-	(*Hello)(nil),       // 1: mortise.transport.v1.Hello
-	(*Refusal)(nil),     // 2: mortise.transport.v1.Refusal
-	(*Frame)(nil),       // 3: mortise.transport.v1.Frame
-	(*Chunk)(nil),       // 4: mortise.transport.v1.Chunk
-	(*Ack)(nil),         // 5: mortise.transport.v1.Ack
-	(*Question)(nil),    // 6: mortise.transport.v1.Question
-	(*Answer)(nil),      // 7: mortise.transport.v1.Answer
-	(*Parcel)(nil),      // 8: mortise.transport.v1.Parcel
-	(*Bytes)(nil),       // 9: mortise.transport.v1.Bytes
+	(Hello_Kind)(0),     // 0: mortise.transport.v1.Hello.Kind
+	(Refusal_Reason)(0), // 1: mortise.transport.v1.Refusal.Reason
+	(*Greeting)(nil),    // 2: mortise.transport.v1.Greeting
+	(*Hello)(nil),       // 3: mortise.transport.v1.Hello
+	(*Standing)(nil),    // 4: mortise.transport.v1.Standing
+	(*Refusal)(nil),     // 5: mortise.transport.v1.Refusal
+	(*Frame)(nil),       // 6: mortise.transport.v1.Frame
+	(*Chunk)(nil),       // 7: mortise.transport.v1.Chunk
+	(*Ack)(nil),         // 8: mortise.transport.v1.Ack
+	(*Question)(nil),    // 9: mortise.transport.v1.Question
+	(*Answer)(nil),      // 10: mortise.transport.v1.Answer
+	(*Parcel)(nil),      // 11: mortise.transport.v1.Parcel
+	(*Bytes)(nil),       // 12: mortise.transport.v1.Bytes
 }
 var file_mortise_transport_v1_peer_proto_depIdxs = []int32{
-	0,  // 0: mortise.transport.v1.Refusal.reason:type_name -> mortise.transport.v1.Refusal.Reason
-	1,  // 1: mortise.transport.v1.Frame.hello:type_name -> mortise.transport.v1.Hello
-	2,  // 2: mortise.transport.v1.Frame.refusal:type_name -> mortise.transport.v1.Refusal
-	1,  // 3: mortise.transport.v1.Chunk.hello:type_name -> mortise.transport.v1.Hello
-	2,  // 4: mortise.transport.v1.Ack.refusal:type_name -> mortise.transport.v1.Refusal
-	1,  // 5: mortise.transport.v1.Question.hello:type_name -> mortise.transport.v1.Hello
-	1,  // 6: mortise.transport.v1.Answer.hello:type_name -> mortise.transport.v1.Hello
-	2,  // 7: mortise.transport.v1.Answer.refusal:type_name -> mortise.transport.v1.Refusal
-	1,  // 8: mortise.transport.v1.Parcel.hello:type_name -> mortise.transport.v1.Hello
-	1,  // 9: mortise.transport.v1.Bytes.hello:type_name -> mortise.transport.v1.Hello
-	2,  // 10: mortise.transport.v1.Bytes.refusal:type_name -> mortise.transport.v1.Refusal
-	4,  // 11: mortise.transport.v1.Peer.Snapshot:input_type -> mortise.transport.v1.Chunk
-	6,  // 12: mortise.transport.v1.Peer.Ask:input_type -> mortise.transport.v1.Question
-	8,  // 13: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
-	9,  // 14: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
-	5,  // 15: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
-	7,  // 16: mortise.transport.v1.Peer.Ask:output_type -> mortise.transport.v1.Answer
-	5,  // 17: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
-	9,  // 18: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	5,  // 0: mortise.transport.v1.Greeting.refusal:type_name -> mortise.transport.v1.Refusal
+	0,  // 1: mortise.transport.v1.Hello.kind:type_name -> mortise.transport.v1.Hello.Kind
+	1,  // 2: mortise.transport.v1.Refusal.reason:type_name -> mortise.transport.v1.Refusal.Reason
+	4,  // 3: mortise.transport.v1.Frame.standing:type_name -> mortise.transport.v1.Standing
+	5,  // 4: mortise.transport.v1.Frame.refusal:type_name -> mortise.transport.v1.Refusal
+	5,  // 5: mortise.transport.v1.Ack.refusal:type_name -> mortise.transport.v1.Refusal
+	5,  // 6: mortise.transport.v1.Answer.refusal:type_name -> mortise.transport.v1.Refusal
+	5,  // 7: mortise.transport.v1.Bytes.refusal:type_name -> mortise.transport.v1.Refusal
+	7,  // 8: mortise.transport.v1.Peer.Snapshot:input_type -> mortise.transport.v1.Chunk
+	9,  // 9: mortise.transport.v1.Peer.Ask:input_type -> mortise.transport.v1.Question
+	11, // 10: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
+	12, // 11: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
+	8,  // 12: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
+	10, // 13: mortise.transport.v1.Peer.Ask:output_type -> mortise.transport.v1.Answer
+	8,  // 14: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
+	12, // 15: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_mortise_transport_v1_peer_proto_init() }
@@ -834,8 +991,8 @@ func file_mortise_transport_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mortise_transport_v1_peer_proto_rawDesc), len(file_mortise_transport_v1_peer_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   9,
+			NumEnums:      2,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -32,17 +32,20 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Peer is the one service of the one port. The long-lived stream between two nodes is none of its calls, but a connection of its own:
-// either side says "mortise\n" and then its Frames, each behind its length in four bytes, the highest first. Both begin with a hello; the
-// side that accepts may answer with a refusal. The length 0 says that the speaker is still there, and 0xffffffff that he has said everything.
+// Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
+// then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
+// that the connection carries what the dialer's hello names: a link, or the calls of this service.
+//
+// A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
+// still there, and 0xffffffff that it has sent everything.
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Ask carries one question to whoever is there, or to one instance.
+	// Ask carries one question to the instance at the other end.
 	Ask(ctx context.Context, in *Question, opts ...grpc.CallOption) (*Answer, error)
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
-	// Conn is a byte stream of gossip. Both sides begin with a hello.
+	// Conn is a byte stream of gossip.
 	Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error)
 }
 
@@ -107,17 +110,20 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
 //
-// Peer is the one service of the one port. The long-lived stream between two nodes is none of its calls, but a connection of its own:
-// either side says "mortise\n" and then its Frames, each behind its length in four bytes, the highest first. Both begin with a hello; the
-// side that accepts may answer with a refusal. The length 0 says that the speaker is still there, and 0xffffffff that he has said everything.
+// Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
+// then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
+// that the connection carries what the dialer's hello names: a link, or the calls of this service.
+//
+// A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
+// still there, and 0xffffffff that it has sent everything.
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Ask carries one question to whoever is there, or to one instance.
+	// Ask carries one question to the instance at the other end.
 	Ask(context.Context, *Question) (*Answer, error)
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
-	// Conn is a byte stream of gossip. Both sides begin with a hello.
+	// Conn is a byte stream of gossip.
 	Conn(grpc.BidiStreamingServer[Bytes, Bytes]) error
 	mustEmbedUnimplementedPeerServer()
 }

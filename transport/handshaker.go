@@ -1,0 +1,82 @@
+package transport
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+
+	"google.golang.org/grpc/credentials"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs why a connection was refused, which
+// gRPC itself would not, and it dispatches links, which do not speak HTTP/2.
+type handshaker struct {
+	credentials.TransportCredentials
+	port *Port
+}
+
+// ServerHandshake is TransportCredentials'. gRPC limits its time.
+func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := h.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		if !wentAway(err) {
+			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", h.port.config.TLS.Explain(err))
+		}
+		return conn, info, err
+	}
+	var secure *tls.ConnectionState
+	if t, ok := info.(credentials.TLSInfo); ok {
+		secure = &t.State
+	}
+	s := newStream(h.port, conn, secure, func() { raw.Close() })
+	who, err := h.port.receive(s, raw.RemoteAddr())
+	if err != nil {
+		return nil, nil, err
+	}
+	accepted, _ := acceptedOn(raw.RemoteAddr())
+	accepted.proven()
+	if who.kind == wire.Hello_LINK {
+		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
+		return nil, nil, credentials.ErrConnDispatched
+	}
+	accepted.serves() // before the life is read: if another one begins, this connection ends
+	self := h.port.self.Load()
+	if err := h.port.answer(s, self, who, 0); err != nil {
+		return nil, nil, err
+	}
+	return &unread{Conn: conn, in: s.in}, greeted{peer: who.peer, self: self.Instance()}, nil
+}
+
+// Clone is TransportCredentials'.
+func (h handshaker) Clone() credentials.TransportCredentials {
+	return handshaker{h.TransportCredentials.Clone(), h.port}
+}
+
+// greeted is what gRPC keeps of a connection on which hellos were exchanged.
+type greeted struct {
+	credentials.CommonAuthInfo
+	peer Identity
+	self Instance // the life of ours that has answered
+}
+
+// AuthType is credentials.AuthInfo's.
+func (greeted) AuthType() string { return "mortise" }
+
+// unread is a connection of which a reader has taken more than it used.
+type unread struct {
+	net.Conn
+	in *bufio.Reader // nil once it is empty; of the one goroutine that reads
+}
+
+// Read is net.Conn's.
+func (c *unread) Read(b []byte) (int, error) {
+	if c.in != nil {
+		if c.in.Buffered() > 0 {
+			return c.in.Read(b)
+		}
+		c.in = nil
+	}
+	return c.Conn.Read(b)
+}

@@ -1,0 +1,135 @@
+package transport
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// exporterLabel names the keying material of a TLS connection that hellos are bound to (RFC 9266).
+const exporterLabel = "EXPORTER-mortise-hello-v2"
+
+// bindingBytes is the length of what a hello is bound to, and of each random number that it is made
+// of without TLS.
+const bindingBytes = 32
+
+// bind returns what the hellos on this connection are bound to. With TLS that is keying material
+// that no third party can have on a connection of its own. Without TLS it is made of a random number
+// of each side: a hello cannot be repeated, but a party that relays all bytes goes unnoticed.
+func (s *stream) bind(as role, secure *tls.ConnectionState) ([]byte, error) {
+	if secure != nil {
+		return secure.ExportKeyingMaterial(exporterLabel, nil, bindingBytes)
+	}
+	var dialed, accepted [bindingBytes]byte
+	own, other := &dialed, &accepted
+	if as == acceptor {
+		own, other = &accepted, &dialed
+		if err := s.hearNonce(other); err != nil {
+			return nil, err
+		}
+	}
+	s.random(own[:])
+	b, _ := s.begin()
+	if err := s.write(append(b, own[:]...)); err != nil {
+		return nil, err
+	}
+	if as == dialer {
+		if err := s.hearNonce(other); err != nil {
+			return nil, err
+		}
+	}
+	sum := sha256.New()
+	sum.Write([]byte("mortise-plain/2\x00"))
+	sum.Write(dialed[:])
+	sum.Write(accepted[:])
+	return sum.Sum(nil), nil
+}
+
+func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
+	if err := s.hearPreface(); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(s.in, nonce[:]); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// introduce exchanges hellos on a connection that this node has dialed. With intended it fails unless
+// that instance answers. ctx and the dial timeout end it.
+func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind, intended Instance, number uint64) (*introduction, error) {
+	defer context.AfterFunc(ctx, s.kill)()
+	timer := time.AfterFunc(p.config.DialTimeout, s.kill)
+	who, err := p.exchange(ctx, s, addr, self, kind, intended, number)
+	if !timer.Stop() {
+		return nil, fmt.Errorf("%w: %s: no hello within %v", ErrSilent, addr, p.config.DialTimeout)
+	}
+	return who, err
+}
+
+func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind, intended Instance, number uint64) (*introduction, error) {
+	binding, err := s.bind(dialer, s.secure)
+	if err != nil {
+		return nil, s.explain(ctx, addr, err)
+	}
+	own, err := p.hello(self, kind, intended, number)
+	if err != nil {
+		return nil, err
+	}
+	_ = s.greet(greeting(self.Key, dialer, binding, own, nil)) // what is read next tells why it failed
+	g, err := s.hearGreeting()
+	if err != nil {
+		return nil, s.explain(ctx, addr, err)
+	}
+	if g.Refusal != nil {
+		return nil, refused(addr, g.Refusal)
+	}
+	who, refusal := p.verify(g, acceptor, binding, own)
+	if refusal != nil {
+		err := kindOf(refusal.Reason)
+		if errors.Is(err, ErrGarbage) {
+			err = ErrForeign
+		}
+		return nil, fmt.Errorf("%w: %s: %s", err, addr, refusal.Text)
+	}
+	if !intended.IsZero() && who.peer.Instance != intended && !bug("no-instance-check") {
+		return nil, &OtherError{Addr: addr, Asked: intended, Answered: who.peer.Instance}
+	}
+	return who, nil
+}
+
+// receive reads the hello of the dialer of a connection. An error ends the connection: the dialer has
+// been told why it is refused, unless it is not one of ours.
+func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
+	binding, err := s.bind(acceptor, s.secure)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.hearGreeting()
+	if err != nil {
+		return nil, err
+	}
+	who, refusal := p.verify(g, dialer, binding, nil)
+	if refusal != nil {
+		p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
+		_ = s.greet(&wire.Greeting{Refusal: refusal})
+		return nil, kindOf(refusal.Reason)
+	}
+	return who, nil
+}
+
+// answer sends the hello of self in answer to that of a dialer.
+func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
+	own, err := p.hello(self, who.kind, who.peer.Instance, number)
+	if err != nil {
+		return err
+	}
+	return s.greet(greeting(self.Key, acceptor, who.binding, who.raw, own))
+}
