@@ -63,6 +63,9 @@ func (s *service) Ask(ctx context.Context, q *wire.Question) (*wire.Answer, erro
 		return &wire.Answer{Refusal: refusal}, nil
 	}
 	body, err := p.config.Handler.Ask(ctx, from, q.Body)
+	if _, refusal := p.caller(ctx); refusal != nil { // the answer may be of a life that this connection does not speak for
+		return &wire.Answer{Refusal: refusal}, nil
+	}
 	if err == nil && len(body) > p.config.MessageBytes-slackBytes {
 		err = ErrTooLarge
 	}

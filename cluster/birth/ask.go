@@ -53,7 +53,7 @@ func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 
 // introduction is what every question says about the asker.
 func (c *Core) introduction() question {
-	q := question{Instance: c.instance, Addr: c.addr, Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling}
+	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling}
 	if c.durable {
 		q.Life = c.life
 	}
@@ -88,14 +88,14 @@ func (c *Core) deadline() time.Duration {
 	return c.now + askEverySlow
 }
 
-// Result takes how a question ended. asked is when it was sent and answer what came back; both count only for outcome Answered and
+// Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
 // what it proves. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
-func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, answer []byte) {
+func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
 	c.now = now
 	for i := range c.offers {
 		if c.offers[i].pending == id {
 			c.offers[i].pending = 0
-			c.answered(i, outcome, answer)
+			c.answered(i, outcome, from, answer)
 			return
 		}
 	}
@@ -118,6 +118,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 			// It carries our label and speaks another language: it may well be one of us in a newer version, so it blocks like silence.
 			return
 		}
+		who.Instance = from
 		s.who, s.first = who, now
 		if p.last.outcome == Answered && p.last.who.Instance == who.Instance {
 			s.first = p.last.first
@@ -130,13 +131,13 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 }
 
 // answered takes the verdict of the i-th on the list about our charter. Only that life's own word counts.
-func (c *Core) answered(i int, outcome Outcome, answer []byte) {
+func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 	l := c.charter.List[i]
 	if outcome != Answered {
 		return
 	}
 	v, err := decodeVerdict(answer)
-	if err != nil || v.Instance != l.Instance && !bug("answers-for-another") || v.Group != c.charter.Group {
+	if err != nil || from != l.Instance && !bug("answers-for-another") || v.Group != c.charter.Group {
 		return
 	}
 	if v.Refusal == Accepted {
@@ -152,6 +153,9 @@ func (c *Core) answered(i int, outcome Outcome, answer []byte) {
 
 // met takes in what an instance says about itself, as far as it concerns the charter that we are bound to or our group.
 func (c *Core) met(who *Who) {
+	if who.Instance != c.instance && c.votes(who.Instance) {
+		c.guided = c.now
+	}
 	if who.Durable && !who.Resuming && who.Instance != c.instance {
 		c.alive(who.Instance, who.Life, who.Addr, true)
 		if who.Group == c.group {
@@ -172,12 +176,18 @@ func (c *Core) met(who *Who) {
 		}
 	}
 	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
-		c.hear(who.At, who.Voters)
+		c.hear(who.Instance, who.At, who.Voters)
 	}
 }
 
+// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
+type Asker struct {
+	Instance nodeid.ID
+	Addr     string
+}
+
 // Ask answers the question of another instance, or returns nil if it is no question of ours. The answer is given at once, and binds.
-func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
+func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
 	c.now, c.wall = now, wallUnixMS
 	if c.doomed != "" || c.barred != "" {
 		return nil
@@ -191,13 +201,14 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, body []byte) []byte {
 		v.Refusal, v.Detail = c.consider(&p.Charter)
 		return appendVerdict(nil, v)
 	}
-	if answer := c.told(body); answer != nil {
+	if answer := c.told(from.Instance, body); answer != nil {
 		return answer
 	}
 	q, err := decodeQuestion(body)
 	if err != nil {
 		return nil
 	}
+	q.Instance, q.Addr = from.Instance, from.Addr
 	c.knocked(q.Addr)
 	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
 		c.alive(q.Instance, q.Life, q.Addr, true)

@@ -1,6 +1,7 @@
 package birth
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -25,9 +26,14 @@ func (c *Core) Voters(now time.Duration, group, at uint64, voters []Voter) {
 	c.place(voters)
 }
 
-// hear takes a configuration that somebody of the group has told.
-func (c *Core) hear(at uint64, voters []Voter) {
+// hear takes a configuration of the group that another instance has told. What it says counts if this instance believes it; else it is
+// a hint to ask those that this instance believes.
+func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 	if len(voters) == 0 {
+		return
+	}
+	if !c.believes(from) {
+		c.hinted(from, at, voters)
 		return
 	}
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})

@@ -13,17 +13,17 @@ import (
 // A configuration that is told goes on to the host, whole, and to whoever asks.
 func TestTheNewestConfigurationIsTold(t *testing.T) {
 	c := plain(false)
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 98, At: 20, Voters: configuration()}))
+	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(6), Group: 99, At: 20, Voters: configuration()}))
 	if c.At() != 10 {
 		t.Fatalf("configuration %d is taken from another group, or was for another life", c.At())
 	}
-	c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
+	c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 20, Voters: configuration(81)}))
 	out := c.Tick(c.now, c.wall, Random{})
 	if len(out.Events) != 1 || out.Events[0].Kind != Heard || out.Events[0].At != 20 || !slices.Equal(out.Events[0].Voters, configuration(81)) {
 		t.Errorf("the host is told %+v", out.Events)
 	}
-	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})))
+	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
 	if err != nil || who.At != 20 || !slices.Equal(who.Voters, configuration(81)) {
 		t.Errorf("who asks is told configuration %d, %+v", who.At, who.Voters)
 	}
@@ -52,7 +52,7 @@ func TestInquire(t *testing.T) {
 		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
 	}
 	who := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "z:1", Phase: Member, Group: 99, At: 21, Voters: configuration()}
-	c.Result(c.now, out.Questions[0].ID, c.now, Answered, appendWho(nil, who))
+	c.Result(c.now, out.Questions[0].ID, c.now, Answered, who.Instance, appendWho(nil, who))
 	if c.At() != 21 {
 		t.Errorf("it knows configuration %d", c.At())
 	}
@@ -79,7 +79,7 @@ func TestAdopt(t *testing.T) {
 		t.Error("settings of another group were taken")
 	}
 	c.Adopt(c.now, 99, s)
-	who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})))
+	who, err := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})))
 	if err != nil || who.Settings.SessionTTL != time.Minute || c.State().Settings.SessionTTL != time.Minute || c.Revision() == before {
 		t.Errorf("it tells %v and stores %v, revision %d", who.Settings, c.State().Settings, c.Revision())
 	}

@@ -68,6 +68,9 @@ type Core struct {
 	supersedes []uint64 // what the group took the place of
 	rulesOf    Settings // the group's settings, where phase is not Newborn
 	leader     bool
+	guide      nodeid.ID     // the leader to which this instance is attached; zero if none is
+	guided     time.Duration // when another voter that is known here has answered, or there was a leader
+	claimed    claimed       // by instances that are not believed
 	born       bool          // Born is known, and phase is Member at the next Tick
 	refused    []uint64      // charters refused in this life, oldest first
 	bound      []bool        // who on the list is known to be bound
@@ -113,6 +116,9 @@ func (c *Core) Group() uint64 { return c.group }
 // Leader takes whether this instance knows a leader of its group. A newborn has none, whatever it is told.
 func (c *Core) Leader(now time.Duration, known bool) {
 	c.now = now
+	if known || c.leader {
+		c.guided = now
+	}
 	known = known && c.phase != Newborn
 	if c.leader && !known {
 		c.since, c.sinceWall = now, c.wall

@@ -66,12 +66,16 @@ func (s *slot) persist(out *Output) bool {
 		return true
 	}
 	st := s.core.State()
+	old := s.disk.decoded()
+	if old == nil {
+		old = &State{}
+	}
 	s.disk.state, s.disk.voters, s.saved = st.Append(nil), AppendVoters(nil, st.Voters), s.core.Revision()
 	group := uint64(0)
 	if st.Phase == Member {
 		group = st.Group
 	}
-	if s.disk.member != 0 && s.disk.member != group && !w.givenUp[s.disk.member] {
+	if s.disk.member != 0 && s.disk.member != group && !w.givenUp[s.disk.member] && w.needs(s.disk.member, old.Raft, old.Lingers) {
 		w.fault("%s has given up group %x, which its directory held", s.name, s.disk.member)
 	}
 	s.disk.member = group

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // resumed is instance 5 at a:2, which was at a:1 in its last life, member of group 99 or bound to it, with b:1 as the only other.
@@ -137,7 +139,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 		if len(out.Events) != 1 || out.Events[0].Kind != Barred || len(out.Questions) != 0 || c.Revision() == before || c.State().Refused == "" {
 			t.Errorf("%s: events %v, %d questions; want one, stored, and silence", tc.name, kinds(out.Events), len(out.Questions))
 		}
-		if c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(7), Addr: "b:1"})) != nil {
+		if c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{})) != nil {
 			t.Errorf("%s: it still answers", tc.name)
 		}
 	}
@@ -147,7 +149,7 @@ func TestCopiesAndOldCopies(t *testing.T) {
 func TestWhatIsKnownOfLives(t *testing.T) {
 	c := settled(Member)
 	ask := func(q question) (uint64, string) {
-		who, err := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, q)))
+		who, err := decodeWho(c.Ask(c.now, c.wall, Asker{q.Instance, q.Addr}, appendQuestion(nil, q)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +206,7 @@ func TestASuspectIsAsked(t *testing.T) {
 	if len(out.Questions) != 1 || out.Questions[0].Addr != "z:1" {
 		t.Fatalf("it asks %+v, want whoever is at z:1", out.Questions)
 	}
-	c.Result(c.now, out.Questions[0].ID, c.now, Refused, nil)
+	c.Result(c.now, out.Questions[0].ID, c.now, Refused, nodeid.ID{}, nil)
 	if out = c.Tick(c.now+5*time.Second, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Error("it goes on asking though nobody is there")
 	}

@@ -15,6 +15,7 @@ const (
 	knockFor               = 10 * time.Second        // how long somebody who asked us is worth asking
 	settleWithin           = 1500 * time.Millisecond // how long a resumed instance waits for places that are silent; above the second that a question takes
 
+	lifeJump    = 1 << 20   // starts of one directory that others have not heard of: more is malformed
 	wallMax     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
 	usedMax     = 128       // raft IDs of one life that are remembered when they are over
 	gaveUpMax   = 16        // groups given up that are remembered

@@ -30,6 +30,9 @@ func (c *Core) alive(instance nodeid.ID, life uint64, addr string, met bool) {
 		at = len(c.lives) - 1
 	}
 	p := &c.lives[at]
+	if life > p.life+lifeJump && !met { // the word of another about it: no instance starts that often
+		return
+	}
 	if life > p.life {
 		p.life, p.addr = life, addr
 	}
@@ -70,6 +73,10 @@ func (c *Core) recognise(who *Who) {
 			c.bar("another process runs as this instance at " + who.Addr + ", from a copy of this directory: " + wayOutCopy)
 		}
 		return
+	}
+	listed := c.charter != nil && c.charter.listed(who.Instance) >= 0
+	if !listed && !c.votes(who.Instance) && !bug("barred-by-anybody") {
+		return // only the word of a voter or a founder ends this instance for good
 	}
 	switch {
 	case who.AskerLife > c.life && who.AskerAddr == c.addr:
@@ -129,7 +136,7 @@ func (c *Core) cleared(p *place) {
 // moved passes on where a voter with a directory says that it is, if that is news.
 func (c *Core) moved(instance nodeid.ID, life uint64, addr string) {
 	at := slices.IndexFunc(c.voters, func(v Voter) bool { return v.Instance == instance })
-	if at < 0 || !c.durable || c.voters[at].Life >= life {
+	if at < 0 || !c.durable || c.voters[at].Life >= life || life > c.voters[at].Life+lifeJump {
 		return
 	}
 	v := c.voters[at]

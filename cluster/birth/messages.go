@@ -4,8 +4,6 @@ import "encoding/binary"
 
 func appendQuestion(b []byte, q question) []byte {
 	b = header(b, kindQuestion)
-	b = append(b, q.Instance[:]...)
-	b = appendText(b, q.Addr)
 	b = binary.AppendUvarint(b, q.Group)
 	b = appendBool(b, q.Bound)
 	b = binary.AppendUvarint(b, q.Life)
@@ -14,13 +12,12 @@ func appendQuestion(b []byte, q question) []byte {
 
 func decodeQuestion(b []byte) (question, error) {
 	r := open(b, kindQuestion)
-	q := question{Instance: r.instance(), Addr: r.text(addrBytesMax), Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
+	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
 	return q, r.done()
 }
 
 func appendWho(b []byte, w Who) []byte {
 	b = header(b, kindWho)
-	b = append(b, w.Instance[:]...)
 	b = appendText(b, w.Name)
 	b = appendText(b, w.Addr)
 	b = append(b, byte(w.Phase))
@@ -45,13 +42,13 @@ func appendWho(b []byte, w Who) []byte {
 func decodeWho(b []byte) (Who, error) {
 	r := open(b, kindWho)
 	w := Who{
-		Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
+		Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
 		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
-		At: r.uint(), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
+		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
 	}
-	if w.Instance.IsZero() || (w.Phase == Newborn) != (w.Group == 0) {
+	if (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
 	}
 	return w, r.done()
@@ -95,7 +92,6 @@ func (r *reader) charter() Charter {
 
 func appendVerdict(b []byte, v verdict) []byte {
 	b = header(b, kindVerdict)
-	b = append(b, v.Instance[:]...)
 	b = binary.AppendUvarint(b, v.Group)
 	b = append(b, byte(v.Refusal))
 	return appendText(b, cut(v.Detail, textBytesMax))
@@ -104,7 +100,7 @@ func appendVerdict(b []byte, v verdict) []byte {
 func decodeVerdict(b []byte) (verdict, error) {
 	r := open(b, kindVerdict)
 	// A refusal that this version has no name for is still a refusal.
-	v := verdict{Instance: r.instance(), Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
+	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
 	return v, r.done()
 }
 

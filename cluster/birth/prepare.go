@@ -29,7 +29,7 @@ const (
 
 // PrepareAnswer is the answer to a Prepare.
 type PrepareAnswer struct {
-	Instance nodeid.ID
+	Instance nodeid.ID // that answers: by its connection, not in the message
 	Raft     uint64
 	State    PreparedState
 	Detail   string // for people
@@ -55,7 +55,7 @@ func AppendPrepare(b []byte, p Prepare) []byte {
 func decodePrepare(b []byte) (Prepare, error) {
 	r := open(b, kindPrepare)
 	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
-	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || !whole(p.Voters) {
+	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > atMax || !whole(p.Voters) {
 		r.fail()
 	}
 	return p, r.done()
@@ -63,15 +63,15 @@ func decodePrepare(b []byte) (Prepare, error) {
 
 func appendPrepared(b []byte, a PrepareAnswer) []byte {
 	b = header(b, kindPrepared)
-	b = binary.AppendUvarint(append(b, a.Instance[:]...), a.Raft)
+	b = binary.AppendUvarint(b, a.Raft)
 	return appendText(append(b, byte(a.State)), cut(a.Detail, textBytesMax))
 }
 
-// DecodePrepared reads the answer to a Prepare. It counts only if Instance and Raft are those that were asked.
-func DecodePrepared(b []byte) (PrepareAnswer, error) {
+// DecodePrepared reads the answer that an instance has given to a Prepare. It counts only if Instance and Raft are those that were asked.
+func DecodePrepared(from nodeid.ID, b []byte) (PrepareAnswer, error) {
 	r := open(b, kindPrepared)
 	a := PrepareAnswer{
-		Instance: r.instance(), Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(textBytesMax),
+		Instance: from, Raft: r.uint(), State: PreparedState(r.upTo(uint64(Declined))), Detail: r.text(textBytesMax),
 	}
 	if r.done() != nil {
 		return PrepareAnswer{}, ErrMalformed
@@ -91,7 +91,7 @@ func AppendAnnounce(b []byte, a Announce) []byte {
 func decodeAnnounce(b []byte) (Announce, error) {
 	r := open(b, kindAnnounce)
 	a := Announce{To: r.instance(), Group: r.uint(), At: r.uint(), Voters: r.voters()}
-	if a.To.IsZero() || a.Group == 0 || a.At == 0 || !whole(a.Voters) {
+	if a.To.IsZero() || a.Group == 0 || a.At == 0 || a.At > atMax || !whole(a.Voters) {
 		r.fail()
 	}
 	return a, r.done()

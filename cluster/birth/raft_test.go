@@ -114,6 +114,11 @@ func (w *world) notice(s *slot) {
 		l := w.runs(g.leader, g.charter.Group)
 		known = l != nil && w.linked(s, l) && s.knows(l) && l.knows(s)
 	}
+	if known {
+		s.core.Guide(g.leader)
+	} else {
+		s.core.Guide(nodeid.ID{})
+	}
 	if known != s.leader {
 		s.leader = known
 		s.leaderless = w.now

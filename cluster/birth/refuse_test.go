@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const always = time.Duration(1) << 62
@@ -27,7 +29,7 @@ func (c *Core) tell(addr string, who Who) {
 	}
 	p := c.places[at]
 	p.pending = 1 << 40
-	c.Result(c.now, p.pending, c.now, Answered, appendWho(nil, who))
+	c.Result(c.now, p.pending, c.now, Answered, who.Instance, appendWho(nil, who))
 }
 
 // pair is a newborn that knows the newborn b, and the charter that both would accept.
@@ -45,7 +47,7 @@ func pair() (*Core, Charter) {
 
 // propose puts the charter to the core as its proposer would.
 func (c *Core) propose(ch Charter) (verdict, bool) {
-	answer := c.Ask(c.now, c.wall, appendProposal(nil, proposal{To: c.instance, Charter: ch}))
+	answer := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: c.instance, Charter: ch}))
 	if answer == nil {
 		return verdict{}, false
 	}
@@ -167,7 +169,7 @@ func (c *Core) joinToo(addr string) {
 func (c *Core) end(addr string, outcome Outcome) {
 	at, _ := find(c.places, addr)
 	c.places[at].pending = 1 << 40
-	c.Result(c.now, 1<<40, c.now, outcome, nil)
+	c.Result(c.now, 1<<40, c.now, outcome, nodeid.ID{}, nil)
 }
 
 // With Founders a newborn who is none may answer at a Join address without being listed; a founder may not.
@@ -193,7 +195,7 @@ func TestFoundersPassOverOtherNewborns(t *testing.T) {
 // S5: a question is for one life, and only that life's own word is an answer.
 func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 	c, ch := pair()
-	if b := c.Ask(c.now, c.wall, appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
+	if b := c.Ask(c.now, c.wall, aVoter(), appendProposal(nil, proposal{To: nodeidtest.ID(6), Charter: ch})); b != nil || c.phase != Newborn {
 		t.Error("a proposal to another life was answered")
 	}
 	p := proposer(t)
@@ -208,9 +210,9 @@ func TestS5AnswersAreTiedToTheInstance(t *testing.T) {
 		}
 	}
 	p.offers[1].pending = 77
-	p.Result(p.now, 77, p.now, Other, nil)
+	p.Result(p.now, 77, p.now, Other, nodeid.ID{}, nil)
 	p.offers[1].pending = 78
-	p.Result(p.now, 78, p.now, Silent, nil)
+	p.Result(p.now, 78, p.now, Silent, nodeid.ID{}, nil)
 	if p.doomed != "" || p.bound[1] {
 		t.Fatal("somebody else's presence, or silence, was taken for an answer")
 	}
@@ -233,7 +235,7 @@ func proposer(t *testing.T) *Core {
 
 func (c *Core) verdict(i int, v verdict) {
 	c.offers[i].pending = 1 << 41
-	c.Result(c.now, 1<<41, c.now, Answered, appendVerdict(nil, v))
+	c.Result(c.now, 1<<41, c.now, Answered, v.Instance, appendVerdict(nil, v))
 }
 
 // Rule 5: after any refusal, and after ten seconds and a bit, the life is over.
@@ -285,7 +287,7 @@ func TestReplayedChartersAreRefused(t *testing.T) {
 	}
 	c.doomed = "test"
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(55)})
-	if b := c.Ask(c.now, c.wall, accepted); b != nil {
+	if b := c.Ask(c.now, c.wall, aVoter(), accepted); b != nil {
 		t.Error("the new life answered a delayed copy of the charter of the old")
 	}
 	if v, _ := c.propose(ch); v.Refusal != RefusedUnlisted {
@@ -322,7 +324,7 @@ func TestFoundingTimeIsTheLatestOfTheClocks(t *testing.T) {
 func TestNewsOfOthersIsIgnored(t *testing.T) {
 	c := newborn(Settings{Replicas: 2, Voters: 3})
 	c.Leader(c.now, true)
-	if who, _ := decodeWho(c.Ask(c.now, c.wall, appendQuestion(nil, question{Instance: nodeidtest.ID(9)}))); who.Leader {
+	if who, _ := decodeWho(c.Ask(c.now, c.wall, aVoter(), appendQuestion(nil, question{}))); who.Leader {
 		t.Error("a newborn claims to have a leader")
 	}
 	c = proposer(t)

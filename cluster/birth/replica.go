@@ -1,6 +1,7 @@
 package birth
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -66,18 +67,18 @@ func (c *Core) remove() {
 }
 
 // told answers a Prepare or an Announce that is for this life, and returns nil if the question is neither.
-func (c *Core) told(body []byte) []byte {
+func (c *Core) told(from nodeid.ID, body []byte) []byte {
 	if p, err := decodePrepare(body); err == nil {
 		if p.To != c.instance {
 			return nil
 		}
 		a := PrepareAnswer{Instance: c.instance, Raft: p.Raft}
-		a.State, a.Detail = c.prepare(&p)
+		a.State, a.Detail = c.prepare(from, &p)
 		return appendPrepared(nil, a)
 	}
 	if a, err := decodeAnnounce(body); err == nil && a.To == c.instance {
 		if a.Group == c.group {
-			c.hear(a.At, a.Voters)
+			c.hear(from, a.At, a.Voters)
 		}
 		return []byte{wireVersion}
 	}
@@ -85,7 +86,7 @@ func (c *Core) told(body []byte) []byte {
 }
 
 // prepare is rule 9. It is answered at once, and binds: from then on this life has that raft ID, and never again after it.
-func (c *Core) prepare(p *Prepare) (PreparedState, string) {
+func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 	switch {
 	case c.phase != Member || c.group != p.Group || c.settings.Solo:
 		return Declined, "it does not belong to group " + groupName(p.Group)
@@ -94,7 +95,10 @@ func (c *Core) prepare(p *Prepare) (PreparedState, string) {
 	case c.unfit != "":
 		return Declined, c.unfit
 	}
-	c.hear(p.At, p.Voters)
+	c.hear(from, p.At, p.Voters)
+	if !c.believes(from) {
+		return Declined, "the instance that asks is not known to lead the group"
+	}
 	newest := c.newest()
 	if bug("stale-prepare-ends-voter") {
 		newest = p.Voters

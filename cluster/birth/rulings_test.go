@@ -1,6 +1,7 @@
 package birth
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -34,9 +35,16 @@ func (s *slot) mustGiveUp() {
 	if w.now-s.leaderless <= s.settings.SessionTTL {
 		w.fault("%s gave up a group that it lost sight of only %v ago", s.name, w.now-s.leaderless)
 	}
-	if g := w.groups[s.joined]; w.runs(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
+	if g := w.groups[s.joined]; w.needs(s.joined, s.raft) && w.runs(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
 		w.fault("%s gave up group %x, which has had a leader for %v", s.name, s.joined, w.now-g.led)
 	}
+}
+
+// needs reports whether the newest configuration of a group names one of these replicas. An instance without one gives nothing up
+// that others need if it begins anew, since no voter that it knew has answered for a TTL.
+func (w *world) needs(group uint64, rafts ...uint64) bool {
+	g := w.groups[group]
+	return g != nil && slices.ContainsFunc(rafts, func(raft uint64) bool { return holds(g.newest().voters, raft) })
 }
 
 // mustBeFinal checks that only the asked life answers to a charter, and that a charter once refused stays refused.
@@ -53,27 +61,27 @@ func (w *world) mustBeFinal(q Question, to *slot, answer []byte) {
 		w.fault("%s answered to a charter with something else: %v", to.name, err)
 		return
 	}
-	key := answerKey{v.Instance, v.Group}
+	key := answerKey{to.core.Instance(), v.Group}
 	if w.refusals[key] = w.refusals[key] || v.Refusal != Accepted; w.refusals[key] && v.Refusal == Accepted {
 		w.fault("%s accepted charter %x, which it had refused", to.name, v.Group)
 	}
 }
 
 // repeat lets some questions arrive once more, long after everybody has forgotten them, at whoever is there then.
-func (w *world) repeat(q Question) {
+func (w *world) repeat(from Asker, q Question) {
 	if w.rng.IntN(16) == 0 {
-		w.late(q, 20*time.Second)
+		w.late(from, q, 20*time.Second)
 	}
 }
 
 // late lets a question arrive when nobody waits for its answer any more.
-func (w *world) late(q Question, within time.Duration) {
+func (w *world) late(from Asker, q Question, within time.Duration) {
 	w.after(time.Duration(w.rng.Int64N(int64(within))), func() {
 		for _, to := range w.slots {
 			if to.addr != q.Addr || to.core == nil || !q.To.IsZero() && q.To != to.core.Instance() {
 				continue
 			}
-			answer := to.core.Ask(w.now, to.wall(), q.Body)
+			answer := to.core.Ask(w.now, to.wall(), from, q.Body)
 			w.mustBeFinal(q, to, answer)
 			before := to.retired
 			if to.persist(nil) {

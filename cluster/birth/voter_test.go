@@ -19,6 +19,9 @@ func configuration(rafts ...uint64) []Voter {
 	return voters
 }
 
+// aVoter is the first of every configuration.
+func aVoter() Asker { return Asker{nodeidtest.ID(7), "b:1"} }
+
 // plain is instance 5 at a:2, a member of group 99 at its configuration 10, which does not name it.
 func plain(durable bool) *Core {
 	_, ch := pair()
@@ -40,8 +43,8 @@ func (c *Core) happened() []Event {
 // bring puts a Prepare to the core.
 func (c *Core) bring(t *testing.T, raft, term, at uint64, voters []Voter) (PreparedState, string) {
 	t.Helper()
-	b := c.Ask(c.now, c.wall, AppendPrepare(nil, Prepare{To: c.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
-	a, err := DecodePrepared(b)
+	b := c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{To: c.instance, Group: 99, Raft: raft, Term: term, At: at, Voters: voters}))
+	a, err := DecodePrepared(c.instance, b)
 	if err != nil || a.Instance != c.instance || a.Raft != raft {
 		t.Fatalf("a Prepare of %d is answered with %+v, %v", raft, a, err)
 	}
@@ -71,7 +74,7 @@ func (s *step) run(t *testing.T, c *Core) {
 	case s.do != nil:
 		state, detail = s.do(c)
 	case s.announced:
-		if c.Ask(c.now, c.wall, AppendAnnounce(nil, Announce{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
+		if c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: c.instance, Group: 99, At: s.at, Voters: s.voters})) == nil {
 			t.Errorf("%s: an announcement is not answered", s.why)
 		}
 	case s.voterOwn:
@@ -173,14 +176,14 @@ func TestWhoMayBePrepared(t *testing.T) {
 	} {
 		c, q := plain(true), p
 		tc.spoil(c, &q)
-		b := c.Ask(c.now, c.wall, AppendPrepare(nil, q))
+		b := c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, q))
 		if tc.silent {
 			if b != nil {
 				t.Errorf("%s: answered", name)
 			}
 			continue
 		}
-		a, err := DecodePrepared(b)
+		a, err := DecodePrepared(c.instance, b)
 		if err != nil || a.State != Declined || !strings.Contains(a.Detail, tc.detail) || c.Raft() != 0 {
 			t.Errorf("%s: %+v, %v, raft ID %d; want it refused with %q", name, a, err, c.Raft(), tc.detail)
 		}
@@ -254,7 +257,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		"a founder who was removed":            {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()) }, []string{"bound b", "joined", "removed b"}},
 		"a founder whom nobody needs any more": {founder(), func(c *Core) { c.Voters(c.now, 99, 5, configuration()); c.Retired(c.now, 11) }, []string{"joined"}},
 		"a founder who retired":                {founder(), func(c *Core) { c.Retired(c.now, 11) }, []string{"joined"}},
-		"removed and prepared again": {founder(), func(c *Core) { c.bring(t, 0x77, 3, 10, configuration()) },
+		"removed and prepared again": {founder(), func(c *Core) { c.Guide(aVoter().Instance); c.bring(t, 0x77, 3, 10, configuration()) },
 			[]string{"prepared 77", "joined"}},
 	} {
 		tc.do(tc.c)
@@ -272,7 +275,8 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 	n := New(Config{Instance: nodeidtest.ID(51), Name: "a", Addr: "a:2", Settings: c.settings, Rules: 3, Durable: true, Life: 9, Stored: &st})
 	n.now = c.now
 	n.happened()
-	n.Ask(n.now, n.wall, AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
+	n.Guide(aVoter().Instance)
+	n.Ask(n.now, n.wall, aVoter(), AppendAnnounce(nil, Announce{To: nodeidtest.ID(5), Group: 99, At: 7, Voters: configuration()}))
 	if got := n.happened(); len(got) != 0 || n.State().Raft != 0 {
 		t.Errorf("while it looks around it tells %v, and stores raft ID %d", told(got), n.State().Raft)
 	}
@@ -297,6 +301,7 @@ func TestBornLongAgo(t *testing.T) {
 			c.durable = durable
 			c.bind(&ch)
 			c.happened()
+			c.Guide(nodeidtest.ID(7))
 			c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 99, At: 8, Voters: tc.voters, Durable: durable, Life: 1})
 			if got := kinds(c.happened()); !reflect.DeepEqual(got, tc.want) || c.Raft() != tc.raft || c.At() != 8 || len(c.voters) != len(tc.voters) {
 				t.Errorf("%s (directory: %v): it tells %v, raft ID %d, configuration %d", name, durable, got, c.Raft(), c.At())
@@ -318,7 +323,7 @@ func TestPreparedAndNotSaved(t *testing.T) {
 	if c.Raft() != 0 || len(c.happened()) != 0 {
 		t.Errorf("its raft ID is %d", c.Raft())
 	}
-	if a, err := DecodePrepared(c.Ask(c.now, c.wall, AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10, Voters: configuration()}))); err != nil || a.State != Declined {
+	if a, err := DecodePrepared(c.instance, c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{To: nodeidtest.ID(5), Group: 99, Raft: 78, Term: 3, At: 10, Voters: configuration()}))); err != nil || a.State != Declined {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 }

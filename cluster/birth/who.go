@@ -29,7 +29,7 @@ func (p Phase) String() string {
 // born?" need no words of their own: Phase and Group answer them, and since a life never leaves its charter, such an answer stays true
 // for as long as the instance lives.
 type Who struct {
-	Instance   nodeid.ID
+	Instance   nodeid.ID // as it was proved on the connection: it is not in the message
 	Name       string
 	Addr       string // host:port under which it wants to be reached
 	Phase      Phase
@@ -54,7 +54,7 @@ type Who struct {
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
 type question struct {
-	Instance nodeid.ID // of the asker
+	Instance nodeid.ID // of the asker, and where it can be asked: both are its connection's and not in the message
 	Addr     string
 	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
 	Bound    bool   // the asker is bound to Group or a member of it
@@ -70,7 +70,7 @@ type proposal struct {
 
 // verdict is the answer to a proposal.
 type verdict struct {
-	Instance nodeid.ID // who answers
+	Instance nodeid.ID // that answers, by its connection
 	Group    uint64    // of the charter that was asked about
 	Refusal  Refusal
 	Detail   string // for people

@@ -34,6 +34,7 @@ const (
 	listMax         = 1024
 	votersMax       = 16
 	supersedesMax   = 256
+	atMax           = 1<<56 - 1 // no log gets that long: a number above would make every true configuration an old one
 )
 
 // ErrMalformed says that bytes are not a message of this version of birth.

@@ -45,7 +45,7 @@ func again(b []byte) []byte {
 	if p, err := decodePrepare(b); err == nil {
 		return AppendPrepare(nil, p)
 	}
-	if a, err := DecodePrepared(b); err == nil {
+	if a, err := DecodePrepared(nodeidtest.ID(7), b); err == nil {
 		return appendPrepared(nil, a)
 	}
 	if a, err := decodeAnnounce(b); err == nil {
@@ -94,7 +94,7 @@ func FuzzWire(f *testing.F) {
 			}
 		}
 		m := plain(true)
-		m.Ask(m.now, m.wall, b)
+		m.Ask(m.now, m.wall, aVoter(), b)
 		m.Tick(m.now+1, m.wall, Random{Instance: nodeidtest.ID(1)})
 		if st := m.State(); m.Instance() == nodeidtest.ID(5) && m.At() < 10 {
 			t.Fatalf("it went back to configuration %d", st.At)
@@ -102,12 +102,12 @@ func FuzzWire(f *testing.F) {
 			t.Fatalf("its State %+v does not return", st)
 		}
 		c, _ := pair()
-		c.Ask(c.now, c.wall, b)
+		c.Ask(c.now, c.wall, aVoter(), b)
 		c.arrange()
 		for _, p := range c.places {
 			p.pending = 1 << 40
 		}
-		c.Result(c.now, 1<<40, c.now, Answered, b)
+		c.Result(c.now, 1<<40, c.now, Answered, nodeidtest.ID(7), b)
 		c.Tick(c.now+1, c.wall, Random{Instance: nodeidtest.ID(1), Group: 2, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
 		_ = c.Waiting()
 	})

@@ -3,59 +3,61 @@ package birth
 import (
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // put sends one question of the core through the network and feeds its outcome.
 func (s *slot) put(q Question) {
 	asked := s.w.now
-	s.send(q, func(outcome Outcome, answer []byte) {
-		s.core.Result(s.w.now, q.ID, asked, outcome, answer)
+	s.send(q, func(outcome Outcome, from nodeid.ID, answer []byte) {
+		s.core.Result(s.w.now, q.ID, asked, outcome, from, answer)
 		s.tick()
 	})
 }
 
 // send sends a question through the network, and calls then once in this life.
-func (s *slot) send(q Question, then func(Outcome, []byte)) {
-	w, life := s.w, s.life
+func (s *slot) send(q Question, then func(Outcome, nodeid.ID, []byte)) {
+	w, life, self := s.w, s.life, Asker{s.core.Instance(), s.addr}
 	answered := false
-	finish := func(after time.Duration, outcome Outcome, answer []byte) {
+	finish := func(after time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
 		w.after(after, func() {
 			if s.life != life || answered {
 				return
 			}
 			answered = true
-			then(outcome, answer)
+			then(outcome, from, answer)
 		})
 	}
-	finish(time.Second, Silent, nil)
+	finish(time.Second, Silent, nodeid.ID{}, nil)
 	w.after(w.hop(), func() {
 		if w.silent[q.Addr] {
 			return
 		}
 		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.addr == q.Addr })
 		if at < 0 {
-			finish(w.hop(), Refused, nil) // the machine moved away; the address refuses
+			finish(w.hop(), Refused, nodeid.ID{}, nil) // the machine moved away; the address refuses
 			return
 		}
 		to := w.slots[at]
 		if w.lost(s, to) || w.lost(to, s) {
-			w.repeat(q)
+			w.repeat(self, q)
 			return
 		}
 		if to.core == nil {
-			finish(w.hop(), Refused, nil)
+			finish(w.hop(), Refused, nodeid.ID{}, nil)
 			return
 		}
 		late := w.rng.IntN(8) == 0 // the transport has let it pass a moment before this life began
 		if !q.To.IsZero() && q.To != to.core.Instance() && !late {
-			finish(w.hop(), Other, nil)
+			finish(w.hop(), Other, nodeid.ID{}, nil)
 			return
 		}
-		answer := to.core.Ask(w.now, to.wall(), q.Body)
+		answer := to.core.Ask(w.now, to.wall(), self, q.Body)
 		w.mustBeFinal(q, to, answer)
-		w.repeat(q)
+		w.repeat(self, q)
 		if w.plant == "answer before save" && answer != nil {
-			finish(w.hop(), Answered, answer)
+			finish(w.hop(), Answered, to.core.Instance(), answer)
 		}
 		before := to.retired
 		if !to.persist(nil) || to.retired != before {
@@ -65,7 +67,7 @@ func (s *slot) send(q Question, then func(Outcome, []byte)) {
 		w.mustBePrepared(to, answer)
 		to.tick()
 		if answer != nil {
-			finish(w.hop(), Answered, answer)
+			finish(w.hop(), Answered, to.core.Instance(), answer)
 		}
 	})
 }

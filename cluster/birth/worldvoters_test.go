@@ -1,6 +1,7 @@
 package birth
 
 import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"time"
 )
@@ -81,11 +82,11 @@ func (w *world) prepare(g *group, l *slot) {
 	})
 	q := Question{Addr: addr, To: instance, Body: body}
 	if w.rng.IntN(3) == 0 {
-		w.late(q, 5*time.Second)
+		w.late(Asker{l.core.Instance(), l.addr}, q, 5*time.Second)
 		return
 	}
-	l.send(q, func(_ Outcome, answer []byte) {
-		a, err := DecodePrepared(answer)
+	l.send(q, func(_ Outcome, from nodeid.ID, answer []byte) {
+		a, err := DecodePrepared(from, answer)
 		if err != nil || a.State != Running || a.Instance != instance || a.Raft != raft || g.term != term || g.leader != l.core.Instance() {
 			return
 		}
@@ -149,7 +150,7 @@ func (w *world) announce(g *group, l *slot) {
 		c = g.configs[w.rng.IntN(len(g.configs))]
 	}
 	a := Announce{To: s.core.Instance(), Group: g.charter.Group, At: c.at, Voters: c.voters}
-	l.send(Question{Addr: s.addr, To: a.To, Body: AppendAnnounce(nil, a)}, func(Outcome, []byte) {})
+	l.send(Question{Addr: s.addr, To: a.To, Body: AppendAnnounce(nil, a)}, func(Outcome, nodeid.ID, []byte) {})
 }
 
 // wear lets a replica stop by itself whose vote the group can spare.
@@ -223,7 +224,7 @@ func (s *slot) mustNotForget(events []Event) {
 
 // mustBePrepared checks that who says that a replica runs has it, by its directory too.
 func (w *world) mustBePrepared(to *slot, answer []byte) {
-	a, err := DecodePrepared(answer)
+	a, err := DecodePrepared(to.core.Instance(), answer)
 	if err != nil || a.State != Running {
 		return
 	}
