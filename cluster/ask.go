@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 const (
@@ -25,13 +26,13 @@ func (c *Cluster) put(q birth.Question) {
 	c.help(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
 		defer cancel()
-		answer, err := c.cfg.Net.Ask(ctx, q.Addr, q.To, q.Body)
-		c.in.post(func() { c.result(q, asked, answer, err) })
+		answer, from, err := c.cfg.Net.Ask(ctx, q.Addr, q.To, q.Body)
+		c.in.post(func() { c.result(q, asked, from, answer, err) })
 	})
 }
 
 // result hands the outcome of a question to the core and asks the next that waits.
-func (c *Cluster) result(q birth.Question, asked time.Duration, answer []byte, err error) {
+func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
 	o := &c.own
 	o.busy--
 	if len(o.backlog) > 0 {
@@ -43,7 +44,8 @@ func (c *Cluster) result(q birth.Question, asked time.Duration, answer []byte, e
 	if outcome == birth.Answered {
 		o.find.met(q.Addr, c.now())
 	}
-	o.core.Result(c.now(), q.ID, asked, outcome, answer)
+	o.core.Guide(c.cfg.Host.Guide())
+	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
 }
 
 // outcomeOf sorts what Net.Ask returned.

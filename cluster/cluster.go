@@ -66,7 +66,7 @@ func Start(cfg Config) (*Cluster, error) {
 const answerWithin = time.Second
 
 // Answer answers the question of another instance, or returns nil where silence is the answer. It is what the transport's Ask calls.
-func (c *Cluster) Answer(from string, question []byte) []byte {
+func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	reply := make(chan []byte, 1)
 	if !c.in.post(func() { reply <- c.answer(from, question) }) {
 		return nil

@@ -115,7 +115,7 @@ func (c *Cluster) whom(try int) (instance nodeid.ID, addr string) {
 func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 	for range 1 + consultHops {
 		asking, cancel := context.WithTimeout(ctx, askWithin)
-		answer, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
+		answer, _, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
 		cancel()
 		if outcomeOf(answer, err) != birth.Answered {
 			break
@@ -155,8 +155,9 @@ func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 }
 
 // advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
-func (c *Cluster) advise(question []byte) ([]byte, bool) {
+func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
 	q, err := decodeConsultation(question)
+	q.Instance = from
 	probe := isProbe(question)
 	switch {
 	case err != nil && !probe:

@@ -54,10 +54,10 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 				t.Errorf("%s is told MayStop %v", n.cfg.Name, got.MayStop)
 			}
 		}
-		if b := plain.Answer("x", consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+		if b := plain.Answer(Asker{Instance: nodeidtest.ID(5), Addr: "x"}, consultation{Group: g.id + 1, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
 			t.Errorf("another group is answered % x", b)
 		}
-		if b := g.leader.Answer("x", consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
+		if b := g.leader.Answer(Asker{Instance: nodeidtest.ID(5), Addr: "x"}, consultation{Group: g.id + 1, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
 			t.Errorf("another group is answered by the leader: % x", b)
 		}
 		// It looks anew for whoever asks, though nobody has said that anything has changed.

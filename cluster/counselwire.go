@@ -34,19 +34,19 @@ var errCounsel = errors.New("cluster: malformed or unknown message about voters"
 // consultation is the question of Consult.
 type consultation struct {
 	Group    uint64
-	Instance nodeid.ID // who asks
+	Instance nodeid.ID // that asks: by its connection, not in the message
 	Raft     uint64    // about which replica
 }
 
 func (q consultation) append(b []byte) []byte {
 	b = append(b, counselVersion, kindConsultation)
 	b = binary.AppendUvarint(b, q.Group)
-	return binary.AppendUvarint(append(b, q.Instance[:]...), q.Raft)
+	return binary.AppendUvarint(b, q.Raft)
 }
 
 func decodeConsultation(b []byte) (consultation, error) {
 	r := openCounsel(b, kindConsultation)
-	q := consultation{Group: r.uint(), Instance: r.instance(), Raft: r.uint()}
+	q := consultation{Group: r.uint(), Raft: r.uint()}
 	return q, r.done()
 }
 

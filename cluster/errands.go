@@ -20,7 +20,7 @@ func (c *Cluster) errand(addr string, to nodeid.ID, body []byte, then func(birth
 	c.help(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
 		defer cancel()
-		answer, err := c.cfg.Net.Ask(ctx, addr, to, body)
+		answer, _, err := c.cfg.Net.Ask(ctx, addr, to, body)
 		c.in.postOfLife(func() { then(outcomeOf(answer, err), answer) })
 	})
 }
@@ -53,7 +53,7 @@ func (c *Cluster) answered(term uint64, step voters.Step, outcome birth.Outcome,
 	}
 	state := voters.Refused
 	if outcome == birth.Answered {
-		p, err := birth.DecodePrepared(answer)
+		p, err := birth.DecodePrepared(step.Instance, answer)
 		if err != nil || p.Instance != step.Instance || p.Raft != step.ID {
 			return
 		}
@@ -70,8 +70,9 @@ func (c *Cluster) answered(term uint64, step voters.Step, outcome birth.Outcome,
 	c.looking.Store(true)
 }
 
-// probe finds out whether a life is still there. It is over if nobody listens at its address, or somebody else does: who is silent may be
-// slow, and whoever answers a question for that instance is alive.
+// probe finds out whether a life is still there. It is over if the connection to its address is refused, or if another instance proves
+// that it is there. An instance that is silent may be slow. What listens there without being one of ours proves nothing: the address may
+// be shared, or have been given to another service.
 func (c *Cluster) probe(p voters.Probe) {
 	s := &c.own.steer
 	term := s.term
@@ -79,7 +80,7 @@ func (c *Cluster) probe(p voters.Probe) {
 		if !s.governs(term) {
 			return
 		}
-		over := outcome == birth.Refused || outcome == birth.Other || outcome == birth.Foreign
+		over := outcome == birth.Refused || outcome == birth.Other || outcome == birth.Foreign && bug("foreign-ends-a-life")
 		s.core.Probed(c.now(), p.ID, over)
 		if over {
 			c.looking.Store(true)

@@ -68,7 +68,7 @@ type fakePort struct {
 	streams chan net.Conn
 
 	mu       sync.Mutex // guards the rest
-	answer   func(from string, question []byte) []byte
+	answer   func(from Asker, question []byte) []byte
 	instance nodeid.ID
 }
 
@@ -142,7 +142,7 @@ func (n *fakeNet) reach(ctx context.Context, from, to string) (*fakePort, error)
 	return p, nil
 }
 
-func (p *fakePort) serve(instance nodeid.ID, answer func(string, []byte) []byte) {
+func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answer != nil {
@@ -151,7 +151,7 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(string, []byte) []byte)
 	p.instance = instance
 }
 
-func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, error) {
+func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (reply []byte, from nodeid.ID, err error) {
 	p.net.mu.Lock()
 	if p.net.taped {
 		p.net.heard = append(p.net.heard, heard{time.Now(), p.addr, addr, question})
@@ -159,24 +159,30 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 	p.net.mu.Unlock()
 	other, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
-		return nil, err
+		return nil, from, err
 	}
 	other.mu.Lock()
 	answer, instance := other.answer, other.instance
 	other.mu.Unlock()
 	if !to.IsZero() && to != instance {
-		return nil, ErrOther
+		return nil, from, ErrOther
 	}
 	if answer == nil {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, from, ctx.Err()
 	}
-	b := answer(p.addr, question)
-	if b == nil {
+	p.mu.Lock()
+	self := p.instance
+	p.mu.Unlock()
+	b := answer(Asker{Instance: self, Addr: p.addr}, question)
+	other.mu.Lock()
+	is := other.instance
+	other.mu.Unlock()
+	if b == nil || is != instance { // a life that has begun since does not answer for the one before
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, from, ctx.Err()
 	}
-	return b, nil
+	return b, instance, nil
 }
 
 func (p *fakePort) WriteTo(b []byte, addr string) error {

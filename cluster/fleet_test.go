@@ -133,10 +133,10 @@ func (f *fleet) start(cfg Config) *node {
 		n.cfg.Net = nil
 	}
 	started := make(chan struct{})
-	n.port.serve(n.instance, func(from string, q []byte) []byte {
+	n.port.serve(n.instance, func(from Asker, q []byte) []byte {
 		<-started
 		b := n.Answer(from, q)
-		if c, ok := claimed(b); ok {
+		if c, ok := claimed(n.Status().Instance, b); ok {
 			n.said("answers", c)
 		}
 		return b

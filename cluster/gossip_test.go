@@ -212,12 +212,12 @@ type slowNet struct {
 	late, ended *atomic.Int32
 }
 
-func (s slowNet) Ask(ctx context.Context, addr string, to nodeid.ID, q []byte) ([]byte, error) {
+func (s slowNet) Ask(ctx context.Context, addr string, to nodeid.ID, q []byte) ([]byte, nodeid.ID, error) {
 	s.late.Add(1)
 	<-ctx.Done()
 	time.Sleep(10 * time.Millisecond)
 	s.ended.Add(1)
-	return nil, ctx.Err()
+	return nil, nodeid.ID{}, ctx.Err()
 }
 
 func TestCloseWaitsForQuestionsUnderWay(t *testing.T) {
@@ -278,7 +278,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 		t.Errorf("Close took %v", d)
 	}
 	// Whatever arrives now is dropped.
-	if n.Answer("x", []byte{1}) != nil {
+	if n.Answer(Asker{Addr: "x"}, []byte{1}) != nil {
 		t.Error("a closed cluster answers")
 	}
 	n.HasLeader(true)
@@ -296,7 +296,7 @@ func TestGarbageIsNoQuestion(t *testing.T) {
 		defer f.stop()
 		n := f.start(f.config(0, 3))
 		for _, q := range []string{"", "\x01", "\x01\x01", "\x01\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", strings.Repeat("x", 1<<21)} {
-			if n.Answer("stranger", []byte(q)) != nil {
+			if n.Answer(Asker{Addr: "stranger"}, []byte(q)) != nil {
 				t.Errorf("%.20q was answered", q)
 			}
 		}

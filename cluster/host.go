@@ -41,6 +41,9 @@ type Host interface {
 	// Carry hands a step to the log: AddLearner, where about says who that is, Change or Transfer. It counts only if the replica still leads in
 	// that term. It must not block, and nobody is told what became of it: the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)
+	// Guide returns the leader to which this instance is attached or is about to be, whose word about the configuration counts: a voter
+	// has named it. Zero means none. It must not block.
+	Guide() nodeid.ID
 	// Leader returns who leads the group as far as this instance knows, and where that is; instance 0: unknown.
 	Leader() (instance nodeid.ID, addr string)
 }

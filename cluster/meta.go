@@ -20,12 +20,10 @@ const (
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// meta is what an instance says about itself by gossip. It is advice: nothing that must be true is decided by it.
+// meta is what an instance says about itself by gossip. It is a hint: nothing is decided by it.
 type meta struct {
 	Instance nodeid.ID
 	Group    uint64 // 0: none
-	Raft     uint64 // 0: no voter
-	Life     uint64
 	At       uint64 // index of the newest configuration of Group that it knows
 	Leader   bool   // Group has a leader, as it sees it
 	Name     string
@@ -33,11 +31,11 @@ type meta struct {
 	Addr     string
 }
 
-// append encodes m: a version byte, the ID, four uvarints, a flag byte, and three texts with their length before them.
+// append encodes m: a version byte, the ID, two uvarints, a flag byte, and three texts with their length before them.
 func (m meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
 	b = append(b, m.Instance[:]...)
-	for _, v := range [...]uint64{m.Group, m.Raft, m.Life, min(m.At, atMax)} {
+	for _, v := range [...]uint64{m.Group, min(m.At, atMax)} {
 		b = binary.AppendUvarint(b, v)
 	}
 	flag := byte(0)
@@ -72,7 +70,7 @@ func decodeMeta(b []byte) (meta, error) {
 		return meta{}, errMeta
 	}
 	m.Instance, b = nodeid.ID(b[1:1+nodeid.Size]), b[1+nodeid.Size:]
-	for _, field := range [...]*uint64{&m.Group, &m.Raft, &m.Life, &m.At} {
+	for _, field := range [...]*uint64{&m.Group, &m.At} {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
 			return meta{}, errMeta

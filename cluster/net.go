@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -15,15 +16,19 @@ var (
 	ErrRefused = errors.New("connection refused: nobody listens there")
 	// ErrForeign says that whoever listens at the address is not one of us: another cluster label, another protocol, garbage.
 	ErrForeign = errors.New("another cluster or another program listens there")
-	// ErrOther says that another instance than the intended one answers at the address.
+	// ErrOther says that another instance than the intended one answers at the address, and has proved which.
 	ErrOther = errors.New("another instance answers there")
 )
 
+// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
+type Asker = birth.Asker
+
 // Net carries questions and gossip between instances. All methods are called concurrently. An address is host:port.
 type Net interface {
-	// Ask puts a question to the instance to (0: whoever is there) and returns its answer, or one of the errors above, or any other
-	// error, which counts as silence. It returns soon after ctx ends. The question belongs to the caller.
-	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, error)
+	// Ask puts a question to the instance to, or to any that is there if to is zero, and returns its answer and the ID that it has
+	// proved, or one of the errors above, or any other error, which counts as silence. It returns soon after ctx ends. The question
+	// belongs to the caller.
+	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
 	// WriteTo sends one gossip packet or drops it. It must not block, and keeps no reference to b.
 	WriteTo(b []byte, addr string) error
 	// ReadPacket waits for the next gossip packet; data belongs to the caller. An error means that there will be none, because ctx has

@@ -167,15 +167,9 @@ func (c *Cluster) carryOut(e birth.Event) {
 // founding is the index of the configuration that a charter makes.
 const founding = 1
 
-// configure makes the address book that of the group's voters, with what gossip knows about them.
+// configure makes the address book that of the group's voters.
 func (c *Cluster) configure(group, at uint64, voters []Voter) {
 	c.own.book.Configure(at, voters)
-	for _, name := range sortedNames(c.own.peers) {
-		m := c.own.peers[name].meta
-		if m.Group == group && m.Raft != 0 {
-			c.own.book.Hear(m.voter(), true)
-		}
-	}
 	if o := &c.own; o.raft != 0 { // of all addresses its own is the one that it knows best
 		o.book.Hear(Voter{Raft: o.raft, Instance: o.core.Instance(), Addr: c.cfg.Advertise, Life: o.core.Life()}, true)
 	}
@@ -191,19 +185,28 @@ func (c *Cluster) readdressed(changed bool) {
 	c.own.core.Voters(c.now(), c.own.core.Group(), c.own.book.At(), c.own.book.Voters())
 	c.publish()
 	c.tellVoters()
+	if !c.own.steer.leads {
+		return
+	}
+	for _, v := range c.own.book.Voters() { // the others believe the leader
+		if v.Instance != c.own.core.Instance() {
+			c.announceTo(v.Instance, v.Addr, 1)
+		}
+	}
 }
 
 // answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
-func (c *Cluster) answer(from string, question []byte) []byte {
-	if b, ours := c.advise(question); ours {
+func (c *Cluster) answer(from Asker, question []byte) []byte {
+	if b, ours := c.advise(from.Instance, question); ours {
 		return b
 	}
-	b := c.own.core.Ask(c.now(), c.wall(), question)
+	c.own.core.Guide(c.cfg.Host.Guide())
+	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !bug("answered-before-stored") && !c.persist(&birth.Output{}) {
 		return nil
 	}
 	if c.cfg.Settings.Solo && b != nil {
-		c.knocked(from)
+		c.knocked(from.Addr)
 	}
 	return b
 }

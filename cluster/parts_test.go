@@ -16,7 +16,7 @@ import (
 
 func TestMetaFitsAndReturns(t *testing.T) {
 	m := meta{
-		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, Raft: 1<<64 - 1, Life: 1<<64 - 1, At: atMax, Leader: true,
+		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, At: atMax, Leader: true,
 		Name: strings.Repeat("n", nameBytesMax), Zone: strings.Repeat("z", zoneBytesMax), Addr: strings.Repeat("a", addrBytesMax),
 	}
 	b := m.append(nil)

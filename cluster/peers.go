@@ -13,7 +13,7 @@ type member struct{ meta meta }
 func (c *Cluster) meta() meta {
 	o := &c.own
 	return meta{
-		Instance: o.core.Instance(), Group: o.core.Group(), Raft: o.raft, Life: o.core.Life(), At: o.book.At(), Leader: o.core.HasLeader(),
+		Instance: o.core.Instance(), Group: o.core.Group(), At: o.book.At(), Leader: o.core.HasLeader(),
 		Name: c.cfg.Name, Zone: c.cfg.Zone, Addr: c.cfg.Advertise,
 	}
 }
@@ -42,37 +42,25 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 		delete(o.rivals, name)
 		return // his address stays in the book, and worth trying
 	}
-	c.retired(o.peers[name].meta, m)
 	o.peers[name] = member{meta: m}
 	o.find.remember(m.Addr)
 	if m.Instance == o.core.Instance() {
 		o.core.Suspect(c.now(), m.Addr)
 	}
-	if m.Group == 0 || m.Addr == c.cfg.Advertise {
-		return // nobody's voter, or this instance itself
-	}
-	if m.Group == o.core.Group() {
-		c.readdressed(m.Raft != 0 && o.book.Hear(m.voter(), true))
-	}
 }
 
-// retired lets the leader know that an instance says of itself that the replica that it had is over. before and m are what the same process has
-// said, one after the other. With a directory the next process may go on with it.
-func (c *Cluster) retired(before, m meta) {
-	s := &c.own.steer
-	if s.leads && !s.facts.Settings.Durable && before.Raft != 0 && before.Raft != m.Raft && before.Group == c.own.core.Group() {
-		s.core.Retired(before.Raft)
-		c.looking.Store(true)
-	}
-}
+// rivalAfter is how long another instance must go on saying that another group has a leader until it is asked: longer than gossip takes
+// to find out that it is dead. A group that was founded anew meets the last words of the one before. rivalFresh is how long its answer
+// counts.
+const (
+	rivalAfter = 45 * time.Second
+	rivalFresh = 15 * time.Second
+	rivalAgain = time.Second // until its answer is looked for
+)
 
-// rivalAfter is how long somebody must go on saying that another group has a leader until it is believed: longer than gossip takes to
-// find out that he is dead. A group that was founded anew meets the last words of the one before.
-const rivalAfter = 45 * time.Second
-
-// rival returns a member of another group that has a leader, while ours has one too, and when to look again: zero if nobody says so.
-// There is no way to merge the two.
-func (c *Cluster) rival() (who meta, two bool, again time.Duration) {
+// rival returns a member of another group that has a leader, while ours has one too, and when to look again: zero if there is no hint of
+// one. There is no way to merge the two. Gossip is only the hint: the instance itself has to say it when it is asked.
+func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
 	o := &c.own
 	alone := o.core.Phase() != birth.Member || !o.core.HasLeader()
 	for _, name := range sortedNames(o.peers) {
@@ -86,11 +74,17 @@ func (c *Cluster) rival() (who meta, two bool, again time.Duration) {
 		}
 		due := o.rivals[name] + rivalAfter
 		if c.now() >= due {
-			return m, true, due
+			met, ok := o.core.Met(c.now(), m.Addr, rivalFresh)
+			if !ok {
+				o.core.Inquire(c.now(), m.Addr)
+			} else if met.Phase == birth.Member && met.Leader && met.Group != o.core.Group() && !met.Settings.Solo {
+				return met, true, due
+			}
+			due = c.now() + rivalAgain
 		}
 		if again == 0 || due < again {
 			again = due
 		}
 	}
-	return meta{}, false, again
+	return birth.Who{}, false, again
 }

@@ -100,10 +100,10 @@ func (d *disk) state(t *testing.T) birth.State {
 	return s.state
 }
 
-// claimed reads what an answer says of the one who gives it: a version, a kind, then for "who" (2) instance, name, address and phase,
-// for a verdict (4) instance, group and refusal, 0 being acceptance.
-func claimed(answer []byte) (claim, bool) {
-	if len(answer) < 2+nodeid.Size {
+// claimed reads what an answer says of the instance that gives it: a version, a kind, then for "who" (2) name, address and phase, for a
+// verdict (4) group and refusal, 0 being acceptance.
+func claimed(by nodeid.ID, answer []byte) (claim, bool) {
+	if len(answer) < 4 {
 		return claim{}, false
 	}
 	kind, b := answer[1], answer[2:]
@@ -112,8 +112,7 @@ func claimed(answer []byte) (claim, bool) {
 		b = b[n:]
 		return v
 	}
-	c := claim{instance: nodeid.ID(b[:nodeid.Size])}
-	b = b[nodeid.Size:]
+	c := claim{instance: by}
 	switch kind {
 	case 2:
 		for range 2 {

@@ -76,7 +76,7 @@ func (c *Cluster) waiting() string {
 	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
 		c.own.said.groupAt = now
-		c.cfg.Logger.Error(text, "this", idText(c.own.core.Group()), "other", idText(m.Group), "seen at", m.Addr, "name", m.Name)
+		c.cfg.Logger.Error(text, "this", idText(c.own.core.Group()), "other", idText(m.Group), "at", m.Addr, "name", m.Name)
 	}
 	return text + " (this is " + idText(c.own.core.Group()) + ", " + m.Addr + " belongs to " + idText(m.Group) + ")"
 }

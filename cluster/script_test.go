@@ -58,6 +58,12 @@ func (n *node) Carry(term uint64, step voters.Step, about Voter) {
 	n.steps = append(n.steps, carry{at: time.Now(), term: term, step: step, about: about})
 }
 
+func (n *node) Guide() nodeid.ID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.led.Instance
+}
+
 func (n *node) Leader() (nodeid.ID, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -27,6 +27,23 @@ func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	c.in.postOfLife(func() { c.configured(group, at, voters) })
 }
 
+// Gone takes that an instance has said on its own connection that the replica that it had is over, and lets the leader know. With a
+// directory the next process may go on with it.
+func (c *Cluster) Gone(instance nodeid.ID) {
+	c.in.postOfLife(func() {
+		s := &c.own.steer
+		if !s.leads || s.facts.Settings.Durable {
+			return
+		}
+		for _, v := range c.own.book.Voters() {
+			if v.Instance == instance {
+				s.core.Retired(v.Raft)
+				c.looking.Store(true)
+			}
+		}
+	})
+}
+
 // Retired takes that the replica here has stopped by itself. Its raft ID is never used again.
 func (c *Cluster) Retired(raft uint64) {
 	c.in.postOfLife(func() {
@@ -104,7 +121,7 @@ func (c *Cluster) announceTo(instance nodeid.ID, addr string, tries int) {
 				return
 			}
 			ctx, cancel := context.WithTimeout(c.ctx, askWithin)
-			answer, err := c.cfg.Net.Ask(ctx, addr, instance, body)
+			answer, _, err := c.cfg.Net.Ask(ctx, addr, instance, body)
 			cancel()
 			if outcomeOf(answer, err) != birth.Silent {
 				return
@@ -163,42 +180,41 @@ func (s *strays) due(instance nodeid.ID, now time.Duration) bool {
 
 // pulling is the search for a newer configuration, of which gossip says that there is one. The owner goroutine owns it.
 type pulling struct {
-	until time.Duration // nobody else is asked before that; 0: at once
+	until time.Duration // nothing is asked before that; 0: at once
 	turn  int
 }
 
-// pull asks one of the peers who know a newer configuration of this group, and another one if that brings no news for a while.
+// pull asks the leader, or a voter that is known, if gossip says that there is a newer configuration of this group. Gossip is only a
+// reason to ask: another instance may say so falsely, and its own word would not count.
 func (c *Cluster) pull(now time.Duration) {
 	p := &c.own.pull
-	ahead := c.ahead()
-	if len(ahead) == 0 || now < p.until || bug("newer-not-pulled") {
+	if now < p.until || !c.behind() || bug("newer-not-pulled") {
 		return
 	}
 	p.until = now + pullWithin
+	_, addr := c.whom(p.turn)
 	p.turn++
-	c.own.core.Inquire(now, ahead[p.turn%len(ahead)])
+	c.own.core.Inquire(now, addr)
 }
 
 // pullDue is when pull has something to do.
 func (c *Cluster) pullDue(now time.Duration) time.Duration {
-	if len(c.ahead()) == 0 {
+	if !c.behind() {
 		return now + time.Hour
 	}
 	return max(c.own.pull.until, now)
 }
 
-// ahead are the addresses of those of whom gossip says that they know a newer configuration of this group, in order.
-func (c *Cluster) ahead() []string {
+// behind reports whether gossip says that another member of the group knows a newer configuration.
+func (c *Cluster) behind() bool {
 	o := &c.own
 	if o.core.Phase() != birth.Member || o.core.Settling() {
-		return nil // who is not a member yet asks everybody anyway
+		return false // an instance that is no member yet asks all others anyway
 	}
-	var addrs []string
 	for _, p := range o.peers {
 		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {
-			addrs = append(addrs, m.Addr)
+			return true
 		}
 	}
-	slices.Sort(addrs)
-	return addrs
+	return false
 }

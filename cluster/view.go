@@ -69,10 +69,10 @@ func (c *Cluster) publish() {
 // members lists whom gossip sees, and this instance whether gossip sees it or not.
 func (c *Cluster) members() []Member {
 	self := c.meta()
-	out := []Member{self.member(true)}
+	out := []Member{c.member(self, true)}
 	for _, p := range c.own.peers {
 		if p.meta.Instance != self.Instance && p.meta.Addr != self.Addr {
-			out = append(out, p.meta.member(false))
+			out = append(out, c.member(p.meta, false))
 		}
 	}
 	slices.SortFunc(out, func(a, b Member) int {
@@ -81,14 +81,18 @@ func (c *Cluster) members() []Member {
 	return out
 }
 
-func (m meta) member(self bool) Member {
-	return Member{
-		Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Raft: m.Raft, Leader: m.Leader, Self: self,
+// member is what gossip says of an instance. Whether it votes is not gossip's to say.
+func (c *Cluster) member(m meta, self bool) Member {
+	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader, Self: self}
+	for _, v := range c.own.book.Voters() {
+		if v.Instance == m.Instance {
+			is.Raft = v.Raft
+		}
 	}
-}
-
-func (m meta) voter() Voter {
-	return Voter{Raft: m.Raft, Instance: m.Instance, Addr: m.Addr, Life: m.Life}
+	if self {
+		is.Raft = c.own.raft
+	}
+	return is
 }
 
 // Members returns whom gossip sees, this instance among them, by name and instance. The slice belongs to the caller.

@@ -39,9 +39,10 @@ func (c *Core) ask(random Random) time.Duration {
 	return max(next, c.now+time.Millisecond)
 }
 
-// curious reports whether it matters who the others are: to everybody but a member whose group has a leader, and a closed group.
+// curious reports whether it matters who the others are: always, except to a closed group, and to a member whose group has a leader and
+// whose voters know where it lives.
 func (c *Core) curious() bool {
-	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader)
+	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.seeks())
 }
 
 // question puts one question on the way out.

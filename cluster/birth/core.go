@@ -80,6 +80,7 @@ type Core struct {
 	since      time.Duration // member: without a leader since
 	doomed     string        // why this life must end at the next Tick
 	settling   bool          // resumed, and looking around before it takes part
+	seekUntil  time.Duration // resumed: until then it looks for voters that it has not met
 	home       string        // address at which this instance last took part
 
 	sinceWall int64      // since, by the wall clock

@@ -45,6 +45,7 @@ func (c *Core) settle() {
 	c.settling, c.home, c.until, c.stale = false, c.addr, 0, true
 	c.since, c.sinceWall = c.now, c.wall
 	c.revision++
+	c.seekUntil = c.now + seekFor
 	raft := max(c.raft, c.lingers)
 	var first []Event // before what was heard meanwhile
 	switch {
@@ -60,6 +61,16 @@ func (c *Core) settle() {
 		first = append(first, Event{Kind: Removed, Group: c.group, Raft: c.lingers})
 	}
 	c.events = append(first, c.events...)
+}
+
+// seeks reports whether a voter that was started again looks for voters that may live elsewhere now too: its question is how they
+// learn where it lives, and their answers say where they do.
+func (c *Core) seeks() bool {
+	began := c.seekUntil - seekFor
+	return c.now < c.seekUntil && c.phase == Member && c.named() && slices.ContainsFunc(c.voters, func(v Voter) bool {
+		met := c.lastMet(v.Instance)
+		return v.Instance != c.instance && (met == nil || met.at <= began)
+	})
 }
 
 // unsettled reports whether some place has neither answered nor refused since this start.

@@ -13,6 +13,7 @@ const (
 	askEverySlow           = time.Second            // the same for a member without a leader
 	clockSlackWithoutGrace = 5 * time.Second
 	knockFor               = 10 * time.Second        // how long somebody who asked us is worth asking
+	seekFor                = time.Minute             // how long a voter that was started again looks for others that have moved
 	settleWithin           = 1500 * time.Millisecond // how long a resumed instance waits for places that are silent; above the second that a question takes
 
 	lifeJump    = 1 << 20   // starts of one directory that others have not heard of: more is malformed

@@ -50,6 +50,16 @@ func (p *place) seen(now, limit time.Duration) (*Who, bool) {
 	return &p.last.who, true
 }
 
+// Met returns what the instance at an address has answered last, if that was asked at most that long ago.
+func (c *Core) Met(now time.Duration, addr string, within time.Duration) (Who, bool) {
+	if at, found := find(c.places, addr); found {
+		if who, ok := c.places[at].seen(now, within); ok {
+			return *who, true
+		}
+	}
+	return Who{}, false
+}
+
 // seenSince returns who was met at the place lately by a question put after that time.
 func (p *place) seenSince(after, now time.Duration) (*Who, bool) {
 	who, ok := p.seen(now, reachedFor)
