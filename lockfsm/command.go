@@ -18,7 +18,7 @@ const (
 	EndGrace Kind = 3
 	// Raise lifts the group to rules version Version.
 	Raise Kind = 4
-	// Open opens a session with Nonce, TTL and Record.
+	// Open opens a session of Opener with Nonce, TTL and Record.
 	Open Kind = 5
 	// Attach begins an attachment of Session: Epoch, Live, in Number the first number that the session has not used, and the Nonce that
 	// the session was opened with, which proves whose it is.
@@ -90,8 +90,10 @@ type Command struct {
 	Revision Revision
 	// Term is the term in which an expiry was decided.
 	Term uint64
-	// Nonce is the opener's secret: random, known to him and to the voters. Whoever has it is the session's owner.
+	// Nonce is the opener's, random: by it a repetition is known. It proves nothing, since every voter has it.
 	Nonce Nonce
+	// Opener is what the session belongs to.
+	Opener Opener
 	// TTL is what the opener asks for. The group's is the upper bound, and what 0 stands for. For Adopt it is the group's from now on, 0 for no
 	// change. Negative values cannot be decoded.
 	TTL time.Duration

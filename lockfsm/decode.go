@@ -66,7 +66,7 @@ func Decode(command []byte) (Command, error) {
 	}
 	c := Command{
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
-		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, TTL: v.ttl, Record: copied(v.record),
+		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
 	}
 	if n := v.live.left; n > 0 {
@@ -99,6 +99,7 @@ type view struct {
 	revision    Revision
 	term        uint64
 	nonce       Nonce
+	opener      Opener
 	ttl         time.Duration
 	wallUnixMS  int64
 	version     uint32
@@ -141,6 +142,7 @@ func (r *reader) fields(v *view) {
 		v.version = uint32(r.max(math.MaxUint32, "version"))
 	case Open:
 		v.nonce = r.nonce()
+		v.opener = r.opener()
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
 		v.record = r.take(r.max(MaxRecordBytes, "record"), "record")
 	case Attach:
@@ -256,6 +258,18 @@ func (r *reader) nonce() (n Nonce) {
 		r.fail("nonce")
 	}
 	return n
+}
+
+// opener reads what a session belongs to.
+func (r *reader) opener() (o Opener) {
+	copy(o.Instance[:], r.take(uint64(len(o.Instance)), "opener"))
+	if r.flags(1, "opener") == 1 {
+		copy(o.Capability[:], r.take(uint64(len(o.Capability)), "opener"))
+		if o.Capability == [32]byte{} {
+			r.fail("opener")
+		}
+	}
+	return o
 }
 
 // ranges reads the live numbers of an Attach whose first unused number is next. They must lie below it: a number that is named and

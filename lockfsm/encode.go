@@ -73,7 +73,7 @@ func (c Command) appendFields(b []byte) []byte {
 	case Raise:
 		return binary.AppendUvarint(b, uint64(c.Version))
 	case Open:
-		b = append(b, c.Nonce[:]...)
+		b = c.Opener.append(append(b, c.Nonce[:]...))
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 		b = binary.AppendUvarint(b, uint64(len(c.Record)))
 		return append(b, c.Record...)
@@ -105,6 +105,15 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(b, c.Settings...)
 	}
 	return b
+}
+
+// append encodes o: the instance, a byte that says whether there is a capability, and its hash.
+func (o *Opener) append(b []byte) []byte {
+	b = append(b, o.Instance[:]...)
+	if o.Capability == [32]byte{} {
+		return append(b, 0)
+	}
+	return append(append(b, 1), o.Capability[:]...)
 }
 
 func (c Command) appendAcquire(b []byte) []byte {

@@ -25,6 +25,13 @@ type Epoch uint64
 // openers that forget to draw one would share a session, and with it every lock.
 type Nonce [16]byte
 
+// Opener is what a session belongs to: the instance that opened it, by the ID that it has proved, and the hash of the capability that
+// its certificate has, which is zero for a full instance. The leader writes it: only the same opener may speak for the session.
+type Opener struct {
+	Instance   [16]byte
+	Capability [32]byte
+}
+
 // Range is a run of numbers, both ends included.
 type Range struct{ First, Last Number }
 

@@ -96,13 +96,14 @@ func (m *Machine) restoreEvents(r *reader) {
 }
 
 func (m *Machine) restoreSessions(r *reader) {
-	const least = 22 // bytes of a session: nonce and six more
+	const least = 39 // bytes of a session: nonce, opener and six more
 	id := uint64(m.charter.firstRevision())
 	for range r.count(least, "sessions") {
 		before := id
 		id = r.sum(before, uint64(m.rev), "session")
 		s := &session{who: &who{id: SessionID(id)}}
 		copy(s.nonce[:], r.take(uint64(len(s.nonce)), "nonce"))
+		s.opener = r.opener()
 		s.epoch = Epoch(r.uvarint("epoch"))
 		s.next = Number(r.max(uint64(MaxNumber)+1, "next number"))
 		s.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))

@@ -10,6 +10,7 @@ import (
 type session struct {
 	*who        // its ID, and its record
 	nonce       Nonce
+	opener      Opener
 	epoch       Epoch
 	next        Number        // every number below it is live or finished; starts at 1
 	ttl         time.Duration // of one that is gone: the delay up to which the leader counts at present
@@ -26,7 +27,8 @@ type session struct {
 // SessionInfo describes a session to the leader and to people.
 type SessionInfo struct {
 	ID      SessionID
-	Nonce   Nonce // of its Open; a secret between the opener and the voters
+	Nonce   Nonce  // of its Open
+	Opener  Opener // that alone may speak for it
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool
@@ -65,9 +67,9 @@ func (m *Machine) Session(id SessionID) (SessionInfo, bool) {
 
 func (s *session) info() SessionInfo {
 	if s.gone {
-		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Gone: true}
+		return SessionInfo{ID: s.id, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Opener: s.opener, Gone: true}
 	}
-	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record}
+	return SessionInfo{ID: s.id, Nonce: s.nonce, Epoch: s.epoch, TTL: s.ttl, Leaving: s.leaving, Record: s.record, Opener: s.opener}
 }
 
 // open makes a session, or finds the one that the same opener made before, when its first answer was lost.
@@ -78,11 +80,15 @@ func (m *Machine) open(c *view, res *Result) {
 			res.Code = TooManySessions
 			return
 		}
-		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, next: 1, ttl: m.charter.SessionTTL}
+		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener, next: 1, ttl: m.charter.SessionTTL}
 		if c.ttl > 0 {
 			s.ttl = min(c.ttl, m.charter.SessionTTL)
 		}
 		m.linkSession(s)
+	}
+	if s.opener != c.opener && !bug("nonce-is-proof") {
+		res.Code = NoSession // another opener has its nonce: to that one there is no such session
+		return
 	}
 	res.Code, res.Session, res.TTL = Done, s.id, s.ttl
 }

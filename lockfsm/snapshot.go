@@ -12,7 +12,7 @@ import (
 //	"mlfs" | version
 //	group | founded | rules | session TTL | grace | the four limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
-//	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
+//	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | opener | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
 //	locks: count | each, in order of appearance: length, key | 0, or data's revision - first revision, nonce (16 bytes), length, value | entries |
 //	  each, in order of the queue:
 //	    session - first revision | number | revision - revision before | 0, or token - revision and grant's wall stamp - founded |
@@ -107,7 +107,7 @@ func (c Charter) appendTo(b []byte) []byte {
 
 // appendTo appends all but the ID, which is written as the difference to the one before.
 func (s *session) appendTo(b []byte) []byte {
-	b = append(b, s.nonce[:]...)
+	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))
 	next := s.next
 	if bug("dedup-not-in-snapshot") {

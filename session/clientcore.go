@@ -57,6 +57,7 @@ type ClientCore struct {
 	firstNew  lockfsm.Number // the first number that the last Attach did not cover
 	nonce     lockfsm.Nonce
 	nonceSent clock.Time    // first sending; zero: not yet
+	nonceTo   []Peer        // to which it was sent: only these can answer
 	proof     lockfsm.Nonce // that of the present session: it shows that the session is ours
 	spare     lockfsm.Nonce
 	lease     lease

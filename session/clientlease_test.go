@@ -27,6 +27,19 @@ func TestOpenCountsFromFirstSending(t *testing.T) {
 	}
 }
 
+// Only an instance that was sent the nonce can say that a session was opened with it: another one would be attached to.
+func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.want("1: open nonce 1")
+	b.reply(nodeidtest.ID(666), b.opened(1, 100))
+	b.want("")
+	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // a voter, but not asked yet
+	b.want("")
+	b.reply(nodeidtest.ID(1), b.opened(1, 100))
+	b.want("1: attach 1 live next 1, renew 1")
+}
+
 func TestDuplicateOpenedIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)

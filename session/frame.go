@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"slices"
 )
 
 // ClientOutput is what a client core wants done, in this order: mark the requests of OutcomeLost; publish Deadline; hand on the other
@@ -56,12 +57,18 @@ func (c *ClientCore) Flush(now clock.Time) ClientOutput {
 	return out
 }
 
+// nonceToMost is how many instances that were sent an Open are remembered.
+const nonceToMost = 16
+
 // writeQuestion writes the Open or Attach that begins an attachment.
 func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
 		if c.nonceSent == 0 || bug("open-from-last-sending") {
 			c.nonceSent = now
+		}
+		if !slices.Contains(c.nonceTo, c.target.Peer) {
+			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-nonceToMost+1):], c.target.Peer)
 		}
 		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
 		return

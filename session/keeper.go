@@ -29,7 +29,9 @@ type KeeperConfig struct {
 	Confirm func(term, round uint64)
 	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the bytes afterwards. An error says that
 	// the frame will not be sent.
-	Reply      func(to Peer, replies []byte) error
+	Reply func(to Peer, replies []byte) error
+	// Vouch is that of KeeperCore. Nil vouches for all.
+	Vouch      func(from Peer, record []byte) (capability [32]byte, ok bool)
 	WallUnixMS func() int64 // the wall clock, for people to read
 	Logger     *slog.Logger
 }
@@ -110,7 +112,9 @@ func NewKeeper(config KeeperConfig) *Keeper {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	k := &Keeper{config: config, core: NewKeeperCore(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	core := NewKeeperCore()
+	core.Vouch = config.Vouch
+	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()
 	return k
 }

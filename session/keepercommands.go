@@ -5,7 +5,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is the way of commands through the keeper: checked by their header, passed on byte for byte, one proposal per turn.
+// This file is the way of commands through the keeper: checked by their header, passed on byte for byte but for Open, one proposal per turn.
 
 // piece is a run of commands that waits to be proposed: some of one attachment, or one Open.
 type piece struct {
@@ -59,7 +59,11 @@ func (k *KeeperCore) takeCommands(p *keptPeer, frame []byte) bool {
 		if next.peer == nil { // answered without the log
 			k.enqueue(run)
 			run = piece{peer: p}
-		} else if next.on != nil && next.on == run.on {
+		} else if next.on == nil { // an Open, written anew
+			k.enqueue(run)
+			k.enqueue(next)
+			run = piece{peer: p}
+		} else if next.on == run.on {
 			run.bytes = run.bytes[:len(run.bytes)+size] // it lies right behind
 		} else {
 			k.enqueue(run)
@@ -93,15 +97,25 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 	return piece{}, false
 }
 
-// admitOpen lets an Open pass once for each nonce; whoever asked last gets the answer.
+// pendingOpen is an Open that was let pass and is not applied yet.
+type pendingOpen struct {
+	peer   *keptPeer
+	opener lockfsm.Opener
+}
+
+// admitOpen lets an Open pass once for each nonce, with what the session is to belong to, which is not the client's to say.
 func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	c, err := lockfsm.Decode(command)
 	if err != nil {
 		return piece{}, false
 	}
-	before := k.opens[c.Nonce]
-	if p.opens >= peerOpens && before != p {
-		return piece{}, true // it will ask again
+	before := k.opens[c.Nonce].peer
+	if p.opens >= peerOpens && before != p || before != nil && before != p && !bug("nonce-is-proof") {
+		return piece{}, true // it will ask again, or is not the one that has asked
+	}
+	opener, ok := k.openerOf(p.id, c.Record)
+	if !ok && !bug("record-not-checked") {
+		return piece{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
 		k.reply(p, &reply{kind: replyOpened, nonce: c.Nonce, code: lockfsm.TooManySessions, term: k.role.Term})
@@ -112,23 +126,25 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		k.touch(before)
 	}
 	p.opens++
-	k.opens[c.Nonce] = p
+	k.opens[c.Nonce] = pendingOpen{p, opener}
 	if before != nil {
 		return piece{}, true
 	}
-	return piece{peer: p, nonce: c.Nonce}, true
+	c.Opener = opener
+	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
-// admitAttach begins an attachment, which takes the place of one with a lower epoch. Who does not know the session's nonce is refused
-// here already, before he could push the rightful attachment aside.
+// admitAttach begins an attachment, which takes the place of one with a lower epoch. A peer to which the session does not belong is
+// refused here, before it can displace the legitimate attachment.
 func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece, bool) {
 	nonce, err := lockfsm.PeekNonce(command)
 	if err != nil {
 		return piece{}, false
 	}
-	if s := k.sessions[h.Session]; s != nil && (nonce != s.nonce && !bug("stranger-attaches") || h.Epoch <= s.epoch) {
+	s := k.sessions[h.Session]
+	if mine := s != nil && k.owns(p.id, nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
-		if nonce != s.nonce && !bug("stranger-attaches") {
+		if !mine {
 			code = lockfsm.NoSession
 		}
 		k.reply(p, &reply{kind: replyAttached, session: h.Session, epoch: h.Epoch, code: code, term: k.role.Term})
@@ -184,7 +200,7 @@ func (k *KeeperCore) refuse(p piece) {
 }
 
 func (k *KeeperCore) forgetOpen(nonce lockfsm.Nonce) *keptPeer {
-	p := k.opens[nonce]
+	p := k.opens[nonce].peer
 	if p != nil {
 		p.opens--
 		delete(k.opens, nonce)

@@ -46,6 +46,11 @@ type Leadership struct {
 // it inputs, each with the time; then call Tick, carry out Proposal, Round and Replies, and come back at the latest at Next. It is not
 // safe for concurrent use. The simulation uses it without the shell.
 type KeeperCore struct {
+	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero for a full instance, and whether the
+	// record with which it opens a session says of it what the connection proves. It is set before the first input, or nil for zero
+	// and true. It must be a function of the peer's connection alone.
+	Vouch func(from Peer, record []byte) (capability [32]byte, ok bool)
+
 	role   Role
 	led    bool // the first entry of the own term is applied
 	born   bool
@@ -58,8 +63,8 @@ type KeeperCore struct {
 	adoptDue             *adoption  // asked for and not proposed yet
 	raiseDue             uint32     // likewise; 0: nothing
 	proposeAt            clock.Time // not before, after a refusal
-	opens                map[lockfsm.Nonce]*keptPeer
-	opened               map[Peer]int // living sessions by who opened them, as far as this keeper has seen it
+	opens                map[lockfsm.Nonce]pendingOpen
+	opened               map[Peer]int // living sessions by the instance that opened them
 	queue                []piece
 	queued               int
 	blob                 []piece // of the last proposal
@@ -122,7 +127,7 @@ func (k *KeeperCore) throwAway() (attached []*keptPeer) {
 	k.led, k.born, k.graceOver = false, false, false
 	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
 	k.adoptDue, k.raiseDue = nil, 0
-	k.opens, k.opened = make(map[lockfsm.Nonce]*keptPeer), make(map[Peer]int)
+	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
 	k.expiries, k.expiring = expiryHeap{}, 0
@@ -146,7 +151,7 @@ func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
 		if s.Gone && bug("delay-never-ends") {
 			continue
 		}
-		k.keep(s.ID, s.Nonce, s.Epoch, s.TTL)
+		k.keep(s.ID, s.Opener, s.Nonce, s.Epoch, s.TTL)
 		if s.Gone && bug("delay-forgotten-by-new-leader") {
 			k.expiries.push(expiry{at: k.elapsed(), session: s.ID})
 			k.sessions[s.ID].deadline = k.elapsed()

@@ -12,9 +12,9 @@ import (
 // keptSession is a session of the applied state and its deadline, which only this leader knows.
 type keptSession struct {
 	id       lockfsm.SessionID
-	nonce    lockfsm.Nonce // who attaches the session must know it
-	opener   Peer          // 0: it was opened in another term, and nobody has attached it since
-	epoch    lockfsm.Epoch // in the applied state
+	nonce    lockfsm.Nonce
+	opener   lockfsm.Opener // whose it is: no other instance speaks for it
+	epoch    lockfsm.Epoch  // in the applied state
 	ttl      time.Duration
 	deadline clock.Time // on the keeper's own clock, see elapsed
 	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its outcome, which is the end of the session
@@ -56,18 +56,32 @@ func (k *KeeperCore) Left(now clock.Time, sessions []lockfsm.SessionID) []time.D
 func (k *KeeperCore) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
 // keep enters a session with its full TTL.
-func (k *KeeperCore) keep(id lockfsm.SessionID, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
-	s := &keptSession{id: id, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl), heard: k.elapsed()}
+func (k *KeeperCore) keep(id lockfsm.SessionID, opener lockfsm.Opener, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
+	if opener != (lockfsm.Opener{}) {
+		k.opened[opener.Instance]++
+	}
+	s := &keptSession{id: id, opener: opener, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl), heard: k.elapsed()}
 	k.sessions[id] = s
 	k.expiries.push(expiry{at: s.deadline, session: id})
 }
 
-// openedBy notes who opened a session, which counts against what one peer may have.
-func (k *KeeperCore) openedBy(id lockfsm.SessionID, p *keptPeer) {
-	if s := k.sessions[id]; s != nil && s.opener.IsZero() {
-		s.opener = p.id
-		k.opened[p.id]++
+// openerOf returns what a session that a peer opens belongs to. With a record it reports false if that says what the connection does not
+// prove.
+func (k *KeeperCore) openerOf(from Peer, record []byte) (lockfsm.Opener, bool) {
+	if k.Vouch == nil {
+		return lockfsm.Opener{Instance: from}, true
 	}
+	capability, ok := k.Vouch(from, record)
+	return lockfsm.Opener{Instance: from, Capability: capability}, ok
+}
+
+// owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves nothing: every voter has it.
+func (k *KeeperCore) owns(from Peer, nonce lockfsm.Nonce, s *keptSession) bool {
+	if bug("stranger-attaches") {
+		return true
+	}
+	opener, _ := k.openerOf(from, nil)
+	return nonce == s.nonce && (opener == s.opener || bug("nonce-is-proof"))
 }
 
 // takeRenewals notes the renewals of a frame. It reports false if they cannot be read.

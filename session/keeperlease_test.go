@@ -120,7 +120,7 @@ func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
 	b.want(nodeidtest.ID(1), "renewed 1")
 }
 
-// Renewals are acknowledged on the attachment of the session's current epoch only: a copy of the process that attaches later ends it.
+// Renewals are acknowledged on the attachment of the session's current epoch only.
 func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -128,22 +128,67 @@ func TestOlderAttachmentIsNotRenewed(t *testing.T) {
 	b.renew(nodeidtest.ID(1), id, 1, 1)
 	b.turn()
 	round := b.round
-	b.send(nodeidtest.ID(2), b.attachCmd(id, 2)) // the copy
+	b.send(nodeidtest.ID(1), b.attachCmd(id, 2))
 	b.core.Confirmed(b.now, b.term, round)
 	b.step()
-	b.want(nodeidtest.ID(1), "ended 1 unknown")
-	b.want(nodeidtest.ID(2), "attached 2 done")
+	b.want(nodeidtest.ID(1), "attached 2 done")
 	b.renew(nodeidtest.ID(1), id, 1, 2)
 	b.turn()
 	b.want(nodeidtest.ID(1), "ended 1 unknown")
-	b.renew(nodeidtest.ID(2), id, 1, 3) // the right peer, the wrong epoch
-	b.renew(nodeidtest.ID(1), id, 2, 4) // the right epoch, the wrong peer
+	b.renew(nodeidtest.ID(2), id, 2, 3) // the right epoch, the wrong peer
 	b.turn()
-	b.want(nodeidtest.ID(2), "ended 1 unknown")
-	b.want(nodeidtest.ID(1), "ended 2 unknown")
-	b.send(nodeidtest.ID(1), b.attachCmd(id, 2))
+	b.want(nodeidtest.ID(2), "ended 2 unknown")
+}
+
+// An instance that has learned all that is said of a session, its nonce too, as every voter has, cannot attach it, open it or free what
+// it holds, and its holder notices nothing of the attempt.
+func TestASessionIsNotStolen(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	holder, thief := nodeidtest.ID(1), nodeidtest.ID(666)
+	id := b.open(holder)
+	b.send(holder, acquireCmd(id, 1, 1, "x"))
+	b.step()
+	b.want(holder, "state 1 granted")
+	attach := b.attachCmd(id, 9)
+	b.send(thief, attach)
+	b.send(thief, lockfsm.Command{Kind: lockfsm.Open, Nonce: attach.Nonce, TTL: benchTTL})
+	b.send(thief, releaseCmd(id, 9, 1))
+	b.renew(thief, id, 9, 1)
+	b.step()
+	b.want(thief, "attached 9 no session, ended 9 unknown, opened no session")
+	b.renew(holder, id, 1, 1)
 	b.turn()
-	b.want(nodeidtest.ID(1), "attached 2 stale")
+	b.core.Confirmed(b.now, b.term, b.round)
+	b.turn()
+	b.want(holder, "renewed 1")
+	if e := b.machine.Entries(); len(e) != 1 || e[0].Token == 0 || e[0].Session != id {
+		t.Errorf("the lock is %+v", e)
+	}
+	b.core.Vouch = func(Peer, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
+	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
+	b.step()
+	b.want(holder, "attached 2 no session")
+}
+
+// What an opener says of itself is checked before the session is opened.
+func TestARecordIsCheckedAtOpen(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	b.core.Vouch = func(_ Peer, record []byte) (capability [32]byte, ok bool) {
+		return [32]byte{7}, string(record) == "true"
+	}
+	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL, Record: []byte("false")})
+	b.send(nodeidtest.ID(2), lockfsm.Command{
+		Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}, TTL: benchTTL, Record: []byte("true"), Opener: lockfsm.Opener{Instance: nodeidtest.ID(9)},
+	})
+	b.step()
+	b.want(nodeidtest.ID(1), "")
+	b.want(nodeidtest.ID(2), "opened done")
+	want := lockfsm.Opener{Instance: nodeidtest.ID(2), Capability: [32]byte{7}}
+	if s := b.machine.Sessions(); len(s) != 1 || s[0].Opener != want {
+		t.Errorf("opened: %+v", s)
+	}
 }
 
 func TestNewLeaderGivesTheFullTTL(t *testing.T) {

@@ -97,8 +97,8 @@ func TestFiredChangesAreTold(t *testing.T) {
 	}
 }
 
-// While an Attach is on its way to the log, one with the same or a lower epoch does not take its place, whoever sends it; and nobody is
-// told anything under an epoch that is not applied.
+// While an Attach is on its way to the log, one with the same or a lower epoch does not take its place, and one of another
+// instance never does; and no peer is told anything under an epoch that is not applied.
 func TestAttachOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
@@ -117,7 +117,7 @@ func TestAttachOnItsWay(t *testing.T) {
 	b.turn()
 	b.want(nodeidtest.ID(1), "freed 1 done")
 	b.want(nodeidtest.ID(2), "ended 4 unknown")
-	b.want(nodeidtest.ID(3), "ended 5 unknown")
+	b.want(nodeidtest.ID(3), "attached 5 no session")
 	b.apply()
 	b.turn()
 	b.want(nodeidtest.ID(2), "state 1 granted, attached 5 done")
@@ -128,7 +128,7 @@ func TestAttachOfNoSession(t *testing.T) {
 	b := leadingBench(t)
 	b.send(nodeidtest.ID(1), b.attachCmd(12345, 1), acquireCmd(12345, 1, 1, "x"))
 	b.step()
-	b.want(nodeidtest.ID(1), "attached 1 no session")
+	b.want(nodeidtest.ID(1), "attached 1 no session, ended 1 unknown")
 	if s := b.core.Status(); s.Attachments+s.Peers != 0 {
 		t.Errorf("left behind: %+v", s)
 	}

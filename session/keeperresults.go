@@ -38,7 +38,7 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if r.Detached != 0 {
-			k.keep(r.Detached, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
+			k.keep(r.Detached, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
 		}
 		if a := k.present(r); a != nil {
 			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code})
@@ -50,7 +50,7 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
-			k.keep(r.Session, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+			k.keep(r.Session, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
 		}
 	}
 	for i := range r.Fired {
@@ -77,10 +77,9 @@ func (k *KeeperCore) appliedBorn(r *lockfsm.Result) {
 
 func (k *KeeperCore) appliedOpen(r *lockfsm.Result) {
 	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
-		k.keep(r.Session, r.Nonce, 0, r.TTL)
+		k.keep(r.Session, k.opens[r.Nonce].opener, r.Nonce, 0, r.TTL)
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
-		k.openedBy(r.Session, p)
 		k.reply(p, &reply{kind: replyOpened, nonce: r.Nonce, code: r.Code, session: r.Session, ttl: r.TTL, term: k.role.Term})
 	}
 }
@@ -110,7 +109,6 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 		if s := k.sessions[r.Session]; s != nil && a.waitSeq != 0 {
 			k.tells(s, a.waitSeq)
 		}
-		k.openedBy(r.Session, a.peer)
 		for i := range r.States {
 			if bug("notice-lost-with-the-leader") {
 				r.States[i].Wanted = false
@@ -199,8 +197,10 @@ func (k *KeeperCore) gone(id lockfsm.SessionID) {
 		if s.expiring {
 			k.expiring--
 		}
-		if k.opened[s.opener]--; k.opened[s.opener] <= 0 {
-			delete(k.opened, s.opener)
+		if by := Peer(s.opener.Instance); k.opened[by] > 1 {
+			k.opened[by]--
+		} else {
+			delete(k.opened, by)
 		}
 		delete(k.sessions, id)
 	}

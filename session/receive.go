@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -76,10 +77,10 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 	}
 }
 
-// opened takes the answer to Open, from whomever it comes: he leads, or did when he answered. The lease counts from the first sending
+// opened takes the answer to Open, from any of the instances to which it was sent: one that answers leads, or did then. The lease counts from the first sending
 // of the nonce, because any of the sendings may be the one that opened the session.
 func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
-	if c.session != 0 || c.nonceSent == 0 || r.nonce != c.nonce {
+	if c.session != 0 || c.nonceSent == 0 || r.nonce != c.nonce || !slices.Contains(c.nonceTo, from) && !bug("opened-by-anybody") {
 		return
 	}
 	c.term = max(c.term, r.term)

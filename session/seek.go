@@ -92,7 +92,7 @@ func (c *ClientCore) ask(now clock.Time, to Target, believed bool) {
 		if c.WantsNonce() {
 			return // stays due; the shell is about to give one
 		}
-		c.nonce, c.nonceSent, c.spare = c.spare, 0, lockfsm.Nonce{}
+		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
 	}
 	c.target, c.pipeline, c.askDue = to, believed, true
 	c.retryAt, c.aim = 0, Target{}

@@ -1,0 +1,46 @@
+package lockfsm
+
+import (
+	"testing"
+	"time"
+)
+
+// A session belongs to its opener: the nonce alone, which every voter has, opens it for no other instance and for no other capability,
+// and a snapshot keeps whose it is.
+func TestANonceIsNoProof(t *testing.T) {
+	m, err := New(Charter{FoundedUnixMS: 1, SessionTTL: time.Second, Rules: 1, Limits: DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := uint64(0)
+	apply := func(c Command) (res Result) {
+		index++
+		m.ApplyEntry(index, 1, c.Append(nil), func(r *Result) { res = *r })
+		return res
+	}
+	apply(Command{Kind: Born})
+	mine := Opener{Instance: [16]byte{1}, Capability: [32]byte{2}}
+	open := func(o Opener) Result {
+		return apply(Command{Kind: Open, Nonce: Nonce{7}, Opener: o})
+	}
+	first := open(mine)
+	if first.Code != Done {
+		t.Fatalf("opening it: %v", first.Code)
+	}
+	for _, other := range []Opener{{}, {Instance: [16]byte{1}}, {Instance: [16]byte{3}, Capability: [32]byte{2}}} {
+		if r := open(other); r.Code != NoSession || r.Session != 0 {
+			t.Errorf("%v opens the session of another: %v, session %d", other, r.Code, r.Session)
+		}
+	}
+	restored, err := Restore(m.Snapshot(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = restored
+	if s, ok := m.Session(first.Session); !ok || s.Opener != mine {
+		t.Errorf("after a snapshot it belongs to %v", s.Opener)
+	}
+	if r := open(mine); r.Code != Done || r.Session != first.Session {
+		t.Errorf("its opener again: %v, session %d", r.Code, r.Session)
+	}
+}
