@@ -6,6 +6,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // accord is the leader's part in what all instances have to agree on: settings that are adopted once all name them (rule 15), and the
@@ -38,7 +40,7 @@ func (r *replica) agreeOn(term uint64, f *voters.Facts, records []record, longes
 		r.keeper.ProposeAdopt(term, a.adopt.SessionTTL, a.blob)
 		last.term, last.at, last.blob = term, now, a.blob
 	}
-	var replicas []uint64
+	var replicas []nodeid.ID
 	for _, m := range f.Replicas {
 		replicas = append(replicas, m.Instance)
 	}

@@ -3,12 +3,15 @@ package mortise
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/mortise-lock/mortise/transport"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // desks asks a node as somebody does who is no instance.
@@ -18,7 +21,7 @@ func (f *fleet) desks(i int, q desk.Question) desk.Answer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), "", append([]byte(desk.Mark), body...))
+	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), transport.Identity{}, append([]byte(desk.Mark), body...))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -160,11 +163,11 @@ func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 func TestAGuestIsCountedByNobody(t *testing.T) {
 	var g registry
 	g.begin([]lockfsm.SessionInfo{
-		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"0000000000000007","name":"a","rules":3}`)},
-		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"0000000000000008","name":"cli","guest":true}`)},
+		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`), Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)}},
+		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
 	})
 	list, records, longest := g.read(linkedToAll)
-	if len(list) != 1 || list[0].Instance != 7 || len(records) != 1 || records[0].Name != "a" || longest != time.Minute {
+	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || len(records) != 1 || records[0].Name != "a" || longest != time.Minute {
 		t.Errorf("%+v, %+v, %v", list, records, longest)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // FuzzRecord reads any bytes as what an instance says of itself. They come from other instances, whatever build those are, and end up in
 // errors that people read.
 func FuzzRecord(f *testing.F) {
-	good, err := json.Marshal(record{Instance: instanceText(7), Name: "n", Addr: "a:1", Zone: "z", Rules: 1})
+	good, err := json.Marshal(record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z", Rules: 1})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Health is how the voters of the group stand, as its leader sees them: for people who ask whether they may stop an instance now, and for
@@ -47,7 +49,7 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 }
 
 // health puts a report into names.
-func (n *Node) health(r voters.Report, leader uint64, remarks []string) Health {
+func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Health {
 	c := n.cluster().Status()
 	h := Health{
 		Leader: nameIn(c.Members, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: r.Next.Why, Differs: slices.Clone(remarks),
@@ -57,7 +59,7 @@ func (n *Node) health(r voters.Report, leader uint64, remarks []string) Health {
 		if name == "" {
 			name = nameIn(c.Members, m.Instance)
 		}
-		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: instanceText(m.Instance), Silent: m.SilentFor})
+		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
 	}
 	for _, id := range r.CannotSurvive {
 		name := fmt.Sprintf("replica %x", id)
@@ -119,13 +121,13 @@ func (h Health) String() string {
 }
 
 // nameIn finds the name of an instance, or shows its ID.
-func nameIn(members []cluster.Member, instance uint64) string {
-	if instance == 0 {
+func nameIn(members []cluster.Member, instance nodeid.ID) string {
+	if instance.IsZero() {
 		return ""
 	}
 	at := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Instance == instance && m.Name != "" })
 	if at < 0 {
-		return instanceText(instance)
+		return instance.String()
 	}
 	return members[at].Name
 }

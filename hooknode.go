@@ -10,6 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
@@ -130,7 +132,10 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 }
 
 // lead is who leads as far as was told.
-type lead struct{ instance, term uint64 }
+type lead struct {
+	instance nodeid.ID // zero: none
+	term     uint64
+}
 
 // leading remembers what was told about who leads. The node's knowing guards it.
 type leading struct {
@@ -143,12 +148,12 @@ func (n *Node) noteLeader(r *replica) {
 	if n.teller == nil || n.cluster() == nil {
 		return
 	}
-	is := lead{instance: uint64(n.client.Status().Leader.Peer)}
+	is := lead{instance: n.client.Status().Leader.Peer}
 	if r != nil {
 		role := r.role.Load()
-		is = lead{uint64(n.target(role.Leader).Peer), role.Term}
+		is = lead{n.target(role.Leader).Peer, role.Term}
 	}
-	if is.instance == 0 {
+	if is.instance.IsZero() {
 		is.term = 0
 	}
 	if is == n.told.now {
@@ -156,15 +161,15 @@ func (n *Node) noteLeader(r *replica) {
 	}
 	e := NodeEvent{State: "new", Term: is.term}
 	switch {
-	case is.instance == 0:
+	case is.instance.IsZero():
 		e.State = "none"
 	case is == n.told.last, is.instance == n.told.last.instance && (is.term == 0 || n.told.last.term == 0):
 		e.State = "again"
 	}
-	again := e.State == "again" && n.told.now.instance != 0 // only its term has become known, or is not any more
-	if n.told.now = is; is.instance != 0 {
+	again := e.State == "again" && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
+	if n.told.now = is; !is.instance.IsZero() {
 		n.told.last = is
-		e.Instance, e.Name = instanceText(is.instance), nameIn(n.cluster().Members(), is.instance)
+		e.Instance, e.Name = is.instance.String(), nameIn(n.cluster().Members(), is.instance)
 	}
 	if !again {
 		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
@@ -188,19 +193,19 @@ func (n *Node) membersChanged() func(before, after []cluster.Member) {
 	}
 	pick := func(h *Hooks) func(NodeEvent) { return h.Member }
 	return func(before, after []cluster.Member) {
-		had := map[uint64]cluster.Member{}
+		had := map[nodeid.ID]cluster.Member{}
 		for _, m := range before {
 			had[m.Instance] = m
 		}
 		for _, m := range after {
 			if _, ok := had[m.Instance]; !ok && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: "joined", Name: m.Name, Instance: instanceText(m.Instance)})
+				n.teller.tell(pick, NodeEvent{State: "joined", Name: m.Name, Instance: m.Instance.String()})
 			}
 			delete(had, m.Instance)
 		}
 		for _, m := range before {
 			if _, gone := had[m.Instance]; gone && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: "left", Name: m.Name, Instance: instanceText(m.Instance)})
+				n.teller.tell(pick, NodeEvent{State: "left", Name: m.Name, Instance: m.Instance.String()})
 			}
 		}
 	}

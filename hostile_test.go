@@ -15,13 +15,17 @@ import (
 
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // hostile is a member that has the door's key and says what no mortise would: a bare port in the right cluster and group.
 type hostile struct {
 	*transport.Port
 	f     *fleet
-	id    transport.Identity
+	id    transport.Self
 	heard atomic.Int64 // bytes of commands: nobody may take it for a leader
 
 	onReplies func([]byte) // may block; set while nothing comes
@@ -33,14 +37,14 @@ const hostileInstance = 0x666
 func newHostile(f *fleet, raft uint64) *hostile {
 	f.t.Helper()
 	n := f.nodes[f.leader()]
-	h := &hostile{f: f, id: transport.Identity{
-		Cluster: n.config.Cluster, Instance: hostileInstance, Group: n.replica.Load().group, Raft: raft, Addr: "10.0.0.66:7947",
+	h := &hostile{f: f, id: transport.Self{
+		Key: nodeidtest.Key(hostileInstance), Group: n.replica.Load().group, Raft: raft, Addr: "10.0.0.66:7947",
 	}}
 	l, err := f.net.Listen(h.id.Addr)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	h.Port, err = transport.New(transport.Config{Identity: h.id, Listener: l, Dial: f.net.Dialer("10.0.0.66"), Handler: h})
+	h.Port, err = transport.New(transport.Config{Cluster: n.config.Cluster, Self: h.id, Listener: l, Dial: f.net.Dialer("10.0.0.66"), Handler: h})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 	}
 }
 func (h *hostile) Down(transport.Identity, error) {}
-func (h *hostile) Ask(context.Context, string, []byte) ([]byte, error) {
+func (h *hostile) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
 	return []byte(strings.Repeat("\xff", 1000)), nil
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
@@ -63,7 +67,7 @@ func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return n
 // say sends a frame to every node. A link that was ended because of the last one is dialed anew.
 func (h *hostile) say(frame transport.Frame) {
 	for i, n := range h.f.nodes {
-		_ = h.Send(transport.Peer{Instance: transport.Instance(n.instance.Load()), Addr: address(i)}, frame)
+		_ = h.Send(transport.Peer{Instance: n.instance(), Addr: address(i)}, frame)
 	}
 	synctest.Wait()
 }
@@ -142,7 +146,9 @@ func attacks() map[string]func(h *hostile) {
 			h.say(transport.Frame{Replies: make([]byte, 9<<20)})
 		},
 		"replies of one who does not lead": func(h *hostile) {
-			lure := append(uvarints(8, math.MaxUint64, hostileInstance, uint64(len(h.id.Addr))), h.id.Addr...)
+			self := h.id.Instance()
+			lure := append(uvarints(8, math.MaxUint64), self[:]...)
+			lure = append(append(lure, uvarints(uint64(len(h.id.Addr)))...), h.id.Addr...)
 			h.say(transport.Frame{Replies: sized(lure)})
 			h.say(transport.Frame{Replies: sized(uvarints(8, 0, 0, 0))})
 			for i, id := range h.sessions() {
@@ -163,7 +169,7 @@ func attacks() map[string]func(h *hostile) {
 					_, _ = conn.Write([]byte(strings.Repeat("\xff", 10_000)))
 					_ = conn.Close()
 				}
-				_, _ = h.Port.Ask(ctx, address(i%3), 0, []byte(strings.Repeat("\x01", i*1000)))
+				_, _, _ = h.Port.Ask(ctx, address(i%3), nodeid.ID{}, []byte(strings.Repeat("\x01", i*1000)))
 				cancel()
 			}
 		},
@@ -246,7 +252,7 @@ func TestHostileRaftMessages(t *testing.T) {
 								Index: new(uint64(1 << 50)), Commit: new(uint64(math.MaxUint64)),
 								Entries: []*raftpb.Entry{{Index: new(uint64(1<<50 + 1)), Term: new(uint64(1 << 40)), Data: []byte("x")}},
 							}
-							to := transport.Peer{Instance: transport.Instance(h.f.nodes[i].instance.Load()), Addr: address(i)}
+							to := transport.Peer{Instance: h.f.nodes[i].instance(), Addr: address(i)}
 							_ = h.Send(to, transport.Frame{Raft: []*raftpb.Message{m}})
 							_ = h.SendSnapshot(h.f.t.Context(), to, &raftpb.Message{
 								Type: raftpb.MsgSnap.Enum(), From: m.From, To: m.To, Term: m.Term,

@@ -118,7 +118,7 @@ func (n *Node) seeOff(ctx context.Context) {
 // company reports whether another replica of the configuration is connected.
 func (n *Node) company(r *replica) bool {
 	for _, v := range placed(r.config.Load()) {
-		if v.Instance != n.instance.Load() && n.linked(v.Instance) {
+		if v.Instance != n.instance() && n.linked(v.Instance) {
 			return true
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // life implements cluster.Host: it carries out what the cluster room has decided about this instance, from newborn to member and,
@@ -76,7 +78,7 @@ func (l life) Voters(voters []cluster.Voter) {
 
 // Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when the new one begins. The locks end
 // first, so that nobody believes in one while its group is forgotten.
-func (l life) Restart(instance uint64, reason error) {
+func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
 	n.client.Rebind(nil, nil)
@@ -86,7 +88,7 @@ func (l life) Restart(instance uint64, reason error) {
 	}
 	n.dropLog()
 	n.binding.Lock()
-	n.instance.Store(instance)
+	n.key.Store(&key)
 	n.binding.Unlock()
 	n.bind(nil, 0)
 }
@@ -110,7 +112,7 @@ func (n *Node) bind(r *replica, group uint64) bool {
 
 // identify tells the port who this instance is; the caller holds binding.
 func (n *Node) identify(r *replica, group uint64) {
-	id := transport.Identity{Cluster: n.config.Cluster, Instance: transport.Instance(n.instance.Load()), Group: group, Addr: n.address}
+	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.address}
 	if r != nil {
 		id.Raft = r.id
 	}
@@ -147,7 +149,7 @@ func (n *Node) retire(r *replica, err error) {
 // farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
 func (n *Node) farewell(r *replica) {
 	for _, v := range placed(r.config.Load()) {
-		if v.Instance != n.instance.Load() {
+		if v.Instance != n.instance() {
 			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
 		}
 	}

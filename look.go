@@ -98,7 +98,7 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
 	for _, s := range seen.Sessions {
 		all = append(all, SessionInfo{
-			Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id() == 0, TTL: s.TTL, Left: seen.Left[s.ID],
+			Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id().IsZero(), TTL: s.TTL, Left: seen.Left[s.ID],
 			Leaving: s.Leaving, Expired: s.Gone,
 		})
 	}

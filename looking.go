@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/transport"
 )
 
 // This file is how the leader answers those who look at the locks: on the goroutine that owns the state, behind a round by which a majority has
@@ -98,7 +97,7 @@ func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	answer, err := n.port.Ask(ctx, leader.Addr, transport.Instance(leader.Peer), append([]byte(lookMark), body...))
+	answer, _, err := n.port.Ask(ctx, leader.Addr, leader.Peer, append([]byte(lookMark), body...))
 	if err != nil {
 		return sight{}, err
 	}

@@ -2,7 +2,6 @@ package mortise
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a failover stays below two seconds.
@@ -33,6 +34,7 @@ type Node struct {
 	env     env
 	logger  *slog.Logger
 	address string   // advertised
+	life    uint64   // counts the starts with one directory; zero in memory
 	records *records // nil: memory
 
 	history *history.Recorder // nil: nothing is recorded
@@ -47,11 +49,11 @@ type Node struct {
 	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that
 	settleBy atomic.Int64 // clock.Time at which it gives up; 0: it has not been called
 
-	instance atomic.Uint64 // ID of the present life
-	attached atomic.Bool   // its session is attached to a leader
-	knowing  sync.Mutex    // makes reading and saying whether there is a leader one step
-	without  atomic.Int64  // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
-	told     leading       // guarded by knowing
+	key      atomic.Pointer[nodeid.Key] // of the present life; its ID is what this instance is called
+	attached atomic.Bool                // its session is attached to a leader
+	knowing  sync.Mutex                 // makes reading and saying whether there is a leader one step
+	without  atomic.Int64               // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
+	told     leading                    // guarded by knowing
 
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
@@ -102,7 +104,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		Watch: (&witness{node: n}).news,
 	})
 	settings := transport.Config{
-		Identity: transport.Identity{Cluster: config.Cluster, Instance: transport.Instance(n.instance.Load()), Addr: n.address},
+		Cluster: config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.address}, Life: n.life, Random: env.random,
 		Listener: listener, Dial: env.dial, Handler: inbound{n}, Logger: n.logger,
 	}
 	if source != nil {
@@ -128,18 +130,19 @@ func (n *Node) prepare(ctx context.Context, listening net.Addr) (err error) {
 	if n.dir, err = openDir(n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
 	}
-	instance := n.newInstance()
+	key := nodeid.NewKey(n.env.random)
 	if n.dir != nil {
 		n.records = &records{dir: n.dir}
-		stored, err := cluster.StoredInstance(n.records)
+		stored, life, err := cluster.StoredKey(n.records)
 		if err != nil {
 			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
 		}
-		if stored != 0 {
-			instance = stored
+		if !stored.ID().IsZero() {
+			key = stored
 		}
+		n.life = life + 1
 	}
-	n.instance.Store(instance)
+	n.key.Store(&key)
 	return nil
 }
 
@@ -154,7 +157,7 @@ func (n *Node) closeDir() error {
 func (n *Node) startCluster() error {
 	defer close(n.started)
 	config := cluster.Config{
-		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Instance: n.instance.Load(), Join: n.config.Join,
+		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(), Join: n.config.Join,
 		Settings: n.config.group().birth(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
@@ -174,13 +177,8 @@ func (n *Node) startCluster() error {
 	return nil
 }
 
-func (n *Node) newInstance() uint64 {
-	var b [8]byte
-	for binary.LittleEndian.Uint64(b[:]) == 0 {
-		n.env.random(b[:])
-	}
-	return binary.LittleEndian.Uint64(b[:])
-}
+// instance returns the ID of the present life.
+func (n *Node) instance() nodeid.ID { return n.key.Load().ID() }
 
 // cluster returns the cluster room, or nil before it is started.
 func (n *Node) cluster() *cluster.Cluster { return n.members.Load() }

@@ -112,7 +112,7 @@ func TestMemberThatStopsReading(t *testing.T) {
 		lock := f.lock((leader+1)%3, "k")
 		h := newHostile(f, 0)
 		keeper := f.nodes[leader].replica.Load().keeper
-		to := transport.Peer{Instance: transport.Instance(f.nodes[leader].instance.Load()), Addr: address(leader)}
+		to := transport.Peer{Instance: transport.Instance(f.nodes[leader].instance()), Addr: address(leader)}
 		send := func(c lockfsm.Command) {
 			if err := h.Send(to, transport.Frame{Commands: c.Append(nil)}); err != nil {
 				t.Fatal(err)

@@ -3,10 +3,13 @@ package mortise
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // record is what an instance says of itself when it opens a session. The state machine keeps it unread; others decode it to tell
@@ -33,7 +36,7 @@ type settings struct {
 
 func (n *Node) record() []byte {
 	b, err := json.Marshal(record{
-		Instance: instanceText(n.instance.Load()), Name: n.config.Name, Addr: n.address, Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
+		Instance: n.instance().String(), Name: n.config.Name, Addr: n.address, Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
 		Settings: n.config.group().named(),
 	})
 	if err != nil { // strings and numbers always marshal
@@ -63,13 +66,29 @@ func decodeRecord(b []byte) record {
 	return r
 }
 
-// id returns the instance's ID, 0 if the record has none.
-func (r record) id() uint64 {
-	id, err := strconv.ParseUint(r.Instance, 16, 64)
+// id returns the instance's ID, zero if the record has none.
+func (r record) id() nodeid.ID {
+	id, err := nodeid.Parse(r.Instance)
 	if err != nil {
-		return 0
+		return nodeid.ID{}
 	}
 	return id
+}
+
+// vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves. A session
+// of the user's own, or of another program, names no instance.
+func (n *Node) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+	is := transport.Identity{Instance: n.instance(), Addr: n.address}
+	if from != is.Instance {
+		if is, ok = n.port.Met(from); !ok {
+			return capability, false
+		}
+	}
+	r := decodeRecord(b)
+	if r.Instance != "" && r.id() != from || r.Addr != "" && r.Addr != is.Addr {
+		return capability, false
+	}
+	return capability, true
 }
 
 // holderName tells people who holds a lock, by what that instance said of itself.
@@ -80,4 +99,4 @@ func holderName(b []byte, session lockfsm.SessionID) string {
 	return fmt.Sprintf("session %d", session)
 }
 
-func instanceText(instance uint64) string { return fmt.Sprintf("%016x", instance) }
+func groupText(group uint64) string { return fmt.Sprintf("%016x", group) }

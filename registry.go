@@ -9,6 +9,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // registry is who has a session, as the leader's look at the voters needs it: written by the log's owner goroutine, read by the
@@ -75,18 +77,18 @@ func (g *registry) publish(find func(lockfsm.SessionID) (lockfsm.SessionInfo, bo
 }
 
 // read returns who has a session, all their records, and the longest TTL. Only the cluster's owner goroutine calls it.
-func (g *registry) read(linked func(instance uint64) bool) (list []voters.Registered, records []record, longest time.Duration) {
+func (g *registry) read(linked func(instance nodeid.ID) bool) (list []voters.Registered, records []record, longest time.Duration) {
 	g.catchUp()
 	list, records = make([]voters.Registered, 0, len(g.known)), make([]record, 0, len(g.known))
 	for _, k := range g.known {
 		s, r := k.session, k.record
 		longest = max(longest, s.TTL)
-		if r.Guest {
+		if r.Guest || s.Opener.Capability != [32]byte{} {
 			continue // comes for one lock and goes: it neither votes nor has a word in what all have to agree on
 		}
 		records = append(records, r)
 		instance := r.id()
-		if instance == 0 {
+		if instance.IsZero() || instance != s.Opener.Instance {
 			continue // of another build, or another library: nobody who could vote
 		}
 		list = append(list, voters.Registered{

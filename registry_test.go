@@ -9,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // somebody stands for the state machine: sessions that come, are leaving and go.
@@ -20,7 +24,7 @@ func (s somebody) find(id lockfsm.SessionID) (lockfsm.SessionInfo, bool) {
 }
 
 func (s somebody) open(id lockfsm.SessionID) {
-	s[id] = lockfsm.SessionInfo{ID: id, Record: fmt.Appendf(nil, `{"instance":"%x"}`, uint64(id))}
+	s[id] = lockfsm.SessionInfo{ID: id, Record: fmt.Appendf(nil, `{"instance":"%v"}`, nodeidtest.ID(uint64(id))), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))}}
 }
 
 func (s somebody) all() (all []lockfsm.SessionInfo) {
@@ -30,7 +34,7 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 	return all
 }
 
-func linkedToAll(uint64) bool { return true }
+func linkedToAll(nodeid.ID) bool { return true }
 
 // TestRegistryFollowsTheSessions: whatever happens between two looks, and in whatever turns it is handed over, the leader sees who has a
 // session, and is called to look whenever there is something that it has not seen: an idle log has no later turn.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file says which settings a group is to adopt: those that all its instances name alike and that are not the group's yet. It is pure; the
@@ -228,9 +230,9 @@ func (a *agreement) disagree(s setting, group settings, registered []record, why
 // supported returns the newest version of the lock rules that everybody knows: every registered instance, and every instance that has a replica,
 // voter or learner. 0: of somebody it is not known. A replica whose instance has no session may be of any build, and raising the rules beyond what
 // it knows ends it.
-func supported(registered []record, replicas []uint64) uint32 {
+func supported(registered []record, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
-	known := make(map[uint64]bool, len(registered))
+	known := make(map[nodeid.ID]bool, len(registered))
 	for _, r := range registered {
 		known[r.id()] = true
 		if bug("raised-before-everybody") && lowest != ^uint32(0) {
@@ -239,7 +241,7 @@ func supported(registered []record, replicas []uint64) uint32 {
 		}
 		lowest = min(lowest, r.Rules)
 	}
-	if len(registered) == 0 || slices.ContainsFunc(replicas, func(id uint64) bool { return !known[id] }) {
+	if len(registered) == 0 || slices.ContainsFunc(replicas, func(id nodeid.ID) bool { return !known[id] }) {
 		return 0
 	}
 	return lowest

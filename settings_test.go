@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func groupOf(change func(*groupSettings)) groupSettings {
@@ -22,7 +26,7 @@ func groupOf(change func(*groupSettings)) groupSettings {
 func registeredAs(each ...groupSettings) []record {
 	var all []record
 	for i, g := range each {
-		all = append(all, record{Instance: instanceText(uint64(i + 1)), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.named()})
+		all = append(all, record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.named()})
 	}
 	return all
 }
@@ -183,20 +187,20 @@ func TestRecordsNameWhatFounds(t *testing.T) {
 func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    []uint32 // of the instances 1, 2, ...
-		replicas []uint64
+		replicas []nodeid.ID
 		want     uint32
 	}{
 		"nobody":                            {nil, nil, 0},
-		"one":                               {[]uint32{2}, []uint64{1}, 2},
-		"all":                               {[]uint32{2, 2, 2}, []uint64{1, 2, 3}, 2},
-		"an old voter":                      {[]uint32{2, 1, 2}, []uint64{1, 2, 3}, 1},
-		"the first is old":                  {[]uint32{1, 2, 2}, []uint64{1, 2, 3}, 1},
-		"the last is old":                   {[]uint32{2, 2, 1}, []uint64{1, 2, 3}, 1},
-		"an old plain member":               {[]uint32{2, 2, 2, 1}, []uint64{1, 2, 3}, 1},
-		"newer than this build":             {[]uint32{7, 5, 7}, []uint64{1}, 5},
-		"a voter without a session":         {[]uint32{2, 2}, []uint64{1, 2, 3}, 0},
-		"a replica whose place is not read": {[]uint32{2, 2}, []uint64{1, 0}, 0},
-		"a record of no build":              {[]uint32{2, 0}, []uint64{1}, 0},
+		"one":                               {[]uint32{2}, ids(1), 2},
+		"all":                               {[]uint32{2, 2, 2}, ids(1, 2, 3), 2},
+		"an old voter":                      {[]uint32{2, 1, 2}, ids(1, 2, 3), 1},
+		"the first is old":                  {[]uint32{1, 2, 2}, ids(1, 2, 3), 1},
+		"the last is old":                   {[]uint32{2, 2, 1}, ids(1, 2, 3), 1},
+		"an old plain member":               {[]uint32{2, 2, 2, 1}, ids(1, 2, 3), 1},
+		"newer than this build":             {[]uint32{7, 5, 7}, ids(1), 5},
+		"a voter without a session":         {[]uint32{2, 2}, ids(1, 2, 3), 0},
+		"a replica whose place is not read": {[]uint32{2, 2}, ids(1, 0), 0},
+		"a record of no build":              {[]uint32{2, 0}, ids(1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := registeredAs(make([]groupSettings, len(c.rules))...)
@@ -208,4 +212,11 @@ func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
 			}
 		})
 	}
+}
+
+func ids(numbers ...uint64) (all []nodeid.ID) {
+	for _, n := range numbers {
+		all = append(all, nodeidtest.ID(n))
+	}
+	return all
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
@@ -51,7 +53,7 @@ type Member struct {
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Instance: instanceText(n.instance.Load()), Address: n.address, Err: n.Err()}
+	s := Status{Name: n.config.Name, Instance: n.instance().String(), Address: n.address, Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
@@ -64,16 +66,16 @@ func (n *Node) Status() Status {
 	}
 	s.Age, s.Available = n.grantable.share(now)
 	s.HooksDropped = n.teller.lost()
-	leader := uint64(client.Leader.Peer)
+	leader := client.Leader.Peer
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
 		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
-		leader = uint64(n.target(role.Leader).Peer)
+		leader = n.target(role.Leader).Peer
 	}
 	if c := n.cluster(); c != nil {
 		s.fill(c.Status(), leader)
 		if report, leads := c.Report(); leads {
-			h := n.health(report, n.instance.Load(), n.remarks())
+			h := n.health(report, n.instance(), n.remarks())
 			s.Health = &h
 		}
 	}
@@ -84,22 +86,22 @@ func (n *Node) Status() Status {
 }
 
 // fill adds what the cluster room knows.
-func (s *Status) fill(c cluster.Status, leader uint64) {
+func (s *Status) fill(c cluster.Status, leader nodeid.ID) {
 	s.Phase, s.Waiting = c.Phase.String(), c.Waiting
 	if c.Group != 0 {
-		s.Group = instanceText(c.Group)
+		s.Group = groupText(c.Group)
 	}
-	names := map[uint64]string{}
+	names := map[nodeid.ID]string{}
 	for _, m := range c.Members {
 		names[m.Instance] = m.Name
-		s.Members = append(s.Members, Member{Name: m.Name, Instance: instanceText(m.Instance), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
+		s.Members = append(s.Members, Member{Name: m.Name, Instance: m.Instance.String(), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
 	}
 	for _, v := range c.Voters {
-		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: v.Addr, Votes: !v.Learner})
+		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: v.Instance.String(), Address: v.Addr, Votes: !v.Learner})
 	}
-	if leader != 0 {
+	if !leader.IsZero() {
 		if s.Leader = names[leader]; s.Leader == "" {
-			s.Leader = instanceText(leader)
+			s.Leader = leader.String()
 		}
 	}
 	slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })

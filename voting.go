@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file is where the log, the sessions and the cluster room meet about who votes: what the leader sees goes to the cluster room,
@@ -36,7 +37,7 @@ func (r *replica) votes() bool {
 }
 
 // names reports whether the configuration that is applied here names the instance under that raft ID.
-func (r *replica) names(raft, instance uint64) bool {
+func (r *replica) names(raft uint64, instance nodeid.ID) bool {
 	for _, m := range r.config.Load().Members {
 		if m.ID == raft {
 			v, err := birth.DecodePlace(m.Context)
@@ -48,7 +49,7 @@ func (r *replica) names(raft, instance uint64) bool {
 
 // gone tells the log that the replica of an instance has retired. The instance may say already that it has no raft ID any more, so it is
 // found by who it is.
-func (r *replica) gone(instance uint64) {
+func (r *replica) gone(instance nodeid.ID) {
 	for _, v := range placed(r.config.Load()) {
 		if v.Instance == instance {
 			r.log.Gone(v.Raft)
@@ -57,8 +58,8 @@ func (r *replica) gone(instance uint64) {
 }
 
 // linked reports whether this instance is that one, or has a stream with it.
-func (n *Node) linked(instance uint64) bool {
-	return instance == n.instance.Load() || n.port.Linked(transport.Instance(instance))
+func (n *Node) linked(instance nodeid.ID) bool {
+	return instance == n.instance() || n.port.Linked(instance)
 }
 
 // Facts implements cluster.Host: what this replica sees, if it leads.
@@ -113,16 +114,19 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	}
 }
 
+// Guide implements cluster.Host.
+func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
+
 // Leader implements cluster.Host.
-func (l life) Leader() (instance uint64, addr string) {
+func (l life) Leader() (instance nodeid.ID, addr string) {
 	n := l.node()
 	if r := n.replica.Load(); r != nil {
-		if t := n.target(r.role.Load().Leader); t.Peer != 0 {
-			return uint64(t.Peer), t.Addr
+		if t := n.target(r.role.Load().Leader); !t.Peer.IsZero() {
+			return t.Peer, t.Addr
 		}
 	}
 	t := n.client.Status().Leader
-	return uint64(t.Peer), t.Addr
+	return t.Peer, t.Addr
 }
 
 // Prepared implements cluster.Host: the leader has asked this instance to start a replica.

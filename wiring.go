@@ -13,6 +13,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
@@ -36,16 +38,17 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			in.raft(r, from, f.Raft)
 		}
 		if f.Retired {
-			r.gone(uint64(from.Instance))
+			r.gone(from.Instance)
+			in.n.cluster().Gone(from.Instance)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
-			r.keeper.Receive(session.Peer(from.Instance), f.Renewals, f.Commands)
+			r.keeper.Receive(from.Instance, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
-		_ = in.n.reply(session.Peer(from.Instance), session.NoVoter()) // lost: the client turns to another after a while
+		_ = in.n.reply(from.Instance, session.NoVoter()) // lost: the client turns to another after a while
 	}
 	if len(f.Replies) > 0 {
-		in.n.replied(session.Peer(from.Instance), f.Replies)
+		in.n.replied(from.Instance, f.Replies)
 	}
 }
 
@@ -53,7 +56,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.Message) {
 	if !in.n.voterIs(from) {
 		if c := in.n.cluster(); c != nil {
-			c.Stray(uint64(from.Instance), from.Addr)
+			c.Stray(from.Instance, from.Addr)
 		}
 		return
 	}
@@ -64,20 +67,18 @@ func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.M
 
 func (in inbound) Down(peer transport.Identity, _ error) {
 	if r := in.n.replica.Load(); r != nil {
-		r.keeper.Down(session.Peer(peer.Instance))
-		if peer.Raft != 0 {
-			r.log.Gone(peer.Raft)
-		}
+		r.keeper.Down(peer.Instance)
+		r.gone(peer.Instance)
 	}
 	for _, client := range in.n.clients() {
-		client.Down(session.Peer(peer.Instance))
+		client.Down(peer.Instance)
 	}
 	if c := in.n.cluster(); c != nil {
 		c.Look()
 	}
 }
 
-func (in inbound) Ask(ctx context.Context, from string, question []byte) ([]byte, error) {
+func (in inbound) Ask(ctx context.Context, from transport.Identity, question []byte) ([]byte, error) {
 	if bytes.HasPrefix(question, []byte(lookMark)) {
 		return in.n.answerLook(ctx, question)
 	}
@@ -85,7 +86,7 @@ func (in inbound) Ask(ctx context.Context, from string, question []byte) ([]byte
 		return in.n.answerDesk(ctx, question)
 	}
 	if c := in.n.cluster(); c != nil {
-		return c.Answer(from, question), nil
+		return c.Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, question), nil
 	}
 	return nil, errStarting
 }
@@ -112,16 +113,16 @@ func (n *Node) voterIs(from transport.Identity) bool {
 		return false
 	}
 	if v, ok := c.Voter(from.Raft); ok {
-		return v.Instance == uint64(from.Instance) || bug("raft-from-anybody")
+		return v.Instance == from.Instance || bug("raft-from-anybody")
 	}
 	r := n.replica.Load()
-	return r != nil && r.names(from.Raft, uint64(from.Instance))
+	return r != nil && r.names(from.Raft, from.Instance)
 }
 
 // submit is the client's way to a voter's keeper.
 func (n *Node) submit(to session.Target, renewals, commands []byte) error {
-	if uint64(to.Peer) != n.instance.Load() {
-		return n.port.Send(transport.Peer{Instance: transport.Instance(to.Peer), Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	if to.Peer != n.instance() {
+		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
 	}
 	r := n.replica.Load()
 	if r == nil {
@@ -133,11 +134,11 @@ func (n *Node) submit(to session.Target, renewals, commands []byte) error {
 
 // reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
 func (n *Node) reply(to session.Peer, replies []byte) error {
-	if uint64(to) == n.instance.Load() {
+	if to == n.instance() {
 		n.replied(to, replies)
 		return nil
 	}
-	return n.port.Send(transport.Peer{Instance: transport.Instance(to)}, transport.Frame{Replies: replies})
+	return n.port.Send(transport.Peer{Instance: to}, transport.Frame{Replies: replies})
 }
 
 // replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
@@ -167,19 +168,19 @@ func (n *Node) place(raft uint64) cluster.Voter {
 // peer finds the instance behind a raft ID, or nobody.
 func (n *Node) peer(raft uint64) transport.Peer {
 	v := n.place(raft)
-	return transport.Peer{Instance: transport.Instance(v.Instance), Addr: v.Addr}
+	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
 }
 
 // target is peer for the session room.
 func (n *Node) target(raft uint64) session.Target {
 	v := n.place(raft)
-	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
+	return session.Target{Peer: v.Instance, Addr: v.Addr}
 }
 
 func targets(voters []cluster.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
 	for _, v := range voters {
-		list = append(list, session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr})
+		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
 	}
 	return list
 }
@@ -190,16 +191,16 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
-func (o outbound) Ask(ctx context.Context, addr string, to uint64, question []byte) ([]byte, error) {
-	answer, err := o.port.Ask(ctx, addr, transport.Instance(to), question)
+func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, nodeid.ID, error) {
+	answer, from, err := o.port.Ask(ctx, addr, to, question)
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, cluster.ErrForeign}, {transport.ErrOther, cluster.ErrOther},
 	} {
 		if errors.Is(err, kind[0]) {
-			return nil, errors.Join(kind[1], err)
+			return nil, nodeid.ID{}, errors.Join(kind[1], err)
 		}
 	}
-	return answer, err
+	return answer, from.Instance, err
 }
 
 func (o outbound) WriteTo(b []byte, addr string) error { return o.gossip.WriteTo(b, addr) }

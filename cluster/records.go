@@ -147,12 +147,15 @@ func recall(r Records) (*stored, error) {
 // refusal is what an instance that may never take part again says.
 func refusal(why string) error { return fmt.Errorf("%w: %s", ErrDirectory, why) }
 
-// StoredKey returns the key with which an instance has to start because its directory is bound to a charter or belongs to a group, or
+// StoredKey returns the number of the last start and the key with which an instance has to start because its directory is bound to a charter or belongs to a group, or
 // the zero Key if a new one will do. It is what Config.Key must be. An error wraps ErrDirectory and says what to do.
-func StoredKey(r Records) (nodeid.Key, error) {
+func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	s, err := recall(r)
-	if err != nil || s == nil || s.state.Phase == birth.Newborn {
-		return nodeid.Key{}, err
+	if err != nil || s == nil {
+		return key, 0, err
 	}
-	return s.key, nil
+	if s.state.Phase != birth.Newborn {
+		key = s.key
+	}
+	return key, s.identity.Life, nil
 }

@@ -28,7 +28,7 @@ type session struct {
 type SessionInfo struct {
 	ID      SessionID
 	Nonce   Nonce  // of its Open
-	Opener  Opener // that alone may speak for it
+	Opener  Opener `json:"-"` // that alone may speak for it
 	Epoch   Epoch
 	TTL     time.Duration
 	Leaving bool

@@ -209,6 +209,9 @@ func (c *ClientCore) Status(now clock.Time) ClientStatus {
 		Phase: c.phase, Session: c.session, TTL: c.lease.ttl, Renewed: c.lease.sent, Lease: c.lease.state(now), Deadline: c.lease.deadline(),
 		Requests: c.waiting + c.held + c.freeing, Waiting: c.waiting, Held: c.held, Ended: c.tally.ended,
 	}
+	if c.phase != Seeking {
+		s.Asked = c.target.Peer
+	}
 	if c.phase == Attached {
 		s.Leader, s.GraceUntil = c.target, c.graceUntil
 	}

@@ -26,6 +26,7 @@ func (p Phase) String() string {
 // ClientStatus describes a client at one moment, for people, programs and leak tests.
 type ClientStatus struct {
 	Phase    Phase
+	Asked    Peer              // the instance that it is attached to, or asks now because a voter has named it or it is one; zero: none
 	Leader   Target            // the leader it is attached to; zero unless Phase is Attached
 	Session  lockfsm.SessionID // 0: none
 	TTL      time.Duration     // as granted by the group; 0 without a session

@@ -41,6 +41,7 @@ type link struct {
 	abandon func()          // ends our dial
 	number  uint64          // of the peer's hello that made the stream
 	boot    [bootBytes]byte // likewise
+	met     Identity        // likewise
 	stream  *stream
 	born    time.Time
 	reaper  *time.Timer // kills the stream if the end on our side takes too long
@@ -49,7 +50,7 @@ type link struct {
 
 // rise makes l a link over s. The caller holds port.mu.
 func (l *link) rise(who *introduction, s *stream) {
-	l.state, l.peer, l.number, l.boot, l.stream, l.born = up, who.peer, who.number, who.boot, s, time.Now()
+	l.state, l.peer, l.met, l.number, l.boot, l.stream, l.born = up, who.peer, who.peer, who.number, who.boot, s, time.Now()
 	close(l.settled)
 }
 

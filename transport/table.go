@@ -35,6 +35,16 @@ func (p *Port) Linked(instance Instance) bool {
 	return l != nil && l.state == up
 }
 
+// Met returns what is known of an instance with which a stream is up: what it said when that began.
+func (p *Port) Met(instance Instance) (Identity, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.links[instance]; l != nil && l.state == up {
+		return l.met, true
+	}
+	return Identity{}, false
+}
+
 // linkFor finds or begins the link to a peer.
 func (p *Port) linkFor(to Peer) (*link, error) {
 	p.mu.Lock()

@@ -3,7 +3,6 @@ package guest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -30,7 +30,7 @@ const askWithin = time.Second
 type Guest struct {
 	config   mortise.Config
 	source   *credentials.Source // nil: plain text
-	instance transport.Instance
+	key      nodeid.Key
 	port     *transport.Port
 	sessions atomic.Pointer[session.Client] // of the Session; nil: none
 	asking   sync.WaitGroup                 // questions whose answer nobody waits for any more
@@ -49,9 +49,9 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
-	g := &Guest{config: config, source: source, instance: transport.Instance(randomID())}
+	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
-		Identity: transport.Identity{Cluster: config.Cluster, Instance: g.instance},
+		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
 		Listener: newDeaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if source != nil {
@@ -136,7 +136,7 @@ func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Ans
 	if err != nil {
 		return desk.Answer{}, err
 	}
-	said, err := g.port.Ask(ctx, addr, 0, append([]byte(desk.Mark), body...))
+	said, _, err := g.port.Ask(ctx, addr, nodeid.ID{}, append([]byte(desk.Mark), body...))
 	if err != nil {
 		return desk.Answer{}, g.explain(err)
 	}
@@ -158,13 +158,8 @@ func (g *Guest) explain(err error) error {
 	return err
 }
 
-func randomID() uint64 {
-	var b [8]byte
-	for binary.LittleEndian.Uint64(b[:]) == 0 {
-		_, _ = rand.Read(b[:]) // never fails: it ends the process rather than return bad bytes
-	}
-	return binary.LittleEndian.Uint64(b[:])
-}
+// random fills b from the system's source, which never fails: it ends the process rather than return bad bytes.
+func random(b []byte) { _, _ = rand.Read(b) }
 
 // inbound implements transport.Handler: a guest hears replies to its session, and nothing else.
 type inbound struct{ g *Guest }
@@ -173,17 +168,17 @@ var errGuest = errors.New("guest: a guest answers nothing")
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if c := in.g.sessions.Load(); c != nil && len(f.Replies) > 0 {
-		c.Receive(session.Peer(from.Instance), f.Replies)
+		c.Receive(from.Instance, f.Replies)
 	}
 }
 
 func (in inbound) Down(peer transport.Identity, _ error) {
 	if c := in.g.sessions.Load(); c != nil {
-		c.Down(session.Peer(peer.Instance))
+		c.Down(peer.Instance)
 	}
 }
 
-func (in inbound) Ask(context.Context, string, []byte) ([]byte, error) { return nil, errGuest }
+func (in inbound) Ask(context.Context, transport.Identity, []byte) ([]byte, error) { return nil, errGuest }
 
 func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
 

@@ -1,9 +1,7 @@
 package guest
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -39,7 +38,7 @@ type Session struct {
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
 	s.client = session.NewClient(session.ClientConfig{
-		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: func(b []byte) { _, _ = rand.Read(b) },
+		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: random,
 	})
 	g.sessions.Store(s.client)
 	if r, err := g.first(ctx, func(r Report) bool { return groupOf(r) != 0 && r.Status.Leader != "" }); err == nil {
@@ -74,7 +73,7 @@ func found(reports []Report, errs []error) string {
 
 // send is the client's way to a voter.
 func (s *Session) send(to session.Target, renewals, commands []byte) error {
-	return s.guest.port.Send(transport.Peer{Instance: transport.Instance(to.Peer), Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	return s.guest.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
 }
 
 // follow keeps the list of voters fresh, and goes over to another group when this one is no more.
@@ -128,7 +127,7 @@ func (s *Session) take(reports []Report) {
 		}
 	}
 	mine := voters[s.group]
-	slices.SortFunc(mine, func(a, b session.Target) int { return cmp.Compare(a.Peer, b.Peer) })
+	slices.SortFunc(mine, func(a, b session.Target) int { return nodeid.Compare(a.Peer, b.Peer) })
 	switch {
 	case len(mine) > 0:
 		if !slices.Equal(mine, s.voters) {
@@ -160,8 +159,8 @@ func groupOf(r Report) uint64 {
 
 func targetsOf(voters []mortise.Member) (list []session.Target) {
 	for _, v := range voters {
-		if id, err := strconv.ParseUint(v.Instance, 16, 64); err == nil && id != 0 && v.Address != "" {
-			list = append(list, session.Target{Peer: session.Peer(id), Addr: v.Address})
+		if id, err := nodeid.Parse(v.Instance); err == nil && !id.IsZero() && v.Address != "" {
+			list = append(list, session.Target{Peer: id, Addr: v.Address})
 		}
 	}
 	return list
@@ -171,7 +170,7 @@ func targetsOf(voters []mortise.Member) (list []session.Target) {
 func (s *Session) bind(group uint64, voters []session.Target) {
 	s.group, s.voters = group, voters
 	g := s.guest
-	g.port.Identify(transport.Identity{Cluster: g.config.Cluster, Instance: g.instance, Group: group})
+	g.port.Identify(transport.Self{Key: g.key, Group: group})
 	record, err := json.Marshal(struct { // the root's record of an instance, as far as a guest has one
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`

@@ -6,6 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for the transport's Ask: questions that one instance puts to another, beside their streams.
@@ -19,6 +23,7 @@ type query struct {
 
 // reply is what comes back.
 type reply struct {
+	from      nodeid.ID // that has proved itself
 	body      []byte
 	counsel   *counsel       // of a leader
 	elsewhere session.Target // of who is none
@@ -28,14 +33,17 @@ type reply struct {
 func (p *proc) ask(q birth.Question) {
 	instance, asked := p.instance, p.birthNow()
 	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome birth.Outcome, r reply) {
-		if p.alive(instance) {
-			p.ofLife(func() { p.birth.Result(p.birthNow(), q.ID, asked, outcome, r.body) })
+		if p.alive(nodeidtest.ID(instance)) {
+			p.ofLife(func() {
+				p.birth.Guide(p.guide())
+				p.birth.Result(p.birthNow(), q.ID, asked, outcome, r.from, r.body)
+			})
 		}
 	})
 }
 
 // put puts a question to whoever is at an address, or only to one instance there. What comes of it comes once, after a second at the latest.
-func (p *proc) put(addr string, to uint64, q query, then func(birth.Outcome, reply)) {
+func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, reply)) {
 	w := p.w
 	answered := false
 	finish := func(outcome birth.Outcome, r reply) {
@@ -53,10 +61,15 @@ func (p *proc) put(addr string, to uint64, q query, then func(birth.Outcome, rep
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
 		case m.proc == nil:
 			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
-		case to != 0 && to != m.proc.instance:
+		case !to.IsZero() && to != m.proc.instance:
 			w.after(w.net.hop(), func() { finish(birth.Other, reply{}) })
 		default:
-			m.proc.answer(q, func(r reply) {
+			asker, from := birth.Asker{Instance: nodeidtest.ID(p.instance), Addr: p.m.addr}, m.proc.instance
+			m.proc.answer(asker, q, func(r reply) {
+				r.from = nodeidtest.ID(from)
+				if m.proc == nil || m.proc.instance != from {
+					return // a life that has begun since does not answer for the one before
+				}
 				if w.net.linked(p.m, m) {
 					w.after(w.net.hop(), func() { finish(birth.Answered, r) })
 				}
@@ -66,13 +79,14 @@ func (p *proc) put(addr string, to uint64, q query, then func(birth.Outcome, rep
 }
 
 // answer answers a question once that to which it binds this instance is stored.
-func (p *proc) answer(q query, then func(reply)) {
+func (p *proc) answer(from birth.Asker, q query, then func(reply)) {
 	p.cluster.post(func(clock.Time) {
 		if r, ours := p.advise(q); ours {
 			then(r)
 			return
 		}
-		b := p.birth.Ask(p.birthNow(), p.m.wallUnixMS(), q.body)
+		p.birth.Guide(p.guide())
+		b := p.birth.Ask(p.birthNow(), p.m.wallUnixMS(), from, q.body)
 		if p.persist() && b != nil {
 			then(reply{body: b})
 		}

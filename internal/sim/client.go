@@ -3,6 +3,8 @@ package sim
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file stands for Client's shell: it feeds the client core and hands on its outcomes, in the order that ClientOutput prescribes.
@@ -41,8 +43,8 @@ func (p *proc) clientTurn(now clock.Time) clock.Time {
 
 // submit is the client's way to a voter's keeper; on the same process it is a plain call.
 func (p *proc) submit(to session.Target, renewals, commands []byte) bool {
-	if uint64(to.Peer) != p.instance {
-		return p.send(uint64(to.Peer), to.Addr, frame{renewals: renewals, commands: commands})
+	if to.Peer != p.instance {
+		return p.send(to.Peer, to.Addr, frame{renewals: renewals, commands: commands})
 	}
 	if p.replica == nil {
 		return false
@@ -51,12 +53,12 @@ func (p *proc) submit(to session.Target, renewals, commands []byte) bool {
 	return true
 }
 
-func (p *proc) clientReceive(from uint64, replies []byte) {
-	p.inClient(func(now clock.Time) { p.client.Receive(now, session.Peer(from), replies) })
+func (p *proc) clientReceive(from nodeid.ID, replies []byte) {
+	p.inClient(func(now clock.Time) { p.client.Receive(now, from, replies) })
 }
 
-func (p *proc) clientDown(instance uint64) {
-	p.inClient(func(now clock.Time) { p.client.Down(now, session.Peer(instance)) })
+func (p *proc) clientDown(instance nodeid.ID) {
+	p.inClient(func(now clock.Time) { p.client.Down(now, instance) })
 }
 
 // rebind begins a new life of the client, and returns when that is done, as the shell's does.

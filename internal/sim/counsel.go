@@ -8,6 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for counsel.go of the cluster room: what a leader says about its voters to whoever asks.
@@ -18,7 +22,11 @@ type counsel struct {
 }
 
 // consultation is the question for it.
-type consultation struct{ group, instance, raft uint64 }
+type consultation struct {
+	group    uint64
+	instance nodeid.ID
+	raft     uint64
+}
 
 const (
 	consultEvery = 100 * time.Millisecond
@@ -54,12 +62,12 @@ func (a *asking) attempt() {
 		if a.over {
 			return
 		}
-		q := consultation{group: p.birth.Group(), instance: p.instance, raft: a.raft()}
+		q := consultation{group: p.birth.Group(), instance: nodeidtest.ID(p.instance), raft: a.raft()}
 		if c, leads := p.counsel(q); leads {
 			p.later(0, func() { a.end(c, true) })
 			return
 		}
-		if to := p.advisor(); to.Addr != "" && uint64(to.Peer) != p.instance {
+		if to := p.advisor(); to.Addr != "" && to.Peer != p.instance {
 			a.follow(q, to, consultHops)
 			return
 		}
@@ -73,14 +81,14 @@ func (a *asking) again() {
 
 // follow puts the question, and again to whom the asked names instead, a few times.
 func (a *asking) follow(q consultation, to session.Target, hops int) {
-	a.p.put(to.Addr, uint64(to.Peer), query{consult: &q}, func(outcome birth.Outcome, r reply) {
+	a.p.put(to.Addr, to.Peer, query{consult: &q}, func(outcome birth.Outcome, r reply) {
 		switch {
 		case a.over || a.p.dead:
 		case outcome != birth.Answered:
 			a.again()
 		case r.counsel != nil:
 			a.end(*r.counsel, true)
-		case r.elsewhere.Peer == 0 || r.elsewhere.Peer == to.Peer || hops == 0:
+		case r.elsewhere.Peer.IsZero() || r.elsewhere.Peer == to.Peer || hops == 0:
 			a.again()
 		default:
 			a.follow(q, r.elsewhere, hops-1)
@@ -93,7 +101,7 @@ func (p *proc) advisor() session.Target {
 	if p.birth.Phase() != birth.Member {
 		return session.Target{}
 	}
-	if t := p.leader(); t.Peer != 0 && uint64(t.Peer) != p.instance {
+	if t := p.leader(); !t.Peer.IsZero() && t.Peer != p.instance {
 		return t
 	}
 	others := slices.DeleteFunc(p.book.Voters(), func(v birth.Voter) bool { return v.Learner || v.Instance == p.instance })
@@ -101,7 +109,7 @@ func (p *proc) advisor() session.Target {
 		return session.Target{}
 	}
 	v := others[p.w.rng.IntN(len(others))]
-	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
+	return session.Target{Peer: v.Instance, Addr: v.Addr}
 }
 
 // counsel is what this instance says if it leads, from a look that is not old.
@@ -135,7 +143,7 @@ func (p *proc) advise(q query) (reply, bool) {
 	}
 	var other session.Target
 	if q.consult.group == p.birth.Group() && p.birth.Phase() == birth.Member {
-		if t := p.leader(); uint64(t.Peer) != p.instance && uint64(t.Peer) != q.consult.instance {
+		if t := p.leader(); t.Peer != p.instance && t.Peer != q.consult.instance {
 			other = t
 		}
 	}

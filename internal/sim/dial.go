@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // queuedWhileDialing bounds what waits for a stream that is being opened.
@@ -11,7 +13,7 @@ const queuedWhileDialing = 64
 
 // send hands a frame to the stream to a peer, opening one if an address is given. It reports whether the frame was taken, which promises
 // nothing. It stands for transport's Send.
-func (p *proc) send(to uint64, addr string, f frame) bool {
+func (p *proc) send(to nodeid.ID, addr string, f frame) bool {
 	w := p.w
 	if p.group == 0 || w.chance(w.net.drop/4) {
 		return false
@@ -37,7 +39,7 @@ func (p *proc) send(to uint64, addr string, f frame) bool {
 }
 
 // dial arrives at an address.
-func (p *proc) dial(to uint64, addr string, until time.Duration) {
+func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	w := p.w
 	if p.dead {
 		return
@@ -59,7 +61,7 @@ func (p *proc) dial(to uint64, addr string, until time.Duration) {
 }
 
 // undialed is a dial that has failed: the same news as a stream that has ended.
-func (p *proc) undialed(to uint64) {
+func (p *proc) undialed(to nodeid.ID) {
 	if _, dialing := p.dialing[to]; p.dead || !dialing {
 		return
 	}
@@ -70,7 +72,7 @@ func (p *proc) undialed(to uint64) {
 	}
 }
 
-func (p *proc) dialed(to uint64, other *proc) {
+func (p *proc) dialed(to nodeid.ID, other *proc) {
 	waiting, dialing := p.dialing[to]
 	if p.dead || !dialing {
 		return
@@ -88,7 +90,7 @@ func (p *proc) dialed(to uint64, other *proc) {
 }
 
 // down is the news that no stream leads to an instance any more.
-func (p *proc) down(instance uint64) {
+func (p *proc) down(instance nodeid.ID) {
 	p.w.mark('d', p.instance, instance)
 	p.clientDown(instance)
 	if r := p.replica; r != nil {

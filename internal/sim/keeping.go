@@ -7,6 +7,8 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // The numbers of the root package, and raftlog's patience.
@@ -43,11 +45,11 @@ func (r *replica) keeperTurn(now clock.Time) clock.Time {
 }
 
 func (r *replica) reply(to session.Peer, b []byte) bool {
-	if uint64(to) == r.p.instance {
-		r.p.clientReceive(uint64(to), b)
+	if to == r.p.instance {
+		r.p.clientReceive(to, b)
 		return true
 	}
-	return r.p.send(uint64(to), "", frame{replies: b})
+	return r.p.send(to, "", frame{replies: b})
 }
 
 // asked takes what a client has sent.
@@ -56,8 +58,8 @@ func (r *replica) asked(from session.Peer, renewals, commands []byte) {
 }
 
 // down is the news that no stream leads to an instance any more.
-func (r *replica) down(instance uint64) {
-	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, session.Peer(instance)) })
+func (r *replica) down(instance nodeid.ID) {
+	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
 	for _, v := range r.p.book.Voters() { // the transport knows under which raft ID the peer spoke
 		if v.Instance == instance && v.Raft != 0 {
 			id := v.Raft

@@ -6,6 +6,10 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for the shell of the cluster room and for the root package's life.go: it feeds birth and carries out what it decides.
@@ -115,7 +119,7 @@ func (p *proc) carryOut(e birth.Event) {
 }
 
 // restartInPlace ends the old life: its locks first.
-func (p *proc) restartInPlace(instance uint64) {
+func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.rebind(nil, nil)
 	p.w.watch.births.EndedEverywhere(p.instance)
 	p.m.instance = instance
@@ -144,7 +148,7 @@ const founding = 1
 func targets(voters []birth.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
 	for _, v := range voters {
-		list = append(list, session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr})
+		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
 	}
 	return list
 }
@@ -160,7 +164,7 @@ func (p *proc) leaderKnown() {
 func (p *proc) ofLife(f func()) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
-		if p.alive(instance) {
+		if p.alive(nodeidtest.ID(instance)) {
 			f()
 		}
 	})

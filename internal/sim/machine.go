@@ -7,6 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/raftlog"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // machine is a place where a process can run.
@@ -27,7 +29,7 @@ type machine struct {
 
 	disk     *disk  // nil: memory mode
 	proc     *proc  // nil: down
-	instance uint64 // of the last life
+	instance nodeid.ID // of the last life
 }
 
 // disk is what a machine keeps. Everything in it is durable; what is being written is not in it yet.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // network carries streams and questions between machines. A cut works in one direction: what is sent that way waits, as TCP makes it
@@ -171,6 +173,6 @@ func (p *proc) lost(e *end) {
 		}
 	}
 	if len(p.links[e.peer]) == 0 {
-		p.down(e.peer)
+		p.down(nodeidtest.ID(e.peer))
 	}
 }

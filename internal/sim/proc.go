@@ -8,6 +8,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // proc is a process: what a Node holds, from Start until it ends.
@@ -63,10 +67,10 @@ func (m *machine) start() *proc {
 			p.instance = d.state.Instance
 		}
 	}
-	cfg.Instance = p.instance
+	cfg.Instance = nodeidtest.ID(p.instance)
 	if m.instance != p.instance {
 		w.watch.births.EndedEverywhere(m.instance) // a newborn that starts again is somebody else
-		m.instance = p.instance
+		m.instance = nodeidtest.ID(p.instance)
 	}
 	m.proc = p
 	w.watch.names[p.instance] = m.name
@@ -115,7 +119,7 @@ func (p *proc) identity() identity {
 }
 
 // alive reports whether that life of an instance runs.
-func (p *proc) alive(instance uint64) bool { return !p.dead && p.instance == instance }
+func (p *proc) alive(instance nodeid.ID) bool { return !p.dead && p.instance == instance }
 
 func (p *proc) String() string { return fmt.Sprintf("%s/%04x", p.m.name, p.instance&0xffff) }
 
@@ -123,7 +127,7 @@ func (p *proc) String() string { return fmt.Sprintf("%s/%04x", p.m.name, p.insta
 func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
 func (w *world) random() birth.Random {
-	r := birth.Random{Instance: w.id(), Group: w.id(), Spread: w.rng.Uint64()}
+	r := birth.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
 	for i := range r.Raft {
 		r.Raft[i] = w.id()
 	}
@@ -151,19 +155,19 @@ func (p *proc) frame(e *end, f frame) {
 	r := p.replica
 	if len(f.renewals)+len(f.commands) > 0 {
 		if r == nil {
-			p.send(f.from.instance, "", frame{replies: session.NoVoter()})
+			p.send(nodeidtest.ID(f.from.instance), "", frame{replies: session.NoVoter()})
 		} else {
-			r.asked(session.Peer(f.from.instance), f.renewals, f.commands)
+			r.asked(f.from.instance, f.renewals, f.commands)
 		}
 	}
 	if len(f.replies) > 0 {
-		p.clientReceive(f.from.instance, f.replies)
+		p.clientReceive(nodeidtest.ID(f.from.instance), f.replies)
 	}
 	if r == nil || len(f.raft) == 0 {
 		return
 	}
 	if !p.voterIs(f.from) {
-		p.stray(f.from.instance, f.from.addr)
+		p.stray(nodeidtest.ID(f.from.instance), f.from.addr)
 		return
 	}
 	for _, m := range f.raft {

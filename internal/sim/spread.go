@@ -6,6 +6,10 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for spread.go and meta.go of the cluster room: how a configuration gets around.
@@ -44,11 +48,6 @@ func (p *proc) configured(group, at uint64, voters []birth.Voter) {
 
 func (p *proc) configure(group, at uint64, voters []birth.Voter) {
 	p.book.Configure(at, voters)
-	for _, o := range p.heardOf() {
-		if o.group == group && o.raft != 0 {
-			p.book.Hear(o.voter(), true)
-		}
-	}
 	if p.raft != 0 {
 		p.book.Hear(p.voter(), true)
 	}
@@ -56,7 +55,7 @@ func (p *proc) configure(group, at uint64, voters []birth.Voter) {
 }
 
 func (p *proc) voter() birth.Voter {
-	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
+	return birth.Voter{Raft: p.raft, Instance: nodeidtest.ID(p.instance), Addr: p.m.addr, Life: p.birth.Life()}
 }
 
 // readdressed passes on that voters have moved.
@@ -64,6 +63,21 @@ func (p *proc) readdressed(changed bool) {
 	if changed {
 		p.birth.Voters(p.birthNow(), p.birth.Group(), p.book.At(), p.book.Voters())
 		p.tellVoters()
+		for _, v := range p.book.Voters() {
+			if p.steer.leads && v.Instance != p.instance {
+				p.announceTo(v.Instance, v.Addr, 1)
+			}
+		}
+	}
+}
+
+// gone takes that an instance has said that the replica that it had is over.
+func (p *proc) gone(instance nodeid.ID) {
+	for _, v := range p.book.Voters() {
+		if v.Instance == instance && p.steer.leads && !p.steer.facts.Settings.Durable {
+			p.steer.core.Retired(v.Raft)
+			p.look()
+		}
 	}
 }
 
@@ -97,7 +111,7 @@ func (p *proc) dismissed(before []birth.Voter) {
 }
 
 // announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
-func (p *proc) announceTo(instance uint64, addr string, tries int) {
+func (p *proc) announceTo(instance nodeid.ID, addr string, tries int) {
 	if addr == "" || !p.settled() || p.book.At() == 0 {
 		return
 	}
@@ -115,7 +129,7 @@ func (p *proc) announceTo(instance uint64, addr string, tries int) {
 }
 
 // stray takes that somebody whose raft ID is in no configuration speaks raft.
-func (p *proc) stray(instance uint64, addr string) {
+func (p *proc) stray(instance nodeid.ID, addr string) {
 	now := p.birthNow()
 	if last, known := p.strays[instance]; known && now-last < strayPause {
 		return
@@ -127,22 +141,19 @@ func (p *proc) stray(instance uint64, addr string) {
 
 // meta is what gossip says about a process.
 type meta struct {
-	instance, group, raft, at uint64
-	addr                      string
+	instance  nodeid.ID
+	group, at uint64
+	addr      string
 }
 
 func (p *proc) meta() meta {
-	return meta{instance: p.instance, group: p.group, raft: p.raft, at: p.book.At(), addr: p.m.addr}
+	return meta{instance: nodeidtest.ID(p.instance), group: p.group, at: p.book.At(), addr: p.m.addr}
 }
 
 // seen takes what gossip says now: of whom, and in which order.
 func (p *proc) seen(streams []int, metas []meta) {
 	peers := make(map[int]meta, len(metas))
 	for i, m := range metas {
-		if before := p.peers[streams[i]]; p.steer.leads && before.raft != 0 && before.raft != m.raft && before.group == p.birth.Group() {
-			p.steer.core.Retired(before.raft)
-			p.look()
-		}
 		peers[streams[i]] = m
 	}
 	p.peers = peers
@@ -151,38 +162,33 @@ func (p *proc) seen(streams []int, metas []meta) {
 // pulling is the search for a newer configuration, of which gossip says that there is one.
 type pulling struct {
 	until time.Duration
-	turn  int
 }
 
-// pullNewer asks one of the peers who know a newer configuration of this group.
+// pullNewer asks the leader, or some voter, if gossip says that there is a newer configuration of this group.
 func (p *proc) pullNewer(now time.Duration) {
-	ahead := p.ahead()
-	if len(ahead) == 0 || now < p.pull.until {
+	if !p.behind() || now < p.pull.until {
 		return
 	}
 	p.pull.until = now + pullWithin
-	p.pull.turn++
-	p.birth.Inquire(now, ahead[p.pull.turn%len(ahead)])
+	p.birth.Inquire(now, p.advisor().Addr)
 }
 
 func (p *proc) pullDue(now time.Duration) time.Duration {
-	if len(p.ahead()) == 0 {
+	if !p.behind() {
 		return now + time.Hour
 	}
 	return max(p.pull.until, now)
 }
 
-// ahead are the addresses of those of whom gossip says that they know a newer configuration, in a fixed order.
-func (p *proc) ahead() []string {
+// behind reports whether gossip says that another member of the group knows a newer configuration.
+func (p *proc) behind() bool {
 	if !p.settled() {
-		return nil
+		return false
 	}
-	var addrs []string
 	for _, m := range p.peers {
 		if m.group == p.birth.Group() && m.at > p.book.At() {
-			addrs = append(addrs, m.addr)
+			return true
 		}
 	}
-	slices.Sort(addrs)
-	return addrs
+	return false
 }

@@ -5,6 +5,10 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for steward.go and errands.go of the cluster room: the leader's look at the voters.
@@ -124,13 +128,13 @@ func (p *proc) execute(now time.Duration, step voters.Step) {
 }
 
 // errand puts one question and hands its outcome to the cluster's owner.
-func (p *proc) errand(addr string, to uint64, q query, then func(birth.Outcome, reply)) {
+func (p *proc) errand(addr string, to nodeid.ID, q query, then func(birth.Outcome, reply)) {
 	if addr == "" {
 		return
 	}
 	instance := p.instance
 	p.put(addr, to, q, func(outcome birth.Outcome, r reply) {
-		if p.alive(instance) {
+		if p.alive(nodeidtest.ID(instance)) {
 			p.ofLife(func() { then(outcome, r) })
 		}
 	})
@@ -157,7 +161,7 @@ func (p *proc) answered(term uint64, step voters.Step, outcome birth.Outcome, an
 	}
 	state := voters.Refused
 	if outcome == birth.Answered {
-		a, err := birth.DecodePrepared(answer)
+		a, err := birth.DecodePrepared(step.Instance, answer)
 		if err != nil || a.Instance != step.Instance || a.Raft != step.ID {
 			return
 		}

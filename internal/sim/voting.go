@@ -11,6 +11,10 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for voting.go and registry.go in the root package: where the log, the sessions and the cluster room meet about who votes.
@@ -58,7 +62,7 @@ func (p *proc) voterIs(from identity) bool {
 }
 
 // linked reports whether this instance is that one, or has a stream with it.
-func (p *proc) linked(instance uint64) bool {
+func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }
 
@@ -95,7 +99,7 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 		o := decodeRecord(s.Record)
 		f.Registered = append(f.Registered, voters.Registered{
 			Instance: o.instance, Name: o.name, Zone: o.zone, Addr: o.addr, Order: uint64(s.ID), Leaving: s.Leaving, Session: true,
-			Reachable: p.linked(o.instance),
+			Reachable: p.linked(nodeidtest.ID(o.instance)),
 		})
 	}
 	return f, s.Term, true
@@ -122,7 +126,7 @@ func (p *proc) carry(term uint64, step voters.Step, about birth.Voter) {
 // leader returns who leads the group as far as this instance knows.
 func (p *proc) leader() session.Target {
 	if r := p.replica; r != nil {
-		if t := r.leader(); t.Peer != 0 {
+		if t := r.leader(); !t.Peer.IsZero() {
 			return t
 		}
 	}
@@ -131,7 +135,7 @@ func (p *proc) leader() session.Target {
 
 func (r *replica) leader() session.Target {
 	v := r.p.place(r.role.Leader)
-	return session.Target{Peer: session.Peer(v.Instance), Addr: v.Addr}
+	return session.Target{Peer: v.Instance, Addr: v.Addr}
 }
 
 // prepared starts an empty replica, or goes on with what the disk has of it.
