@@ -83,7 +83,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	_ = s.greet(greeting(self.Key, dialer, binding, own, nil)) // what is read next tells why it failed
+	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // what is read next tells why it failed
 	g, err := s.hearGreeting()
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)

@@ -71,7 +71,7 @@ func TestTLS(t *testing.T) {
 		c, d := w.node("c", 3, theirs.use), w.node("d", 4)
 		a.send(b, "x")
 		b.wantCommands("mutual TLS", a, "x")
-		if _, err := b.Ask(t.Context(), "a:1", 1, nil); err != nil {
+		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
 		_ = a.Gossip().WriteTo([]byte("p"), "b:1")
@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := from.Ask(ctx, to.identity.Addr, 0, nil); !errors.Is(err, want) {
+			if _, _, err := from.Ask(ctx, to.identity.Addr, Instance{}, nil); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", why, err, want)
 			}
 		}
@@ -137,7 +137,7 @@ func TestExpiredCertificateIsNoProof(t *testing.T) {
 		a.send(b, "y")
 		b.wantCommands("a day later", a, "y")
 		for _, pair := range [][2]*node{{a, b}, {a, c}, {c, a}} {
-			_, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, 0, nil)
+			_, _, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, Instance{}, nil)
 			if !errors.Is(err, ErrSilent) || errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "expired") {
 				t.Errorf("%d asks %d: %v", pair[0].identity.Instance, pair[1].identity.Instance, err)
 			}
