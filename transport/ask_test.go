@@ -118,14 +118,14 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 		w.serveGRPC("grpc:1")
 		newer := forge(5)
 		w.serve("newer:1", func(conn net.Conn) { // a later version that refuses ours
-			newer.accept(conn, func(*introduction) *wire.Greeting {
+			newer.accept(conn, func(heard) *wire.Greeting {
 				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
 			})
 		})
 		w.serve("newest:1", func(conn net.Conn) { // and one that leaves that to us
-			newer.accept(conn, func(who *introduction) *wire.Greeting {
+			newer.accept(conn, func(to heard) *wire.Greeting {
 				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
-				return greeting(newer.key, acceptor, who.binding, who.raw, own)
+				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
 			})
 		})
 		cases := []struct {

@@ -3,7 +3,9 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -40,8 +42,14 @@ func (f *forger) says(change func(*wire.Hello)) []byte {
 	return b
 }
 
+// heard is the first word of a dialer, as a forger got it.
+type heard struct {
+	*wire.Greeting
+	binding []byte
+}
+
 // accept serves a connection until its end: it answers any dialer, without looking, with what answer returns.
-func (f *forger) accept(conn net.Conn, answer func(*introduction) *wire.Greeting) {
+func (f *forger) accept(conn net.Conn, answer func(heard) *wire.Greeting) {
 	defer conn.Close()
 	var secure *tls.ConnectionState
 	if t, ok := conn.(*tls.Conn); ok {
@@ -60,14 +68,89 @@ func (f *forger) accept(conn net.Conn, answer func(*introduction) *wire.Greeting
 	if err != nil {
 		return
 	}
-	if s.greet(answer(&introduction{raw: g.Hello, binding: binding})) == nil {
+	if s.greet(answer(heard{g, binding})) == nil {
 		drain(conn)
 	}
 }
 
 // answer is what an honest acceptor answers, but for any instance.
-func (f *forger) answer(who *introduction) *wire.Greeting {
-	return greeting(f.key, acceptor, who.binding, who.raw, f.says(func(*wire.Hello) {}))
+func (f *forger) answer(to heard) *wire.Greeting {
+	return greeting(f.key, acceptor, to.binding, to.Hello, f.says(func(*wire.Hello) {}))
+}
+
+// dial opens a connection to addr, with TLS if the forger has any, on which nothing but nonces is said yet.
+func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
+	w.t.Helper()
+	f.config.Dial = w.net.Dialer("forger")
+	s, err := f.open(context.Background(), addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(s.kill)
+	if binding, err = s.bind(dialer, s.secure); err != nil {
+		w.t.Fatal(err)
+	}
+	return s, binding
+}
+
+// greets sends a greeting and returns the answer.
+func (s *stream) greets(t *testing.T, g *wire.Greeting) *wire.Greeting {
+	t.Helper()
+	if err := s.greet(g); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.hearGreeting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// listen serves addr as an acceptor that answers with what answer returns.
+func (f *forger) listen(w *world, addr string, answer func(heard) *wire.Greeting) {
+	w.serve(addr, func(conn net.Conn) {
+		if f.config.TLS != nil {
+			config := f.config.TLS.ServerTLS()
+			config.NextProtos = []string{"h2"}
+			conn = tls.Server(conn, config)
+		}
+		f.accept(conn, answer)
+	})
+}
+
+// secured runs a test in plain text, and with TLS and one certificate that all instances and the forgers share: TLS then proves that a
+// process may come in, and not which instance it is.
+func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), forge func(n int) *forger)) {
+	for _, name := range []string{"plain", "TLS"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				shared := Config{}
+				if name == "TLS" {
+					newAuthority(t).use(&shared)
+				}
+				test(t, w, func(c *Config) { c.TLS = shared.TLS }, func(n int) *forger {
+					f := forge(n)
+					f.config.TLS = shared.TLS
+					f.notices = newNotices(slog.New(slog.DiscardHandler))
+					return f
+				})
+			})
+		})
+	}
+}
+
+// warnings counts the lines in the log of a node that hold all of these texts.
+func (n *node) warnings(texts ...string) (count int) {
+	for line := range strings.Lines(n.log.String()) {
+		all := strings.Contains(line, "level=WARN")
+		for _, text := range texts {
+			all = all && strings.Contains(line, text)
+		}
+		if all {
+			count++
+		}
+	}
+	return count
 }
 
 // sendTo makes a node dial a peer for something to send.
@@ -77,6 +160,3 @@ func (n *node) sendTo(to Peer) {
 		n.t.Fatal(err)
 	}
 }
-
-var _ = context.Background
-var _ testing.TB

@@ -182,7 +182,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 				t.Fatal(err)
 			}
 			if say {
-				if err := s.send(&wire.Frame{Commands: []byte("x")}); err != nil {
+				if err := s.send(&wire.Frame{Renewals: []byte("x")}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -206,7 +206,7 @@ func TestConnectionWithoutAHello(t *testing.T) {
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)
-		d, err := idle.connect(t.Context(), "a:1", id(1))
+		d, err := idle.connect(t.Context(), &idle.self, "a:1", id(1))
 		if err != nil {
 			t.Fatal(err)
 		}

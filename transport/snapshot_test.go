@@ -126,7 +126,7 @@ func TestSnapshotThatStalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range snapshotsAtOnce {
-			d, err := a.connect(t.Context(), "b:1", id(2))
+			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestSnapshotDamagedOnTheWay(t *testing.T) {
 			"absurdly big": {{Message: head, Size: 1 << 62}},
 		}
 		for why, chunks := range cases {
-			d, err := a.connect(t.Context(), "b:1", id(2))
+			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 			if err != nil {
 				t.Fatal(err)
 			}
