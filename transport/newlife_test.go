@@ -174,6 +174,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 				}
 				return []byte("ok"), nil
 			}
+			tick := func() { time.Sleep(time.Until(time.Now().Truncate(time.Millisecond).Add(time.Millisecond))) }
 			stop := make(chan struct{})
 			var asking sync.WaitGroup
 			for range 3 {
@@ -186,7 +187,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 							answers++
 							mu.Unlock()
 						}
-						time.Sleep(time.Millisecond)
+						tick()
 					}
 				})
 				asking.Go(func() {
@@ -197,7 +198,7 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 							t.Errorf("seed %d: life %d is over and has answered, asked in %d", seed, order[from.Instance], asked)
 						}
 						_ = b.Send(Peer{Instance: id(asked), Addr: "a:1"}, Frame{Commands: []byte("x")})
-						time.Sleep(time.Millisecond)
+						tick()
 					}
 				})
 			}

@@ -92,10 +92,11 @@ func (n *handler) Ask(ctx context.Context, from Identity, question []byte) ([]by
 
 func (n *handler) Snapshot(from Identity, m *raftpb.Message) error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.snapshots = append(n.snapshots, m)
-	if n.snapshot != nil {
-		return n.snapshot(from, m)
+	hook := n.snapshot
+	n.mu.Unlock()
+	if hook != nil {
+		return hook(from, m)
 	}
 	return nil
 }
