@@ -49,11 +49,17 @@ func TestNewLifeEndsAllConnections(t *testing.T) {
 		a.self.Key = key(3)
 		a.identify()
 		for range 3 {
-			if got := <-results; got != " true false" {
-				t.Errorf("got %q", got)
+			select {
+			case got := <-results:
+				if got != " true false" {
+					t.Errorf("got %q", got)
+				}
+			case <-time.After(time.Minute):
+				t.Error("a call goes on")
 			}
 		}
 		for _, conn := range []net.Conn{x, y} {
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			if _, err := conn.Read(make([]byte, 1)); err == nil || err == io.EOF {
 				t.Errorf("a byte stream: %v", err)
 			}
