@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // With a new key all connections end: those dialed for questions, snapshots and gossip, and those that were accepted. No call of the old
@@ -228,4 +230,35 @@ func TestNewLivesAgainstHandshakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Connections on which hellos are under way do not hold up Close, whatever they wait for.
+func TestCloseDuringAHello(t *testing.T) {
+	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
+		a, evil := w.node("a", 1, use), forge(9)
+		w.raw("a:1")        // silent, also to TLS
+		evil.dial(w, "a:1") // no hello comes
+		half, binding := evil.dial(w, "a:1")
+		own := evil.says(func(*wire.Hello) {})
+		part := speech(t, func(s *stream) error { return s.greet(greeting(evil.key, dialer, binding, own, own)) })[len(linkPreface):]
+		if _, err := half.conn.Write(part[:len(part)/2]); err != nil {
+			t.Fatal(err)
+		}
+		evil.listen(w, "b:1", func(heard) *wire.Greeting { time.Sleep(time.Minute); return &wire.Greeting{} }) // never answers
+		a.sendTo(Peer{Instance: id(2), Addr: "b:1"})
+		asked := make(chan error, 1)
+		go func() { _, _, err := a.Ask(context.Background(), "b:1", id(2), nil); asked <- err }()
+		synctest.Wait()
+		began := time.Now()
+		a.Close()
+		if took := time.Since(began); took > linger {
+			t.Errorf("Close took %v", took)
+		}
+		if err := <-asked; !errors.Is(err, ErrClosed) && !errors.Is(err, ErrSilent) {
+			t.Error(err)
+		}
+		if c := a.Counts(); c.Accepted+c.Strangers+c.Shared+c.Links+c.Dialing+c.Ending != 0 {
+			t.Errorf("left behind: %+v", c)
+		}
+	})
 }
