@@ -15,7 +15,7 @@ import (
 // other way while it is blocked in sending.
 //
 // A connection is a stranger's until a hello on it was verified. Strangers have a time limit and a number, whatever they do meanwhile:
-// gRPC's own limit ends with the HTTP/2 handshake, which anybody can do. When there are too many, the oldest has to go: who is one of us
+ When there are too many, the oldest has to go: who is one of us
 // says so within milliseconds, so a flood of others keeps nobody of us out.
 type listener struct {
 	net.Listener

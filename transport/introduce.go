@@ -83,6 +83,9 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // our life may be over, and nothing more is said in its name
+		return nil, s.explain(ctx, addr, ctx.Err())
+	}
 	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // what is read next tells why it failed
 	g, err := s.hearGreeting()
 	if err != nil {

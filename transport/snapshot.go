@@ -47,6 +47,9 @@ func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) err
 		return err
 	}
 	defer d.close()
+	if life.Err() != nil { // ctx ends a moment after it
+		return p.outlived(to.Addr)
+	}
 	ack, err := p.pour(ctx, d, m)
 	switch {
 	case life.Err() != nil:
