@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -89,7 +90,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	case !same && who.peer.Life <= l.peer.Life && !bug("copy-replaces-original"):
 		p.tell("transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
 			l.instance, args)
-		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: "another process with this identity is linked here"}
+		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
 	p.tell("transport: an instance has replaced its link", l.instance, args)
 	return nil

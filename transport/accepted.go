@@ -14,9 +14,9 @@ import (
 // listener hands gRPC connections that we can find again from inside a call and close: a server cannot cancel a call of its own in any
 // other way while it is blocked in sending.
 //
-// A connection is a stranger's until a hello on it was verified. Strangers have a time limit and a number, whatever they do meanwhile:
-// gRPC's own limit ends with the HTTP/2 handshake, which anybody can do. When there are too many, the oldest has to go: who is one of us
-// says so within milliseconds, so a flood of others keeps nobody of us out.
+// A connection is a stranger's until a hello on it was verified. gRPC gives a handshake, and so the hello, the dial timeout; the limit here
+// is behind that one. The number of strangers is bounded too. When there are too many, the oldest is closed: an instance of the cluster
+// proves its key within milliseconds, so a flood of others does not keep it out.
 type listener struct {
 	net.Listener
 	limit, strangers int

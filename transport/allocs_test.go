@@ -36,7 +36,7 @@ func TestFramesAllocateLittle(t *testing.T) {
 	}
 	encode()
 	bytes := out.Bytes()[lengthBytes:]
-	in := &received{begun: true}
+	in := &received{}
 	decode := func() {
 		if err := in.decode(bytes); err != nil || len(in.raft) != 1 || len(in.raft[0].Entries) != 1 {
 			t.Fatal(err, in)
@@ -88,8 +88,8 @@ func BenchmarkFrame(b *testing.B) {
 	}
 	answer := words(1)
 	for i, l := range listeners {
-		self := Identity{Cluster: "test", Instance: Instance(i + 1), Group: 7, Raft: uint64(101 + i), Addr: l.Addr().String()}
-		peers[i] = Peer{Instance: self.Instance, Addr: self.Addr}
+		self := instance(i+1, l.Addr().String())
+		peers[i] = Peer{Instance: self.Instance(), Addr: self.Addr}
 		e := &hearing{heard: func() { got <- struct{}{} }}
 		if i == 1 {
 			e.heard = func() {
@@ -98,7 +98,7 @@ func BenchmarkFrame(b *testing.B) {
 				}
 			}
 		}
-		p, err := New(Config{Identity: self, Listener: l, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		p, err := New(Config{Cluster: "test", Self: self, Listener: l, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}, Handler: e})
 		if err != nil {

@@ -37,8 +37,8 @@ func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byt
 	}
 	reply, err := s.d.Ask(ctx, &wire.Question{Body: question})
 	switch {
-	case err != nil && p.ctx.Err() != nil:
-		return nil, from, ErrClosed
+	case s.life.Err() != nil:
+		return nil, from, p.outlived(addr)
 	case err != nil:
 		if late(ctx, err) { // the connection may be as silent as the peer: the next question gets another
 			p.forget(s)

@@ -18,35 +18,35 @@ import (
 func TestAsk(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		var from string
-		b.ask = func(_ context.Context, addr string, question []byte) ([]byte, error) {
-			from = addr
+		var from Identity
+		b.ask = func(_ context.Context, asker Identity, question []byte) ([]byte, error) {
+			from = asker
 			if string(question) == "hard" {
 				return nil, errors.New("do not know")
 			}
 			return []byte("re: " + string(question)), nil
 		}
-		for _, to := range []Instance{0, 2} {
-			answer, err := a.Ask(t.Context(), "b:1", to, []byte("who"))
-			if string(answer) != "re: who" || err != nil || from != "a:1" {
-				t.Fatalf("%q, %v, from %q", answer, err, from)
+		for _, to := range []Instance{{}, id(2)} {
+			answer, answered, err := a.Ask(t.Context(), "b:1", to, []byte("who"))
+			if string(answer) != "re: who" || err != nil || from != a.identity || answered != b.identity {
+				t.Fatalf("%q of %v, %v, from %v", answer, answered, err, from)
 			}
 		}
-		if _, err := a.Ask(t.Context(), "b:1", 2, []byte("hard")); !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "do not know") {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("hard")); !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "do not know") {
 			t.Errorf("no answer: %v", err)
 		}
-		_, err := a.Ask(t.Context(), "b:1", 3, []byte("who"))
-		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, ErrOther) || other.Answered != 2 || other.Asked != 3 {
+		_, _, err := a.Ask(t.Context(), "b:1", id(3), []byte("who"))
+		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, ErrOther) || other.Answered != id(2) || other.Asked != id(3) {
 			t.Errorf("another instance: %v", err)
 		}
-		if answer, err := a.Ask(t.Context(), "a:1", 0, []byte("me")); string(answer) != "re: me" {
+		if answer, _, err := a.Ask(t.Context(), "a:1", Instance{}, []byte("me")); string(answer) != "re: me" {
 			t.Errorf("asking itself: %q, %v", answer, err)
 		}
-		if _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", 0, nil); !errors.Is(err, ErrRefused) {
+		if _, _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
 			t.Errorf("an address with a zone: %v", err)
 		}
 		w.node("[fe80::1%eth0]", 7)
-		if _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", 7, nil); err != nil {
+		if _, _, err := a.Ask(t.Context(), "[fe80::1%eth0]:1", id(7), nil); err != nil {
 			t.Errorf("an address with a zone: %v", err)
 		}
 		if n := a.Counts().Shared; n != 3 {
@@ -91,16 +91,13 @@ func (w *world) serve(addr string, f func(net.Conn)) {
 	})
 }
 
-// serveGRPC runs a gRPC server with the service of peer, or with none.
-func (w *world) serveGRPC(addr string, peer wire.PeerServer) {
+// serveGRPC runs a gRPC server without a service.
+func (w *world) serveGRPC(addr string) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	if peer != nil {
-		wire.RegisterPeerServer(server, peer)
-	}
 	go func() { _ = server.Serve(ln) }()
 	w.t.Cleanup(server.Stop)
 }
@@ -109,7 +106,7 @@ func (w *world) serveGRPC(addr string, peer wire.PeerServer) {
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		w.node("foreign", 2, func(c *Config) { c.Identity.Cluster = "theirs" })
+		w.node("foreign", 2, func(c *Config) { c.Cluster = "theirs" })
 		w.serve("silent:1", func(net.Conn) {})
 		w.serve("hangs-up:1", func(c net.Conn) { c.Close() })
 		w.serve("http:1", func(c net.Conn) {
@@ -118,20 +115,31 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			c.Close()
 		})
 		w.serve("ssh:1", func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-x\r\n")) })
-		w.serveGRPC("grpc:1", nil)
-		w.serveGRPC("newer:1", nextVersion{})
+		w.serveGRPC("grpc:1")
+		newer := forge(5)
+		w.serve("newer:1", func(conn net.Conn) { // a later version that refuses ours
+			newer.accept(conn, func(heard) *wire.Greeting {
+				return &wire.Greeting{Refusal: &wire.Refusal{Reason: wire.Refusal_VERSION, Text: "3 here, 2 there"}}
+			})
+		})
+		w.serve("newest:1", func(conn net.Conn) { // and one that leaves that to us
+			newer.accept(conn, func(to heard) *wire.Greeting {
+				own := newer.says(func(h *wire.Hello) { h.Version = protocol + 1 })
+				return greeting(newer.key, acceptor, to.binding, to.Hello, own)
+			})
+		})
 		cases := []struct {
 			addr string
 			want error
 		}{
 			{"nobody:1", ErrRefused}, {"foreign:1", ErrForeign}, {"silent:1", ErrSilent}, {"hangs-up:1", ErrSilent},
-			{"http:1", ErrForeign}, {"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion},
+			{"http:1", ErrForeign}, {"ssh:1", ErrForeign}, {"grpc:1", ErrForeign}, {"newer:1", ErrVersion}, {"newest:1", ErrVersion},
 		}
 		kinds := []error{ErrRefused, ErrForeign, ErrSilent, ErrVersion, ErrOther, ErrClosed}
 		for _, c := range cases {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			began := time.Now()
-			answer, err := a.Ask(ctx, c.addr, 0, []byte("who"))
+			answer, _, err := a.Ask(ctx, c.addr, Instance{}, []byte("who"))
 			for _, kind := range kinds {
 				if errors.Is(err, kind) != (kind == c.want) {
 					t.Errorf("%s: got %q, %v; want %v", c.addr, answer, err, c.want)
@@ -142,49 +150,42 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 			}
 			cancel()
 		}
-		if _, err := a.Ask(t.Context(), "newer:1", 6, nil); !errors.Is(err, ErrVersion) {
+		if _, _, err := a.Ask(t.Context(), "newer:1", id(6), nil); !errors.Is(err, ErrVersion) {
 			t.Errorf("another version counts more than another instance: %v", err)
 		}
 		began := time.Now()
-		if _, err := a.Ask(context.Background(), "silent:1", 0, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 6*time.Second {
+		if _, _, err := a.Ask(context.Background(), "silent:1", Instance{}, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 6*time.Second {
 			t.Errorf("without a deadline: %v after %v", err, time.Since(began))
 		}
 	})
 }
 
-type nextVersion struct{ wire.UnimplementedPeerServer }
-
-func (nextVersion) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
-	return &wire.Answer{Hello: &wire.Hello{Version: 2, Cluster: "test", Instance: 5}}, nil
-}
-
-// One that answers to another name than it was called by.
-func TestAskOfAnInstanceThatDoesNotCheck(t *testing.T) {
+// One that takes a link for another instance than itself.
+func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a := w.node("a", 1)
-		w.serveGRPC("careless:1", anyone{})
-		_, err := a.Ask(t.Context(), "careless:1", 6, nil)
-		if other, ok := errors.AsType[*OtherError](err); !ok || other.Answered != 5 {
-			t.Error(err)
+		a, careless := w.node("a", 1), forge(5)
+		w.serve("careless:1", func(conn net.Conn) { careless.accept(conn, careless.answer) })
+		a.sendTo(Peer{Instance: id(6), Addr: "careless:1"})
+		synctest.Wait()
+		events := a.seen()
+		if len(events) != 1 {
+			t.Fatalf("got %+v", events)
+		}
+		if other, ok := errors.AsType[*OtherError](events[0].down); !ok || other.Asked != id(6) || other.Answered != id(5) {
+			t.Error(events[0].down)
 		}
 	})
-}
-
-type anyone struct{ wire.UnimplementedPeerServer }
-
-func (anyone) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
-	return &wire.Answer{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 5}}, nil
 }
 
 // A connection that has died, or an address that has nobody for a while, costs the next question nothing.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		for life := Instance(2); life < 12; life++ {
+		for life := 2; life < 12; life++ {
 			b := w.node("b", life)
 			for range 3 {
 				began := time.Now()
-				if _, err := a.Ask(t.Context(), "b:1", life, nil); err != nil || time.Since(began) > 0 {
+				if _, _, err := a.Ask(t.Context(), "b:1", id(life), nil); err != nil || time.Since(began) > 0 {
 					t.Fatalf("life %d: %v after %v", life, err, time.Since(began))
 				}
 			}
@@ -197,7 +198,7 @@ func TestAskAfterARestart(t *testing.T) {
 			synctest.Wait()
 			for range 3 {
 				began := time.Now()
-				if _, err := a.Ask(t.Context(), "b:1", 0, nil); !errors.Is(err, ErrRefused) || time.Since(began) > 0 {
+				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) || time.Since(began) > 0 {
 					t.Fatalf("life %d is over: %v after %v", life, err, time.Since(began))
 				}
 			}
@@ -212,21 +213,21 @@ func TestAskAfterARestart(t *testing.T) {
 func TestAskAfterASilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil {
 			t.Fatal(err)
 		}
 		hang := make(chan struct{})
-		b.ask = func(context.Context, string, []byte) ([]byte, error) {
+		b.ask = func(context.Context, Identity, []byte) ([]byte, error) {
 			<-hang
 			return nil, nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := a.Ask(ctx, "b:1", 2, nil); !errors.Is(err, ErrSilent) {
+		if _, _, err := a.Ask(ctx, "b:1", id(2), nil); !errors.Is(err, ErrSilent) {
 			t.Fatal(err)
 		}
 		close(hang)
-		if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil {
 			t.Fatal(err)
 		}
 		if n := b.Counts().Accepted; n != 2 {
@@ -244,14 +245,14 @@ func TestAskConnectionsAreBounded(t *testing.T) {
 		a := w.node("a", 1, func(c *Config) { c.AskConns = 2 })
 		gate := make(chan struct{})
 		for i, name := range []string{"b", "c", "d", "e"} {
-			n := w.node(name, Instance(i+2))
-			n.ask = func(_ context.Context, _ string, q []byte) ([]byte, error) {
+			n := w.node(name, i+2)
+			n.ask = func(_ context.Context, _ Identity, q []byte) ([]byte, error) {
 				if string(q) == "wait" {
 					<-gate
 				}
 				return nil, nil
 			}
-			if _, err := a.Ask(t.Context(), name+":1", 0, nil); err != nil {
+			if _, _, err := a.Ask(t.Context(), name+":1", Instance{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if c := a.Counts().Shared; c > 2 {
@@ -261,13 +262,13 @@ func TestAskConnectionsAreBounded(t *testing.T) {
 		var asking sync.WaitGroup
 		for _, name := range []string{"b", "c"} {
 			asking.Go(func() {
-				if _, err := a.Ask(t.Context(), name+":1", 0, []byte("wait")); err != nil {
+				if _, _, err := a.Ask(t.Context(), name+":1", Instance{}, []byte("wait")); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
-		if _, err := a.Ask(t.Context(), "d:1", 0, nil); !errors.Is(err, ErrFull) {
+		if _, _, err := a.Ask(t.Context(), "d:1", Instance{}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("all connections in use: %v", err)
 		}
 		close(gate)
@@ -284,7 +285,7 @@ func TestManyQuestionsShareADial(t *testing.T) {
 			asking.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Millisecond)
 				defer cancel()
-				_, err := a.Ask(ctx, "b:1", 0, nil)
+				_, _, err := a.Ask(ctx, "b:1", Instance{}, nil)
 				if (i < 20) != (err != nil) {
 					t.Errorf("question %d: %v", i, err)
 				}

@@ -23,11 +23,11 @@ func linkStates() map[string]func(t *testing.T, w *world, a, b *node) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { ln.Close() })
-			_ = a.Send(Peer{Instance: 5, Addr: "mute:1"}, Frame{Commands: []byte("x")})
+			_ = a.Send(Peer{Instance: id(5), Addr: "mute:1"}, Frame{Commands: []byte("x")})
 			synctest.Wait()
 		},
 		"pausing": func(_ *testing.T, _ *world, a, _ *node) {
-			_ = a.Send(Peer{Instance: 5, Addr: "nobody:1"}, Frame{Commands: []byte("x")})
+			_ = a.Send(Peer{Instance: id(5), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
 			synctest.Wait()
 		},
 		"linked":   func(_ *testing.T, _ *world, a, b *node) { a.send(b, "x"); synctest.Wait() },
@@ -58,10 +58,10 @@ func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 			}
 		},
 		"asking": func(t *testing.T, w *world, a, b *node) {
-			b.ask = func(ctx context.Context, _ string, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, nil }
+			b.ask = func(ctx context.Context, _ Identity, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, nil }
 			for _, addr := range []string{"b:1", "a:1", "nobody:1"} {
-				go func() { _, _ = a.Ask(context.Background(), addr, 0, nil) }()
-				go func() { _, _ = b.Ask(context.Background(), addr, 0, nil) }()
+				go func() { _, _, _ = a.Ask(context.Background(), addr, Instance{}, nil) }()
+				go func() { _, _, _ = b.Ask(context.Background(), addr, Instance{}, nil) }()
 			}
 			synctest.Wait()
 		},
@@ -83,9 +83,8 @@ func otherStates() map[string]func(t *testing.T, w *world, a, b *node) {
 		"identified anew": func(_ *testing.T, _ *world, a, b *node) {
 			a.send(b, "x")
 			synctest.Wait()
-			again := a.identity
-			again.Instance = 77
-			a.Identify(again)
+			a.self.Key = key(77)
+			a.identify()
 			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
 		},
 	}
@@ -136,7 +135,7 @@ func wantClosed(t *testing.T, w *world, a, b *node) {
 	if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Send: %v", err)
 	}
-	if _, err := a.Ask(t.Context(), "b:1", 0, nil); !errors.Is(err, ErrClosed) {
+	if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Ask: %v", err)
 	}
 	if err := a.SendSnapshot(t.Context(), b.peer(), &raftpb.Message{}); !errors.Is(err, ErrClosed) {
@@ -148,7 +147,7 @@ func wantClosed(t *testing.T, w *world, a, b *node) {
 	if _, err := a.Gossip().DialStream(t.Context(), "b:1"); !errors.Is(err, ErrClosed) {
 		t.Errorf("DialStream: %v", err)
 	}
-	a.Identify(a.identity)
+	a.Identify(a.self)
 	if _, err := w.net.Dialer("x")(t.Context(), "a:1"); err == nil {
 		t.Error("the address still listens")
 	}

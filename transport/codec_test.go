@@ -110,13 +110,13 @@ func TestRaftMessagesAreProtobuf(t *testing.T) {
 	}
 }
 
-// sameFrame compares the hand decoder of frames with protobuf's, as the first frame of a stream and as a later one.
-func sameFrame(t *testing.T, b []byte, begun bool) {
+// sameFrame compares the hand decoder of frames with protobuf's.
+func sameFrame(t *testing.T, b []byte) {
 	t.Helper()
 	want := &wire.Frame{}
 	wantErr := proto.Unmarshal(b, want)
 	given := bytes.Clone(b)
-	got := &received{begun: begun}
+	got := &received{}
 	err := got.decode(given)
 	if (err != nil) != (wantErr != nil) {
 		t.Fatalf("%x: %v, protobuf says %v", b, err, wantErr)
@@ -127,7 +127,7 @@ func sameFrame(t *testing.T, b []byte, begun bool) {
 	for i := range given {
 		given[i] ^= 0xff
 	}
-	raft, ok := got.messages()
+	raft, ok := got.raft, !got.malformed
 	for i, packed := range want.Raft {
 		m := &raftpb.Message{}
 		if err := proto.Unmarshal(packed, m); err != nil {
@@ -140,11 +140,11 @@ func sameFrame(t *testing.T, b []byte, begun bool) {
 			t.Fatalf("%x: got %v, want %v", b, raft[i], m)
 		}
 	}
-	if ok && len(raft) != len(want.Raft) || got.retired != want.Retired || !proto.Equal(got.hello, want.Hello) || !proto.Equal(got.refusal, want.Refusal) ||
+	if ok && len(raft) != len(want.Raft) || got.retired != want.Retired || !proto.Equal(got.standing, want.Standing) || !proto.Equal(got.refusal, want.Refusal) ||
 		!bytes.Equal(got.words[0], want.Renewals) || !bytes.Equal(got.words[1], want.Commands) || !bytes.Equal(got.words[2], want.Replies) {
 		t.Fatalf("%x: got %+v, want %v", b, got, want)
 	}
-	if want.Hello != nil || want.Refusal != nil || len(want.ProtoReflect().GetUnknown()) > 0 {
+	if want.Standing != nil || want.Refusal != nil || len(want.ProtoReflect().GetUnknown()) > 0 {
 		return
 	}
 	if out := appendFrame(nil, want); !bytes.Equal(out, marshal(t, want)) || len(out) > frameSize(want) {
@@ -166,7 +166,7 @@ func randomFrame(t testing.TB, r *rand.Rand) []byte {
 		f.Raft = append(f.Raft, marshal(t, m))
 	}
 	if r.IntN(4) == 0 {
-		f.Hello = Identity{Cluster: "test", Instance: 2}.greet(1, 3)
+		f.Standing = &wire.Standing{Group: 7, Raft: 102, Addr: "b:1"}
 	}
 	return marshal(t, f)
 }
@@ -174,18 +174,18 @@ func randomFrame(t testing.TB, r *rand.Rand) []byte {
 // The same for frames.
 func TestFramesAreProtobuf(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for i := range 5_000 {
+	for range 5_000 {
 		b := randomFrame(t, r)
-		sameFrame(t, b, i%4 > 0)
+		sameFrame(t, b)
 		if len(b) > 0 {
 			b[r.IntN(min(len(b), 20))] ^= 1 << r.IntN(8)
-			sameFrame(t, b, i%4 > 0)
-			sameFrame(t, b[:r.IntN(len(b))], i%4 > 0)
+			sameFrame(t, b)
+			sameFrame(t, b[:r.IntN(len(b))])
 		}
 	}
 	twice := []byte{0x1a, 1, 'a', 0x1a, 0, 0x1a, 1, 'b', 0x22, 0, 0x30, 1, 0x30, 0}
-	sameFrame(t, twice, true)
-	sameFrame(t, twice[:5], true)
+	sameFrame(t, twice)
+	sameFrame(t, twice[:5])
 }
 
 // FuzzRaftMessages: any bytes are accepted, refused and understood as by protobuf.
@@ -202,22 +202,16 @@ func FuzzRaftMessages(f *testing.F) {
 // FuzzFrameBytes is the same for frames.
 func FuzzFrameBytes(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for i := range 30 {
-		f.Add(randomFrame(f, r), i%4 > 0)
+	for range 30 {
+		f.Add(randomFrame(f, r))
 	}
-	f.Fuzz(func(t *testing.T, b []byte, begun bool) { sameFrame(t, b, begun) })
+	f.Fuzz(func(t *testing.T, b []byte) { sameFrame(t, b) })
 }
 
-// What a stranger says first is not unpacked: a raft message of two bytes would take hundreds.
-func TestAStrangersRaftMessagesWait(t *testing.T) {
+// The list of what was packed is given back after a frame with very many messages.
+func TestALargeListIsGivenBack(t *testing.T) {
 	b := bytes.Repeat([]byte{byte(tagRaft), 0}, 10_000)
 	in := &received{}
-	if err := in.decode(b); err != nil || in.raft != nil {
-		t.Fatal(err, len(in.raft))
-	}
-	if m, ok := in.messages(); !ok || len(m) != 10_000 {
-		t.Fatal(ok, len(m))
-	}
 	if err := in.decode(b); err != nil || len(in.raft) != 10_000 || in.packed != nil {
 		t.Fatal(err, len(in.raft), cap(in.packed))
 	}

@@ -23,7 +23,6 @@ type dialed struct {
 	wire.PeerClient
 	addr  string
 	peer  Identity // proven
-	self  Instance // the life of ours that has greeted it
 	kill  func()   // ends the connection at once
 	cc    *grpc.ClientConn
 	probe *probe
@@ -56,13 +55,12 @@ func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 	return newStream(p, conn, &secure, kill), nil
 }
 
-// connect makes a gRPC client for addr. With intended it fails unless that instance is there.
-func (p *Port) connect(ctx context.Context, addr string, intended Instance) (*dialed, error) {
+// connect makes a gRPC client for addr and says there what self is. With intended it fails unless that instance is there.
+func (p *Port) connect(ctx context.Context, self *Self, addr string, intended Instance) (*dialed, error) {
 	s, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	self := p.self.Load()
 	who, err := p.introduce(ctx, s, addr, self, wire.Hello_CALLS, intended, 0)
 	if err != nil {
 		s.kill()
@@ -82,7 +80,7 @@ func (p *Port) connect(ctx context.Context, addr string, intended Instance) (*di
 		s.kill()
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
-	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, peer: who.peer, self: self.Instance(), kill: s.kill, cc: cc, probe: probe}, nil
+	return &dialed{PeerClient: wire.NewPeerClient(cc), addr: addr, peer: who.peer, kill: s.kill, cc: cc, probe: probe}, nil
 }
 
 // close ends the connection and everything on it.

@@ -1,76 +1,148 @@
-// Package transport carries bytes between the nodes of one cluster: one TCP port for everything, TLS if given, gRPC for all but the links.
+// Package transport carries bytes between the nodes of one cluster: one TCP port for everything, TLS
+// if given, gRPC for all but the links. Every connection begins with a proof of which instances are at
+// its two ends.
 //
 // # What it is
 //
-// A [Port] listens, dials and keeps four kinds of traffic apart, each on connections of its own so that none holds up another:
+// A [Port] listens, dials and keeps four kinds of traffic apart, each on connections of its own so
+// that none holds up another:
 //
-//   - Links. Between two nodes one long-lived stream carries renewals, session commands, replies and raft messages, with one [Frame]
-//     per turn: a sender goroutine per link takes everything that waits, renewals first, encodes it once and sends it. Either side dials
-//     on demand. All that a lock waits for goes this way, so a stream is a connection of its own, on which frames stand behind their lengths.
-//   - Questions. [Port.Ask] asks whoever is at an address, or one instance, and tells "refused" from "foreign" from "silence".
+//   - Links. Between two nodes one long-lived stream carries renewals, session commands, replies and
+//     raft messages, with one [Frame] per turn: a sender goroutine per link takes everything that
+//     waits, renewals first, encodes it once and sends it. Either side dials on demand. All that a lock
+//     waits for goes this way, so a stream is a connection of its own, on which frames stand behind
+//     their lengths.
+//   - Questions. [Port.Ask] asks whichever instance is at an address, or one instance, and
+//     distinguishes "refused", "foreign", "another instance" and "silence".
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only addresses.
 //
-// Everything begins with a hello: protocol version, cluster label, instance, group, raft ID, and the instance that is meant. Who is
-// refused is told why. The layout of messages is in wire/mortise/transport/v1/peer.proto.
+// The layout of messages is in wire/mortise/transport/v1/peer.proto.
+//
+// # Identity
+//
+// An [Instance] is a hash of the public key of one life of a node, see package nodeid. Each side of a
+// connection, whatever the connection is for, sends one hello before anything else: protocol version,
+// cluster label, public key, the instance that is meant, the kind of connection, group, raft ID,
+// address, and three counters (see below). The hello is signed with the private key, over
+//
+//	"mortise-hello/2" 0x00, the role of the signer, the binding, SHA-256 of the dialer's hello,
+//	and in the acceptor's signature SHA-256 of its own hello
+//
+// The binding is 32 bytes that only the two ends of this connection share: keying material of the TLS
+// connection (RFC 9266), or without TLS a hash of 32 random bytes of each side. So a hello that was
+// recorded, that is relayed to another TLS connection, that is sent back to its author or that answers
+// another hello is refused. The dialer signs in its first flight after TLS, which adds no round trip;
+// the random bytes of plain text add one. Signatures are verified outside every lock.
+//
+//	dialer                                acceptor
+//	  |---- "mortise\n" [32 random bytes] -->|
+//	  |<--- "mortise\n" [32 random bytes] ---|   without TLS only
+//	  |---- hello, signed ------------------>|   verify: cluster, version, fields, signature
+//	  |<------------------ hello, signed ----|   or a refusal, which is not signed
+//	  |                                      |   the dialer verifies likewise, and compares the
+//	  |                                      |   instance with the one that it meant
+//	  |<==== frames, or calls of gRPC ======>|
+//
+// Proven is the instance ID, and with it that both ends speak on the same connection. Not proven are
+// the group, the raft ID, the address and the life: the holder of the key says these, and may lie.
+// Which raft ID and which address belong to an instance is decided in the rooms above. TLS proves only
+// that a process may come in: all instances may share one certificate. Without TLS a party that relays
+// all bytes of a connection goes unnoticed and can change what follows the hellos.
+//
+// Calls carry no identity. A call is of the instance that has opened its connection. If Identify
+// begins a new life, all links end, and so do all connections for calls, dialed and accepted; what was
+// asked in the old life is not answered. If only the group, the raft ID or the address changes, links
+// say so before anything that is sent later, and the next call makes a connection anew.
 //
 // # Guarantees
 //
-//   - What [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per kind, or a Down for that peer comes
-//     afterwards. Raft messages are the exception: they may be dropped, and are counted.
-//   - For one peer the handler sees frames of one stream, then its Down, then frames of the next. Nothing comes behind a Down from
-//     before it. When a peer closes in good order, or retires, everything that it sent comes before the Down; when it crashes the last
-//     frames may be lost with it.
-//   - A frame of another group, or while either side has none, never reaches the handler; nor does a raft message that is not from the
-//     peer's raft ID or not for ours. Where that would lose words of a session, the link ends and both sides are told why.
-//   - Of crossing dials one stream comes to be used, the one that the lower instance dialed, and nobody hears of the other.
+//   - What [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per kind, or a
+//     Down for that peer comes afterwards. Raft messages are the exception: they may be dropped, and
+//     are counted.
+//   - For one peer the handler sees frames of one stream, then its Down, then frames of the next.
+//     Nothing comes behind a Down from before it. When a peer closes in good order, or retires,
+//     everything that it sent comes before the Down; when it crashes the last frames may be lost with
+//     it.
+//   - No byte of a connection reaches the handler before the hello on it was verified. A refused
+//     connection changes nothing about the link of the instance that it claimed.
+//   - [OtherError] is returned only if the other instance has proved its key. A refusal is unsigned, so
+//     it is never proof of which instance is there.
+//   - A frame of another group, or while either side has none, never reaches the handler; nor does a
+//     raft message that is not from the peer's raft ID or not for ours. Where that would lose words of
+//     a session, the link ends and both sides are told why.
+//   - Of crossing dials one stream comes to be used, the one that the lower instance dialed, and the
+//     handlers hear nothing of the other.
 //
 // The life of a link to one instance:
 //
 //	none ----> dialing     Send with an address, unless the last dial failed a moment ago (back-off 50 ms, doubling to 1 s)
 //	none ----> up          the peer's hello is accepted
 //	dialing -> up          the peer answers our hello, or its own hello is accepted instead
-//	dialing -> none        the dial fails: Down
+//	dialing -> none        the dial fails, also because another instance answers or the proof fails: Down
 //	up ------> ended       the stream breaks, the peer closes it or sends garbage, a newer hello of the peer comes, Identify, Close
 //	ended ---> none        what had arrived is handed over (or, if the end is ours, what waits goes out, for at most a second): Down
 //
-// Crossing dials: a dial that has not sent its hello gives way to the peer's. Once it has, the lower instance waits with the peer's
-// stream until its own dial is decided, and the higher gives its own up. So there is never a second stream to move frames from. Each
-// hello carries a number that rises with every stream that its speaker dials or accepts; one that is not newer than the stream in use
-// is late, and is refused; a newer one says that the peer has lost the stream in use, which is then ended, with a Down, first.
+// Crossing dials: a dial that has not sent its hello gives way to the peer's. Once it has, the lower
+// instance waits with the peer's stream until its own dial is decided, and the higher gives its own up.
+// So there is never a second stream to move frames from.
+//
+// Which of two streams of one instance is newer is decided by three fields of the hello. Boot is 16
+// random bytes of the process. Number rises with every stream that the process dials or accepts. Life
+// counts the starts with one directory; it is 1 for an instance in memory.
+//
+//	same boot,  number not higher   late: refused
+//	same boot,  higher number       the peer has lost the stream in use, which is ended, with a Down, first
+//	other boot, higher life         the peer's process has started again: likewise
+//	other boot, life not higher     a copy of its directory runs too: refused with ErrCopy, the link stays
+//
+// A link that was replaced and a copy that was refused are logged with both addresses.
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use, and none waits except Ask, SendSnapshot, DialStream (bounded by their contexts) and Close.
-// Goroutines: per link a sender, woken by the queue, and a receiver, which calls the handler and in the end its Down, and a timer; per address one
-// that owns the connection for questions and gossip; per address that packets go to one outbox; per byte stream two. All end with
-// [Port.Close] at the latest, and nothing of a link that has ended stays behind, but for the memory of a failed dial (11 s). No lock is
-// held across a wait.
+// All methods are safe for concurrent use, and none waits except Ask, SendSnapshot, DialStream (bounded
+// by their contexts) and Close. Goroutines: per link a sender, woken by the queue, and a receiver, which
+// calls the handler and in the end its Down, and a timer; per address one that owns the connection for
+// questions and gossip; per address that packets go to one outbox; per byte stream two. All end with
+// [Port.Close] at the latest, and nothing of a link that has ended stays behind, but for the memory of a
+// failed dial (11 s). No lock is held across a wait.
 //
-// Links at rest are kept, since a leader wants them and a node has few others; connections for questions and gossip are closed after a
-// minute of disuse.
+// Links at rest are kept, since a leader wants them and a node has few others; connections for questions
+// and gossip are closed after a minute of disuse.
 //
 // # Failure
 //
-// gRPC never dials, retries or resolves names here: a connection is dialed by Config.Dial and used for one gRPC client, so the reason
-// of a failure is known and no hidden back-off delays the next attempt. A peer that falls silent is found out after at most 25 s, on links
-// because they say now and then that they are still there; faster detection is raft's business. A peer that sends garbage loses its link, nothing else. "Foreign" is only said on
-// proof: a label, a protocol, a certificate. A connection that breaks proves nothing and is silence.
+// gRPC never dials, retries or resolves names here: a connection is dialed by Config.Dial and used for
+// one gRPC client, so the reason of a failure is known and no hidden back-off delays the next attempt. A
+// peer that falls silent is found out after at most 25 s, on links because they say now and then that
+// they are still there; faster detection is raft's business. A peer that sends garbage loses its link,
+// nothing else. "Foreign" needs a reason: a label, a protocol, a certificate, a hello that is not
+// signed with its key. A connection that breaks, or is closed without a word, is silence and proves
+// nothing.
 //
 // # Limits
 //
-// Config names the bounds and their defaults. A piece given to one Send may have 64 MiB; frames are filled up to 1 MiB. Two snapshots
-// come in at a time. Whoever opens a connection must finish its handshakes in 5 s and say who he is in 10 s; 1,024 may be about to, and one more costs
-// the oldest of them his place. Log lines that outsiders can cause come at most once in 10 s per kind. Every hello is believed: TLS
-// proves that a peer may come in, not which instance it is. What must not rest on a peer's word, as whose a session is, is proved in the
-// rooms above.
+// Config names the bounds and their defaults. A piece given to one Send may have 64 MiB; frames are
+// filled up to 1 MiB. Two snapshots come in at a time. A connection that is accepted must finish TLS and
+// its hello in 5 s; 1,024 may be about to, and one more costs the oldest of them its place. Before its
+// hello was verified a connection costs TLS, a buffer of 16 KiB and a greeting of at most 4 KiB, of
+// which the address may have 512 bytes; a label has at most 255. Log lines that outsiders can cause come
+// at most once in 10 s per kind, and for at most 16 instances at a time separately, since making a key
+// costs an outsider nothing. A proof costs each side a signature and a verification, together about 70
+// microseconds (BenchmarkProof measures both sides).
 //
 // # Refused alternative
 //
-// Two open streams, with the frames of the losing one finished before those of the winner: it needs markers in the stream and a second
-// kind of end that is no Down. Deciding before either is used needs neither.
+// Two open streams, with the frames of the losing one finished before those of the winner: it needs
+// markers in the stream and a second kind of end that is no Down. Deciding before either is used needs
+// neither.
 //
-// Links as calls of gRPC, which they once were: two goroutines more on the way of each frame, HTTP/2's own frames and windows for a
-// connection with one stream, and three times the allocations. An exchange (BenchmarkFrame) took 75 microseconds, of which 30 are left out now,
-// and a lock waits for one or two. What HTTP/2 gave is small without it: a length before each frame, TCP's window, a sign of life.
+// Links as calls of gRPC, which they once were: two goroutines more on the way of each frame, HTTP/2's
+// own frames and windows for a connection with one stream, and three times the allocations. An exchange
+// (BenchmarkFrame) took 75 microseconds, of which 30 are left out now, and a lock waits for one or two.
+// What HTTP/2 gave is small without it: a length before each frame, TCP's window, a sign of life.
+//
+// A signature in the certificate, over the key of TLS: it needs a certificate for each life, and a
+// certificate of one's own that all instances share could not be used. An identity in each call, as it
+// once was: each call would have to prove it again.
 package transport

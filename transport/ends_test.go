@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // fill gives a peer more to read than the network holds, so that the sender waits in the middle of a frame.
@@ -39,8 +37,8 @@ func TestGoodbyeThenPowerLoss(t *testing.T) {
 		synctest.Wait() // the goodbye has arrived
 		vanished.Store(true)
 		time.Sleep(10 * time.Minute)
-		if _, downs := commands(b.seen(), 1); downs != 1 || b.Linked(1) {
-			t.Errorf("%d downs, linked: %v", downs, b.Linked(1))
+		if _, downs := commands(b.seen(), id(1)); downs != 1 || b.Linked(id(1)) {
+			t.Errorf("%d downs, linked: %v", downs, b.Linked(id(1)))
 		}
 		close(gate)
 		b.Close()
@@ -53,18 +51,14 @@ func TestLastWordOfAPeerThatDoesNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				a, b := w.node("a", 1), w.node("b", 2)
-				s := a.begin("b:1")
-				_ = s.send(&wire.Frame{Hello: a.identity.greet(2, 1)})
-				if _, err := s.recv(); err != nil {
-					t.Fatal(err)
-				}
+				s, _ := a.link("b:1", id(2), 1)
 				synctest.Wait()
-				fill(t, b, Peer{Instance: 1})
+				fill(t, b, Peer{Instance: id(1)})
 				if err := s.mark(length); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * linger)
-				if _, downs := commands(b.seen(), 1); downs != 1 || b.Linked(1) {
+				if _, downs := commands(b.seen(), id(1)); downs != 1 || b.Linked(id(1)) {
 					t.Errorf("%d downs, %+v", downs, b.Counts())
 				}
 				s.kill()
@@ -81,7 +75,7 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 		b.wantCommands("link", a, "0 ")
 		b.onFrame = func(Identity, Frame) {
 			time.Sleep(3 * lastWords)
-			_ = b.Send(Peer{Instance: 1}, Frame{Replies: []byte("ok")})
+			_ = b.Send(Peer{Instance: id(1)}, Frame{Replies: []byte("ok")})
 		}
 		for range 6 {
 			a.send(b, strings.Repeat("w", 20_000)+" ")
@@ -89,7 +83,7 @@ func TestWhatHasArrivedIsHandedOver(t *testing.T) {
 		}
 		a.Close()
 		time.Sleep(time.Minute)
-		text, downs := commands(b.seen(), 1)
+		text, downs := commands(b.seen(), id(1))
 		if n := strings.Count(text, " "); n != 6 || downs != 1 {
 			t.Errorf("%d of 6 frames, %d downs", n, downs)
 		}
@@ -102,13 +96,12 @@ func TestUnencodableFrame(t *testing.T) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		a.send(b, "x")
 		b.wantCommands("link", a, "x")
-		identity := a.identity
-		identity.Addr = "\xff:1" // not UTF-8
-		a.Identify(identity)
+		a.self.Addr = "\xff:1" // not UTF-8
+		a.identify()
 		synctest.Wait()
-		_, ours := commands(a.seen(), 2)
-		if _, theirs := commands(b.seen(), 1); ours != 1 || theirs != 1 || a.Linked(2) {
-			t.Errorf("%d and %d downs, linked: %v", ours, theirs, a.Linked(2))
+		_, ours := commands(a.seen(), id(2))
+		if _, theirs := commands(b.seen(), id(1)); ours != 1 || theirs != 1 || a.Linked(id(2)) {
+			t.Errorf("%d and %d downs, linked: %v", ours, theirs, a.Linked(id(2)))
 		}
 	})
 }
@@ -126,7 +119,7 @@ func TestFailedWriteBesideASlowHandler(t *testing.T) {
 		now.Store(true)
 		a.send(b, "z")
 		time.Sleep(5 * lastWords)
-		if text, downs := commands(a.seen(), 2); text != "y" || downs != 1 {
+		if text, downs := commands(a.seen(), id(2)); text != "y" || downs != 1 {
 			t.Errorf("%q arrived, %d downs", text, downs)
 		}
 	})

@@ -56,7 +56,7 @@ func TestTenThousandSilentConnections(t *testing.T) {
 	eventually(t, "the silent ones are not gone", func() bool { return a.Counts().Strangers == 0 })
 	gone := time.Since(began)
 	newcomer := realNode(t, 3)
-	if _, err := newcomer.Ask(t.Context(), a.identity.Addr, 1, nil); err != nil {
+	if _, _, err := newcomer.Ask(t.Context(), a.identity.Addr, id(1), nil); err != nil {
 		t.Errorf("a newcomer after the flood: %v", err)
 	}
 	close(stop)

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,8 +15,8 @@ import (
 func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		b := w.node("b", 2, func(c *Config) { c.Identity.Group = 8 })
-		n := w.node("n", 3, func(c *Config) { c.Identity.Group = 0 })
+		b := w.node("b", 2, func(c *Config) { c.Self.Group = 8 })
+		n := w.node("n", 3, func(c *Config) { c.Self.Group = 0 })
 		for _, to := range []*node{b, n} {
 			if err := a.Send(to.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, to, 1)}, Retired: true}); err != nil {
 				t.Fatal(err)
@@ -30,8 +29,8 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 		if b.Counts().FramesForeign != 1 || n.Counts().FramesForeign != 1 || a.Counts().Links != 2 {
 			t.Fatalf("%+v\n%+v\n%+v", a.Counts(), b.Counts(), n.Counts())
 		}
-		n.identity.Group = 7
-		n.Identify(n.identity)
+		n.self.Group = 7
+		n.identify()
 		if err := a.Send(n.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, n, 1)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +45,7 @@ func TestRaftMessagesOfAForeignGroupNeverArrive(t *testing.T) {
 func TestWordsOfAForeignGroupEndTheLink(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		b := w.node("b", 2, func(c *Config) { c.Identity.Group = 8 })
+		b := w.node("b", 2, func(c *Config) { c.Self.Group = 8 })
 		a.send(b, "x")
 		synctest.Wait()
 		ea, eb := a.seen(), b.seen()
@@ -86,9 +85,8 @@ func TestRaftMessageWithAForeignSenderIsDropped(t *testing.T) {
 // A correct stream into which somebody then writes nonsense.
 func TestGarbageEndsItsLinkOnly(t *testing.T) {
 	garbage := map[string]*wire.Frame{
-		"raft bytes":       {Raft: [][]byte{{0xff, 0xff, 0xff}}},
-		"another instance": {Hello: &wire.Hello{Version: protocol, Cluster: "test", Instance: 77}},
-		"another cluster":  {Hello: &wire.Hello{Version: protocol, Cluster: "other", Instance: 9}},
+		"raft bytes":     {Raft: [][]byte{{0xff, 0xff, 0xff}}},
+		"absurd address": {Standing: &wire.Standing{Group: 7, Addr: strings.Repeat("x", maxAddr+1)}},
 	}
 	for why, f := range garbage {
 		t.Run(why, func(t *testing.T) {
@@ -97,15 +95,8 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				b.send(a, "x")
 				a.wantCommands("link", b, "x")
 				evil := w.node("evil", 9) // lends us its connection
-				stream := evil.begin("a:1")
+				stream, _ := evil.link("a:1", id(1), 1)
 				defer stream.kill()
-				self := evil.identity
-				if err := stream.send(&wire.Frame{Hello: self.greet(1, 1)}); err != nil {
-					t.Fatal(err)
-				}
-				if first, err := stream.recv(); err != nil || first.hello == nil {
-					t.Fatal(first, err)
-				}
 				if err := stream.send(f); err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +107,7 @@ func TestGarbageEndsItsLinkOnly(t *testing.T) {
 				}
 				time.Sleep(2 * linger)
 				events := a.seen()
-				if len(events) != 1 || !errors.Is(events[0].down, ErrGarbage) || events[0].from.Instance != 9 {
+				if len(events) != 1 || !errors.Is(events[0].down, ErrGarbage) || events[0].from.Instance != id(9) {
 					t.Fatalf("got %+v", events)
 				}
 				b.send(a, "y")
@@ -181,28 +172,29 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A stream on which nobody says who he is.
-func TestStreamWithoutAHello(t *testing.T) {
+// A connection that begins with something else than a hello, or with nothing.
+func TestConnectionWithoutAHello(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, evil := w.node("a", 1), w.node("evil", 9)
 		for _, say := range []bool{false, true} {
-			stream := evil.begin("a:1")
-			if say {
-				if err := stream.send(&wire.Frame{Commands: []byte("x")}); err != nil {
-					t.Fatal(err)
-				}
-			} else if _, err := io.WriteString(stream.conn, linkPreface); err != nil {
+			s := evil.begin("a:1")
+			if _, err := s.bind(dialer, nil); err != nil {
 				t.Fatal(err)
 			}
+			if say {
+				if err := s.send(&wire.Frame{Renewals: []byte("x")}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			began := time.Now()
-			first, err := stream.recv()
-			if say && (err != nil || first.refusal.GetReason() != wire.Refusal_MALFORMED) {
-				t.Fatalf("got %v, %v", first, err)
+			g, err := s.hearGreeting()
+			if say && (err != nil || g.Refusal.GetReason() != wire.Refusal_MALFORMED) {
+				t.Fatalf("got %v, %v", g, err)
 			}
 			if !say && (err == nil || time.Since(began) > 6*time.Second) {
-				t.Fatalf("silence was taken for %v: %v", time.Since(began), first)
+				t.Fatalf("silence was taken for %v: %v", time.Since(began), g)
 			}
-			stream.kill()
+			s.kill()
 		}
 		if len(a.seen()) != 0 {
 			t.Fatal("the handler heard of it")
@@ -214,13 +206,12 @@ func TestStreamWithoutAHello(t *testing.T) {
 func TestIdleConnectionIsClosed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, idle := w.node("a", 1), w.node("idle", 9)
-		d, err := idle.connect(t.Context(), "a:1")
+		d, err := idle.connect(t.Context(), &idle.self, "a:1", id(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.close()
-		self := idle.identity
-		if _, err := d.Ask(t.Context(), &wire.Question{Hello: self.greet(0, 0)}); err != nil {
+		if _, err := d.Ask(t.Context(), &wire.Question{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(15 * time.Minute)

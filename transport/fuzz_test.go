@@ -14,42 +14,55 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// FuzzHello: whatever a stream begins with, it is refused with a reason, or it is a hello for us from somebody of our cluster. What is
-// said about a foreigner stays short.
+// FuzzHello: whatever a connection begins with, it is refused with a reason, or it is a well-formed hello of our cluster, signed with
+// its own key. What is said about a foreigner stays short.
 func FuzzHello(f *testing.F) {
-	self := Identity{Cluster: "test", Instance: 1, Group: 7, Raft: 101, Addr: "a:1"}
-	for _, from := range []Identity{{Cluster: "test", Instance: 2, Group: 7, Addr: "b:1"}, {Cluster: "other", Instance: 2}, {Cluster: "test"}, {}} {
-		for _, to := range []Instance{0, 1, 3} {
-			b, err := proto.Marshal(from.greet(to, 1<<63))
+	here, there := forge(1), forge(2)
+	for _, change := range []func(*wire.Hello){
+		func(*wire.Hello) {},
+		func(h *wire.Hello) { h.Kind, h.Intended, h.Number = wire.Hello_CALLS, make([]byte, 16), 0 },
+		func(h *wire.Hello) { h.Cluster = "other" },
+		func(h *wire.Hello) { h.Version, h.Life = 3, 1<<63 },
+		func(h *wire.Hello) { h.Key = key(3).Public() },
+		func(h *wire.Hello) { proto.Reset(h) },
+	} {
+		own := there.says(func(h *wire.Hello) { h.Boot = make([]byte, bootBytes); change(h) })
+		for _, g := range []*wire.Greeting{greeting(there.key, dialer, bound, own, own), {Hello: own}} {
+			b, err := proto.Marshal(g)
 			if err != nil {
 				f.Fatal(err)
 			}
 			f.Add(b)
 		}
 	}
-	f.Add([]byte{0x12, 0xff, 0xff, 0xff, 0xff, 0x07})
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x07})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h := &wire.Hello{}
-		if proto.Unmarshal(b, h) != nil {
+		g := &wire.Greeting{}
+		if proto.Unmarshal(b, g) != nil {
 			return
 		}
-		r := self.refuse(h)
-		if r == nil && (h.Cluster != self.Cluster || h.Instance == 0 || h.Intended != 0 && h.Intended != 1 || len(h.Addr) > maxAddr) {
-			t.Fatalf("accepted %v", h)
-		}
+		_, r := here.verify(g, dialer, bound, nil)
 		if r != nil && (kindOf(r.Reason) == nil || len(r.Text) > 4*maxLabel) {
 			t.Fatalf("refused with %v", r)
 		}
-		_ = self.answered("b:1", 2, h)
+		if _, r := here.verify(g, acceptor, bound, g.Hello); r == nil {
+			t.Fatal("a signature was taken for another")
+		}
+		g.Signature = there.key.Sign(signedBytes(dialer, bound, g.Hello, nil)) // so that nothing else than the hello is refused
+		who, r := here.verify(g, dialer, bound, nil)
+		if r != nil {
+			return
+		}
+		h := &wire.Hello{}
+		if err := proto.Unmarshal(g.Hello, h); err != nil || h.Cluster != "test" || h.Version != protocol || h.Life == 0 ||
+			len(h.Addr) > maxAddr || who.peer.Instance != there.key.ID() || who.kind != wire.Hello_LINK && who.kind != wire.Hello_CALLS {
+			t.Fatalf("accepted %v", h)
+		}
 	})
 }
 
 // FuzzChunks feeds any chunks to the receiver of snapshots: what it hands on is whole, from whom it says, and no larger than allowed.
 func FuzzChunks(f *testing.F) {
-	head, err := proto.Marshal(&wire.Hello{})
-	if err != nil {
-		f.Fatal(err)
-	}
 	message := []byte{0x08, 0x07, 0x10, 101, 0x18, 102, 0x4a, 0x02, 0x12, 0x00}
 	add := func(chunks ...*wire.Chunk) {
 		var all []byte
@@ -62,11 +75,10 @@ func FuzzChunks(f *testing.F) {
 		}
 		f.Add(all)
 	}
-	hello := Identity{Cluster: "test", Instance: 2, Group: 7, Raft: 102, Addr: "b:1"}.greet(1, 0)
 	sum := crc32.Update(crc32.Checksum(message, castagnoli()), castagnoli(), []byte("xy"))
-	add(&wire.Chunk{Hello: hello, Message: message, Size: 2, Data: []byte("x")}, &wire.Chunk{Data: []byte("y"), Last: true, Crc32C: sum})
-	add(&wire.Chunk{Hello: hello, Message: message, Size: 1 << 62, Last: true})
-	add(&wire.Chunk{Hello: hello, Message: head}, &wire.Chunk{Data: []byte("more")})
+	add(&wire.Chunk{Message: message, Size: 2, Data: []byte("x")}, &wire.Chunk{Data: []byte("y"), Last: true, Crc32C: sum})
+	add(&wire.Chunk{Message: message, Size: 1 << 62, Last: true})
+	add(&wire.Chunk{Message: []byte("no message")}, &wire.Chunk{Data: []byte("more")})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newWorld(t).node("a", 1, func(c *Config) { c.SnapshotBytes = 100 })
@@ -75,15 +87,12 @@ func FuzzChunks(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if a.self.Load().refuse(first.Hello) != nil {
-				return
-			}
-			refusal, err := a.take(s, first)
+			refusal, err := a.take(s, Identity{Instance: id(2), Group: 7, Raft: 102}, first)
 			if len(a.snapshots) > 0 != (refusal == nil && err == nil) || len(a.snapshots) > 1 {
 				t.Fatalf("%d snapshots, %v, %v", len(a.snapshots), refusal, err)
 			}
 			for _, m := range a.snapshots {
-				if m.Snapshot == nil || len(m.Snapshot.Data) > 100 || m.GetTo() != 101 || m.GetFrom() != first.Hello.Raft {
+				if m.Snapshot == nil || len(m.Snapshot.Data) > 100 || m.GetTo() != 101 || m.GetFrom() != 102 {
 					t.Fatalf("handed on %v", m)
 				}
 			}
@@ -110,5 +119,5 @@ func (s *chunkStream) Recv() (*wire.Chunk, error) {
 }
 
 func (s *chunkStream) Context() context.Context {
-	return peer.NewContext(context.Background(), &peer.Peer{Addr: acceptedAddr{nil, s.conn}})
+	return peer.NewContext(context.Background(), &peer.Peer{Addr: acceptedAddr{nil, s.conn}, AuthInfo: greeted{self: id(1)}})
 }

@@ -30,7 +30,7 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	var now atomic.Bool
 	a := w.node("a", 1, dials(func(conn net.Conn) net.Conn { return mute{conn, &now} }))
 	w.node("b", 2)
-	if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+	if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil {
 		t.Fatal(err)
 	}
 	now.Store(true)
@@ -38,13 +38,13 @@ func TestFailedWriteEndsTheConnection(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	for try := range 2 { // a call that is under way when the write fails may end by itself; the next one goes nowhere
-		_, err := a.Ask(ctx, "b:1", 2, nil)
+		_, _, err := a.Ask(ctx, "b:1", id(2), nil)
 		if !errors.Is(err, ErrSilent) || ctx.Err() != nil {
 			t.Fatalf("question %d, over a connection that cannot write, took %v: %v", try, time.Since(began), err)
 		}
 	}
 	now.Store(false)
-	if _, err := a.Ask(t.Context(), "b:1", 2, nil); err != nil {
+	if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil {
 		t.Fatal(err)
 	}
 }

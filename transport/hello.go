@@ -96,9 +96,10 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	meant, some := nodeid.FromBytes(h.Intended)
 	who.intended = meant
 	if who.peer.Instance.IsZero() || len(h.Addr) > maxAddr || !some && len(h.Intended) > 0 || h.Life == 0 ||
-		copy(who.boot[:], h.Boot) != bootBytes || h.Kind != wire.Hello_LINK && h.Kind != wire.Hello_CALLS {
+		len(h.Boot) != bootBytes || h.Kind != wire.Hello_LINK && h.Kind != wire.Hello_CALLS {
 		return no(wire.Refusal_MALFORMED, "a hello with a field that no correct peer sends")
 	}
+	copy(who.boot[:], h.Boot)
 	if dialerHello == nil {
 		dialerHello = g.Hello
 	}

@@ -5,40 +5,49 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Who is refused, and what the refused one makes of it.
+// bound is what the hellos of tests without a connection are bound to.
+var bound = make([]byte, bindingBytes)
+
+// Which hellos are refused, and what a dialer makes of the refusal. All of them are signed as they should be.
 func TestHellos(t *testing.T) {
-	self := Identity{Cluster: "test", Instance: 1, Group: 7, Raft: 101, Addr: "a:1"}
-	good := func(change func(*wire.Hello)) *wire.Hello {
-		h := Identity{Cluster: "test", Instance: 2, Addr: "b:1"}.greet(1, 3)
-		change(h)
-		return h
-	}
+	here, there := forge(1), forge(2)
 	cases := []struct {
 		why    string
-		hello  *wire.Hello
+		change func(*wire.Hello)
 		reason wire.Refusal_Reason
 		err    error
 	}{
-		{"all is well", good(func(*wire.Hello) {}), wire.Refusal_NONE, nil},
-		{"for whoever is there", good(func(h *wire.Hello) { h.Intended = 0 }), wire.Refusal_NONE, nil},
-		{"from another group", good(func(h *wire.Hello) { h.Group = 9 }), wire.Refusal_NONE, nil},
-		{"none", nil, wire.Refusal_MALFORMED, ErrGarbage},
-		{"empty", &wire.Hello{}, wire.Refusal_CLUSTER, ErrForeign},
-		{"another label", good(func(h *wire.Hello) { h.Cluster = "other" }), wire.Refusal_CLUSTER, ErrForeign},
-		{"another label and version", good(func(h *wire.Hello) { h.Cluster, h.Version = "other", 2 }), wire.Refusal_CLUSTER, ErrForeign},
-		{"another version", good(func(h *wire.Hello) { h.Version = 2 }), wire.Refusal_VERSION, ErrVersion},
-		{"another version for another instance", good(func(h *wire.Hello) { h.Version, h.Intended = 2, 5 }), wire.Refusal_VERSION, ErrVersion},
-		{"for another instance", good(func(h *wire.Hello) { h.Intended = 5 }), wire.Refusal_INSTANCE, ErrOther},
-		{"from nobody", good(func(h *wire.Hello) { h.Instance = 0 }), wire.Refusal_MALFORMED, ErrGarbage},
-		{"absurd address", good(func(h *wire.Hello) { h.Addr = strings.Repeat("x", 1000) }), wire.Refusal_MALFORMED, ErrGarbage},
-		{"absurd label", good(func(h *wire.Hello) { h.Cluster = strings.Repeat("x", 1<<20) }), wire.Refusal_CLUSTER, ErrForeign},
+		{"all is well", func(*wire.Hello) {}, wire.Refusal_NONE, nil},
+		{"for one instance", func(h *wire.Hello) { id := id(1); h.Intended = id[:] }, wire.Refusal_NONE, nil},
+		{"from another group", func(h *wire.Hello) { h.Group = 9 }, wire.Refusal_NONE, nil},
+		{"for calls", func(h *wire.Hello) { h.Kind = wire.Hello_CALLS }, wire.Refusal_NONE, nil},
+		{"empty", func(h *wire.Hello) { proto.Reset(h) }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"no label", func(h *wire.Hello) { h.Cluster = "" }, wire.Refusal_CLUSTER, ErrForeign},
+		{"another label", func(h *wire.Hello) { h.Cluster = "other" }, wire.Refusal_CLUSTER, ErrForeign},
+		{"another label and version", func(h *wire.Hello) { h.Cluster, h.Version = "other", 3 }, wire.Refusal_CLUSTER, ErrForeign},
+		{"another version", func(h *wire.Hello) { h.Version = 3 }, wire.Refusal_VERSION, ErrVersion},
+		{"another version with another key", func(h *wire.Hello) { h.Version, h.Key = 3, nil }, wire.Refusal_VERSION, ErrVersion},
+		{"no key", func(h *wire.Hello) { h.Key = nil }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"half a key", func(h *wire.Hello) { h.Key = h.Key[:31] }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"the key of another instance", func(h *wire.Hello) { h.Key = key(3).Public() }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"half an instance", func(h *wire.Hello) { h.Intended = make([]byte, 8) }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"no life", func(h *wire.Hello) { h.Life = 0 }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"no boot", func(h *wire.Hello) { h.Boot = nil }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"too much boot", func(h *wire.Hello) { h.Boot = make([]byte, bootBytes+1) }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"for nothing", func(h *wire.Hello) { h.Kind = wire.Hello_NONE }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"for what a later version adds", func(h *wire.Hello) { h.Kind = 99 }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"absurd address", func(h *wire.Hello) { h.Addr = strings.Repeat("x", maxAddr+1) }, wire.Refusal_MALFORMED, ErrGarbage},
+		{"absurd label", func(h *wire.Hello) { h.Cluster = strings.Repeat("x", 1<<20) }, wire.Refusal_CLUSTER, ErrForeign},
 	}
 	for _, c := range cases {
-		r := self.refuse(c.hello)
-		if r.GetReason() != c.reason {
+		own := there.says(c.change)
+		who, r := here.verify(greeting(there.key, dialer, bound, own, own), dialer, bound, nil)
+		if r.GetReason() != c.reason || (r == nil) != (who != nil) {
 			t.Errorf("%s: got %v", c.why, r)
 		}
 		if len(r.GetText()) > 1000 {
@@ -47,26 +56,74 @@ func TestHellos(t *testing.T) {
 		if r == nil {
 			continue
 		}
-		err := refused("a:1", 5, r)
-		if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "a:1") {
+		if err := refused("a:1", r); !errors.Is(err, c.err) || !strings.Contains(err.Error(), "a:1") {
 			t.Errorf("%s: %v, want %v and the address", c.why, err, c.err)
 		}
-		if other, ok := errors.AsType[*OtherError](err); ok && (other.Asked != 5 || other.Answered != 1) {
-			t.Errorf("%s: %+v", c.why, other)
+	}
+}
+
+// A signature is good for one hello, on one connection, in one role, in answer to one hello.
+func TestWhatASignatureIsGoodFor(t *testing.T) {
+	here, there := forge(1), forge(2)
+	asked, answered := here.says(func(*wire.Hello) {}), there.says(func(*wire.Hello) {})
+	elsewhere := append([]byte{1}, bound[1:]...)
+	other := here.says(func(h *wire.Hello) { h.Number = 2 })
+	changed := there.says(func(h *wire.Hello) { h.Addr = "elsewhere:1" })
+	dialed, accepted := greeting(there.key, dialer, bound, answered, answered), greeting(there.key, acceptor, bound, asked, answered)
+	cases := []struct {
+		why      string
+		greeting *wire.Greeting
+		as       role
+		binding  []byte
+		dialer   []byte
+		good     bool
+	}{
+		{"a dialer", dialed, dialer, bound, nil, true},
+		{"an acceptor", accepted, acceptor, bound, asked, true},
+		{"a dialer on another connection", dialed, dialer, elsewhere, nil, false},
+		{"an acceptor on another connection", accepted, acceptor, elsewhere, asked, false},
+		{"a dialer's hello as an answer", dialed, acceptor, bound, asked, false},
+		{"a dialer's hello as an answer to itself", dialed, acceptor, bound, answered, false},
+		{"an answer as a dialer's hello", accepted, dialer, bound, nil, false},
+		{"an answer to another hello", accepted, acceptor, bound, other, false},
+		{"another hello under the signature", &wire.Greeting{Hello: changed, Signature: dialed.Signature}, dialer, bound, nil, false},
+		{"another answer under the signature", &wire.Greeting{Hello: changed, Signature: accepted.Signature}, acceptor, bound, asked, false},
+		{"no signature", &wire.Greeting{Hello: answered}, dialer, bound, nil, false},
+		{"half a signature", &wire.Greeting{Hello: answered, Signature: dialed.Signature[:32]}, dialer, bound, nil, false},
+		{"the signature of another key", greeting(key(3), dialer, bound, answered, answered), dialer, bound, nil, false},
+	}
+	for _, c := range cases {
+		who, r := here.verify(c.greeting, c.as, c.binding, c.dialer)
+		if (r == nil) != c.good || c.good && who.peer.Instance != id(2) || !c.good && r.Reason != wire.Refusal_MALFORMED {
+			t.Errorf("%s: got %+v, %v", c.why, who, r)
 		}
 	}
 }
 
 func TestHelloCarriesTheIdentity(t *testing.T) {
-	want := Identity{Cluster: "test", Instance: 1, Group: 7, Raft: 101, Addr: "a:1"}
-	if got := identity(want.greet(2, 3)); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	p := forge(1)
+	p.config.Life = 9
+	self := p.Port.self.Load()
+	own, err := p.hello(self, wire.Hello_LINK, id(2), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, r := forge(2).verify(greeting(self.Key, dialer, bound, own, own), dialer, bound, nil)
+	if r != nil || who.peer != self.seen(9) || who.intended != id(2) || who.number != 3 || who.kind != wire.Hello_LINK || who.boot != p.boot {
+		t.Errorf("got %+v, %v", who, r)
 	}
 }
 
-// A refusal of a kind that a later version adds is no proof of anything.
-func TestUnknownRefusalIsSilence(t *testing.T) {
-	if err := refused("a:1", 0, &wire.Refusal{Reason: 99, Text: "new"}); !errors.Is(err, ErrSilent) {
-		t.Error(err)
+// A refusal is not signed: whatever it says, it is no proof of which instance is there. One of a kind that a later version adds is no
+// proof of anything.
+func TestARefusalProvesNoInstance(t *testing.T) {
+	for reason := range wire.Refusal_Reason(100) {
+		err := refused("a:1", &wire.Refusal{Reason: reason, Text: "text"})
+		if errors.Is(err, ErrOther) {
+			t.Errorf("%v: %v", reason, err)
+		}
+		if _, known := wire.Refusal_Reason_name[int32(reason)]; !known && !errors.Is(err, ErrSilent) {
+			t.Errorf("%v: %v", reason, err)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package transport
 
-import wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+import (
+	"context"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
 
 // Identify changes what this node says about itself. With another Key a new life begins: all connections end, those for questions and
 // those that were accepted too, as does everything that waits on links after at most a second, and no frame that comes on them reaches
@@ -8,17 +12,22 @@ import wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1
 func (p *Port) Identify(self Self) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	old := p.self.Swap(&self)
+	old := p.self.Load()
+	same := old.Instance() == self.Instance()
+	if same && old.Group == self.Group && old.Raft == self.Raft && old.Addr == self.Addr {
+		return
+	}
+	p.self.Store(&self)
 	if p.shut {
 		return
 	}
-	if old.Instance() == self.Instance() {
+	if same {
 		for _, l := range p.links {
 			if l.state == up {
 				l.queue.say(self.standing())
 			}
 		}
-		return
+		return // connections for questions say it when they are next dialed, which is at the next question
 	}
 	for _, l := range p.links {
 		p.expel(l, ErrNoLink)
@@ -29,12 +38,8 @@ func (p *Port) Identify(self Self) {
 	if bug("connections-outlive-a-life") {
 		return
 	}
-	for addr, s := range p.shared {
-		delete(p.shared, addr) // keep sees it
-		if s.d != nil {
-			s.d.kill()
-		}
-	}
+	p.endLife()
+	p.life, p.endLife = context.WithCancel(p.ctx)
 	p.listener.closeCalls()
 }
 

@@ -83,12 +83,19 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 	if err != nil {
 		return nil, err
 	}
-	_ = s.greet(greeting(self.Key, dialer, binding, own, nil)) // what is read next tells why it failed
+	if ctx.Err() != nil { // our life may be over, and nothing more is said in its name
+		return nil, s.explain(ctx, addr, ctx.Err())
+	}
+	_ = s.greet(greeting(self.Key, dialer, binding, own, own)) // what is read next tells why it failed
 	g, err := s.hearGreeting()
 	if err != nil {
 		return nil, s.explain(ctx, addr, err)
 	}
 	if g.Refusal != nil {
+		if g.Refusal.Reason == wire.Refusal_COPY {
+			p.notices.warn("transport: a peer is linked to another process with this node's identity: one of the two runs on a copied directory; stop it",
+				"addr", addr, "why", clip(g.Refusal.Text))
+		}
 		return nil, refused(addr, g.Refusal)
 	}
 	who, refusal := p.verify(g, acceptor, binding, own)
@@ -96,6 +103,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 		err := kindOf(refusal.Reason)
 		if errors.Is(err, ErrGarbage) {
 			err = ErrForeign
+			p.notices.warn("transport: the process at an address has not proved which instance it is", "addr", addr, "why", refusal.Text)
 		}
 		return nil, fmt.Errorf("%w: %s: %s", err, addr, refusal.Text)
 	}
@@ -129,6 +137,7 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 func (p *Port) answer(s *stream, self *Self, who *introduction, number uint64) error {
 	own, err := p.hello(self, who.kind, who.peer.Instance, number)
 	if err != nil {
+		s.kill() // else the peer would wait for it
 		return err
 	}
 	return s.greet(greeting(self.Key, acceptor, who.binding, who.raw, own))

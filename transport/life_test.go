@@ -11,7 +11,7 @@ import (
 
 func TestConfigNamesEveryMistake(t *testing.T) {
 	_, err := New(Config{})
-	for _, want := range []string{"Identity.Cluster", "Identity.Instance", "Listener", "Dial", "Handler"} {
+	for _, want := range []string{"Cluster", "Self.Key", "Listener", "Dial", "Handler"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not named: %v", want, err)
 		}
@@ -84,7 +84,7 @@ func TestCloseIsQuickAndFlushes(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, n := range []*node{b, c} {
-			text, downs := commands(n.seen(), 1)
+			text, downs := commands(n.seen(), id(1))
 			if len(text) < 1_000_000 || downs != 1 {
 				t.Errorf("%d bytes, %d downs", len(text), downs)
 			}

@@ -23,13 +23,13 @@ func TestFramesArriveInOrder(t *testing.T) {
 		b.wantCommands("queued while dialing", a, "1 2 ")
 		a.send(b, "3 ")
 		b.wantCommands("on the link", a, "3 ")
-		if err := b.Send(Peer{Instance: 1}, Frame{Commands: []byte("back")}); err != nil {
+		if err := b.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("back")}); err != nil {
 			t.Fatal(err)
 		}
 		a.wantCommands("the other way, without an address", b, "back")
 		b.Close()
 		synctest.Wait()
-		if _, downs := commands(a.seen(), 2); downs != 1 {
+		if _, downs := commands(a.seen(), id(2)); downs != 1 {
 			t.Fatalf("%d downs", downs)
 		}
 		if c := a.Counts(); c.Links+c.Dialing+c.Ending != 0 {
@@ -93,7 +93,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		for round := range 20 { // either side of the dial
 			a, b := w.node(fmt.Sprint("a", round), 1), w.node(fmt.Sprint("b", round), 2)
-			if a.Linked(2) || b.Linked(1) {
+			if a.Linked(id(2)) || b.Linked(id(1)) {
 				t.Fatal("linked before anybody has dialed")
 			}
 			if round%2 == 0 {
@@ -103,7 +103,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 				a.send(b, "hello ")
 				b.wantCommands("link", a, "hello ")
 			}
-			if !a.Linked(2) || !b.Linked(1) {
+			if !a.Linked(id(2)) || !b.Linked(id(1)) {
 				t.Fatal("not linked, whoever dialed")
 			}
 			b.seen()
@@ -117,11 +117,11 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 			synctest.Wait()
 			events := b.seen()
 			last := events[len(events)-1]
-			text, downs := commands(events, 1)
+			text, downs := commands(events, id(1))
 			if downs != 1 || last.down == nil || !strings.HasSuffix(text, "99 ") || !events[len(events)-2].frame.Retired {
 				t.Fatalf("round %d: %d downs, last %+v, text %q", round, downs, last, text)
 			}
-			if b.Linked(1) {
+			if b.Linked(id(1)) {
 				t.Fatal("linked after the Down")
 			}
 			b.Close()
@@ -132,7 +132,7 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		nobody := Peer{Instance: 9, Addr: "nobody:1"}
+		nobody := Peer{Instance: id(9), Addr: "nobody:1"}
 		delays := []time.Duration{50, 100, 200, 400, 800, 1000, 1000}
 		for i, delay := range delays {
 			if err := a.Send(nobody, Frame{Commands: []byte("x")}); err != nil {
@@ -140,7 +140,7 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			}
 			synctest.Wait()
 			events := a.seen()
-			if len(events) != 1 || !errors.Is(events[0].down, ErrRefused) || events[0].from != (Identity{Instance: 9, Addr: "nobody:1"}) {
+			if len(events) != 1 || !errors.Is(events[0].down, ErrRefused) || events[0].from != (Identity{Instance: id(9), Addr: "nobody:1"}) {
 				t.Fatalf("dial %d: %+v", i, events)
 			}
 			time.Sleep(delay*time.Millisecond - 1)
@@ -149,7 +149,7 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			}
 			time.Sleep(1)
 		}
-		if err := a.Send(Peer{Instance: 9, Addr: "elsewhere:1"}, Frame{Commands: []byte("x")}); err != nil {
+		if err := a.Send(Peer{Instance: id(9), Addr: "elsewhere:1"}, Frame{Commands: []byte("x")}); err != nil {
 			t.Fatalf("another address needs no pause: %v", err)
 		}
 		time.Sleep(time.Minute)
@@ -157,10 +157,10 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 			t.Fatalf("left behind: %+v", c)
 		}
 		a.seen()
-		if err := a.Send(Peer{Instance: 9}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+		if err := a.Send(Peer{Instance: id(9)}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
 			t.Fatalf("without an address: %v", err)
 		}
-		if err := a.Send(Peer{Instance: 1, Addr: "a:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+		if err := a.Send(Peer{Instance: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
 			t.Fatalf("to itself: %v", err)
 		}
 	})
@@ -169,7 +169,7 @@ func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		foreign := w.node("f", 3, func(c *Config) { c.Identity.Cluster = "theirs" })
+		foreign := w.node("f", 3, func(c *Config) { c.Cluster = "theirs" })
 		try := func(why string, to Peer, want error) {
 			t.Helper()
 			if err := a.Send(to, Frame{Commands: []byte("x")}); err != nil {
@@ -181,7 +181,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 				t.Fatalf("%s: %+v, want a Down with %v", why, events, want)
 			}
 		}
-		try("another instance", Peer{Instance: 7, Addr: "b:1"}, ErrOther)
+		try("another instance", Peer{Instance: id(7), Addr: "b:1"}, ErrOther)
 		try("another cluster", foreign.peer(), ErrForeign)
 		time.Sleep(15 * time.Second)
 		for i := range 20 {
@@ -189,7 +189,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 			time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 		}
 		synctest.Wait()
-		if n := strings.Count(a.log.String(), "refused a stream"); n == 0 || n > 2 {
+		if n := strings.Count(a.log.String(), "refused a connection"); n == 0 || n > 2 {
 			t.Fatalf("%d log lines about many refused streams:\n%s", n, a.log)
 		}
 		if !strings.Contains(a.log.String(), `this is cluster \"test\", the peer belongs to \"theirs\"`) {
@@ -216,11 +216,11 @@ func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 		b.wantCommands("link", a, "1")
 		vanished.Store(true)
 		a.Port.mu.Lock()
-		old := a.links[2]
+		old := a.links[id(2)]
 		a.Port.mu.Unlock()
 		old.stream.kill()
 		synctest.Wait()
-		if _, downs := commands(a.seen(), 2); downs != 1 || b.Counts().Links != 1 {
+		if _, downs := commands(a.seen(), id(2)); downs != 1 || b.Counts().Links != 1 {
 			t.Fatalf("the test is wrong: a saw %d downs, b has %d links", downs, b.Counts().Links)
 		}
 		time.Sleep(pauseFirst)
@@ -268,7 +268,7 @@ func TestNoFrameBeforeTheDown(t *testing.T) {
 				gate := make(chan struct{})
 				b.onDown = func() { <-gate }
 				a.Port.mu.Lock()
-				old := a.links[2]
+				old := a.links[id(2)]
 				a.Port.mu.Unlock()
 				old.stream.kill()
 				time.Sleep(2 * pauseFirst)
@@ -277,7 +277,7 @@ func TestNoFrameBeforeTheDown(t *testing.T) {
 				} else {
 					b.send(a, "-")
 					time.Sleep(2 * pauseFirst)
-					_ = a.Send(Peer{Instance: 2}, Frame{Commands: []byte("2")})
+					_ = a.Send(Peer{Instance: id(2)}, Frame{Commands: []byte("2")})
 				}
 				time.Sleep(time.Second)
 				if got := b.seen(); len(got) != 0 {
@@ -300,17 +300,17 @@ func TestNoFrameBeforeTheDown(t *testing.T) {
 
 func TestIdentifyTellsPeersBeforeAnythingElse(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		newborn := func(c *Config) { c.Identity.Group, c.Identity.Raft = 0, 0 }
+		newborn := func(c *Config) { c.Self.Group, c.Self.Raft = 0, 0 }
 		a, b := w.node("a", 1, newborn), w.node("b", 2)
 		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrGroup) {
 			t.Fatalf("a newborn has nothing to say: %v", err)
 		}
-		a.identity.Group = 7
-		a.Identify(a.identity)
+		a.self.Group = 7
+		a.identify()
 		a.send(b, "1")
 		b.wantCommands("with a group", a, "1")
-		a.identity.Raft = 55
-		a.Identify(a.identity)
+		a.self.Raft = 55
+		a.identify()
 		if err := a.Send(b.peer(), Frame{Raft: []*raftpb.Message{raftMessage(a, b, 1)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -327,44 +327,43 @@ func TestAnotherInstanceEndsAllLinks(t *testing.T) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
 		a.send(b, "1")
 		c.send(a, "1")
-		_ = a.Send(Peer{Instance: 9, Addr: "nobody:1"}, Frame{Commands: []byte("x")})
+		_ = a.Send(Peer{Instance: id(9), Addr: "nobody:1"}, Frame{Commands: []byte("x")})
 		synctest.Wait()
 		a.seen()
 		b.seen()
-		again := a.identity
-		again.Instance = 100
-		a.Identify(again)
-		_ = c.Send(Peer{Instance: 1}, Frame{Commands: []byte("for the old life")})
+		a.self.Key = key(100)
+		a.identify()
+		_ = c.Send(Peer{Instance: id(1)}, Frame{Commands: []byte("for the old life")})
 		if err := a.Send(b.peer(), Frame{Commands: []byte("new")}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		events := a.seen()
-		if text, _ := commands(events, 3); text != "" {
+		if text, _ := commands(events, id(3)); text != "" {
 			t.Fatalf("the new life got %q", text)
 		}
 		downs := map[Instance]int{}
 		for _, e := range events {
 			downs[e.from.Instance]++
 		}
-		if len(events) != 2 || downs[2] != 1 || downs[3] != 1 {
+		if len(events) != 2 || downs[id(2)] != 1 || downs[id(3)] != 1 {
 			t.Fatalf("want one Down each: %+v", events)
 		}
 		events = b.seen()
 		if len(events) != 2 || events[0].down == nil && events[1].down == nil {
 			t.Fatalf("b saw %+v", events)
 		}
-		if text, _ := commands(events, 100); text != "new" {
+		if text, _ := commands(events, id(100)); text != "new" {
 			t.Fatalf("b got %q from the new life", text)
 		}
 		time.Sleep(time.Minute)
-		if err := c.Send(Peer{Instance: 1, Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
+		if err := c.Send(Peer{Instance: id(1), Addr: "a:1"}, Frame{Commands: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		c.seen()
 		synctest.Wait()
 		other, ok := errors.AsType[*OtherError](c.seen()[0].down)
-		if !ok || other.Answered != 100 || other.Asked != 1 {
+		if !ok || other.Answered != id(100) || other.Asked != id(1) {
 			t.Fatalf("got %v", other)
 		}
 	})
@@ -382,12 +381,11 @@ func TestNewLifeHearsNothingOfTheOld(t *testing.T) {
 			b.send(a, text)
 			synctest.Wait()
 		}
-		again := a.identity
-		again.Instance = 100
-		a.Identify(again)
+		a.self.Key = key(100)
+		a.identify()
 		close(gate)
 		synctest.Wait()
-		if text, downs := commands(a.seen(), 2); text != "1" || downs != 1 {
+		if text, downs := commands(a.seen(), id(2)); text != "1" || downs != 1 {
 			t.Fatalf("got %q and %d downs, want only what had begun", text, downs)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/proto"
+
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -23,17 +25,20 @@ type said struct {
 func (c said) Read(b []byte) (int, error)  { return c.Reader.Read(b) }
 func (c said) Write(b []byte) (int, error) { return len(b), nil }
 
+// aGreeting is what a connection begins with, as far as it can be checked without the other side.
+var aGreeting = &wire.Greeting{Hello: []byte("a hello"), Signature: make([]byte, 64)}
+
 // hears returns a stream that hears what r says.
 func hears(r io.Reader, limit int) *stream {
 	p := &Port{config: Config{MessageBytes: limit}.withDefaults()}
-	return newStream(p, said{Reader: r}, func() {})
+	return newStream(p, said{Reader: r}, nil, func() {})
 }
 
 // speech is what a stream writes.
 func speech(t testing.TB, say func(*stream) error) []byte {
 	t.Helper()
 	out := &sink{}
-	s := newStream(&Port{config: Config{}.withDefaults()}, out, func() {})
+	s := newStream(&Port{config: Config{}.withDefaults()}, out, nil, func() {})
 	if err := say(s); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	sizes := []int{1, 100, readBytes - 20, readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
 	words := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, sizes[i]) }
 	text := speech(t, func(s *stream) error {
-		err := s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+		err := s.greet(aGreeting)
 		for i := range sizes {
 			err = errors.Join(err, s.mark(stillHere), s.send(&wire.Frame{Commands: words(i), Renewals: []byte("now")}))
 		}
@@ -55,8 +60,8 @@ func TestFramesOfAllSizes(t *testing.T) {
 		"whole": func(r io.Reader) io.Reader { return r }, "halves": iotest.HalfReader, "bytes": iotest.OneByteReader, "with the error": iotest.DataErrReader,
 	} {
 		s := hears(cut(bytes.NewReader(text)), 0)
-		if first, err := s.recv(); err != nil || first.hello.GetInstance() != 2 {
-			t.Fatalf("%s: %+v, %v", name, first, err)
+		if g, err := s.hearGreeting(); err != nil || !proto.Equal(g, aGreeting) {
+			t.Fatalf("%s: %+v, %v", name, g, err)
 		}
 		for i := range sizes {
 			f, err := s.recv()
@@ -73,7 +78,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 // What no correct peer says is named, and a connection that breaks is no goodbye.
 func TestWhatEndsAStream(t *testing.T) {
 	hello := speech(t, func(s *stream) error {
-		return s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+		return s.greet(aGreeting)
 	})
 	frame := hello[len(linkPreface):]
 	then := func(more string) string { return string(hello) + more }
@@ -84,8 +89,9 @@ func TestWhatEndsAStream(t *testing.T) {
 		"HTTP/1.1 400 Bad Request\r\n":           ErrForeign,
 		"mortise and tenon":                      ErrForeign,
 		linkPreface + "\x00":                     io.ErrUnexpectedEOF,
-		linkPreface + "\xff\xff\xff\xff":         io.EOF,
-		linkPreface + large + "x":                ErrGarbage, // as the first frame, a stranger's
+		linkPreface + "\xff\xff\xff\xff":         ErrGarbage,
+		then("\xff\xff\xff\xff"):                 io.EOF,
+		linkPreface + large + "x":                ErrGarbage,
 		linkPreface + "\x00\x00\x00\x02\xff\xff": ErrGarbage,
 		then("") + string(frame[:9]):             io.ErrUnexpectedEOF,
 		then(large) + "x":                        io.ErrUnexpectedEOF,
@@ -93,7 +99,7 @@ func TestWhatEndsAStream(t *testing.T) {
 		then("\x00\x00\x00\x02\xff\xff"):         ErrGarbage,
 	} {
 		s := hears(strings.NewReader(text), 1<<20)
-		var err error
+		_, err := s.hearGreeting()
 		for err == nil {
 			_, err = s.recv()
 		}
@@ -106,11 +112,11 @@ func TestWhatEndsAStream(t *testing.T) {
 // A length is a promise, not a reason to reserve memory: whoever announces much and sends little costs little.
 func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	text := speech(t, func(s *stream) error {
-		return s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)})
+		return s.greet(aGreeting)
 	})
 	text = append(binary.BigEndian.AppendUint32(text, 60<<20), make([]byte, 1000)...)
 	s := hears(bytes.NewReader(text), 0)
-	if _, err := s.recv(); err != nil {
+	if _, err := s.hearGreeting(); err != nil {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
@@ -128,16 +134,13 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add(speech(f, func(s *stream) error {
-		return errors.Join(s.send(&wire.Frame{Hello: Identity{Cluster: "test", Instance: 2}.greet(1, 1)}), s.send(&wire.Frame{Raft: [][]byte{{0x18, 102}}}), s.mark(goodbye))
+		return errors.Join(s.greet(aGreeting), s.send(&wire.Frame{Raft: [][]byte{{0x18, 102}}}), s.mark(goodbye))
 	}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := hears(bytes.NewReader(b), 1<<20)
-		for {
-			f, err := s.recv()
-			if err != nil {
-				return
-			}
-			f.messages()
+		_, err := s.hearGreeting()
+		for err == nil {
+			_, err = s.recv()
 		}
 	})
 }

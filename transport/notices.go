@@ -2,16 +2,18 @@ package transport
 
 import (
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 )
 
 const (
 	noticeEvery = 10 * time.Second // per kind of event
-	noticeKinds = 64               // remembered at a time
+	noticeKinds = 16               // that are about one instance each, within noticeEvery
 )
 
-// notices logs what outsiders can cause, at most one line per kind and ten seconds: a stranger on the port must not fill the log.
+// notices logs what outsiders can cause, at most one line per kind and ten seconds: a stranger on the port must not fill the log. What
+// is about an instance is a kind of its own, but for very many instances at a time: making a new identity costs an outsider nothing.
 type notices struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -30,21 +32,22 @@ func newNotices(logger *slog.Logger) *notices {
 // warn logs text with args unless the same text was logged a short while ago.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
-// warnOf is warn for each instance that the text is about.
+// warnOf is warn for each instance that the text is about. Above noticeKinds instances at a time it is warn.
 func (n *notices) warnOf(about, text string, args ...any) {
 	key := about + text
 	n.mu.Lock()
 	now := time.Now()
 	known := n.last[key]
+	if known == nil && about != "" && !n.room(now) {
+		key = text
+		known = n.last[key]
+	}
 	if known != nil && now.Sub(known.at) < noticeEvery {
 		known.skipped++
 		n.mu.Unlock()
 		return
 	}
 	if known == nil {
-		if len(n.last) >= noticeKinds {
-			clear(n.last)
-		}
 		known = &notice{}
 		n.last[key] = known
 	}
@@ -55,4 +58,12 @@ func (n *notices) warnOf(about, text string, args ...any) {
 		args = append(args, "alike_before", skipped)
 	}
 	n.logger.Warn(text, args...)
+}
+
+// room reports whether one more instance may have lines of its own. The caller holds mu.
+func (n *notices) room(now time.Time) bool {
+	if len(n.last) >= noticeKinds {
+		maps.DeleteFunc(n.last, func(_ string, old *notice) bool { return now.Sub(old.at) >= noticeEvery })
+	}
+	return len(n.last) < noticeKinds
 }

@@ -112,15 +112,15 @@ type flow struct {
 
 // send sends packets on f, or on a new stream if f is nil or over.
 func (g *Gossip) send(f *flow, addr string, packets [][]byte) (*flow, error) {
-	if f != nil {
+	if f != nil && f.shared.self == g.port.self.Load() {
 		if f.stream.Send(&wire.Parcel{Packets: packets}) == nil {
 			return f, nil
 		}
 		if err := f.verdict(); err != nil {
 			return f, err
 		}
-		f.end() // the peer went and may be back
 	}
+	f.end() // the peer went and may be back, or what we say of ourselves has changed
 	f, err := g.open(addr)
 	if err != nil {
 		return nil, err

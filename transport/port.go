@@ -42,6 +42,8 @@ type Port struct {
 	dying   map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
 	backoff map[Instance]*pause
 	shared  map[string]*shared // connections for questions and gossip, by address
+	life    context.Context    // ends with the life of self, and with it all connections for calls that were dialed in it
+	endLife context.CancelFunc
 }
 
 // New opens a port: it serves when New returns. Every mistake in c is reported at once.
@@ -63,6 +65,7 @@ func New(c Config) (*Port, error) {
 		shared:    map[string]*shared{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.life, p.endLife = context.WithCancel(p.ctx)
 	c.Random(p.boot[:])
 	self := c.Self
 	p.self.Store(&self)

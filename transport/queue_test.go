@@ -156,21 +156,6 @@ func TestQueueLimits(t *testing.T) {
 	}
 }
 
-// The number with which we answer a peer's hello survives a change of identity before it has gone out.
-func TestQueueKeepsTheNumberOfTheAnswer(t *testing.T) {
-	c := Config{}.withDefaults()
-	q := newQueue(&c)
-	q.say(&wire.Hello{Number: 5, Group: 1})
-	q.say(&wire.Hello{Group: 2})
-	if f, _, _ := q.take(); f.Hello.Number != 5 || f.Hello.Group != 2 {
-		t.Errorf("got %v", f.Hello)
-	}
-	q.say(&wire.Hello{Group: 3})
-	if f, _, _ := q.take(); f.Hello.Number != 0 || f.Hello.Group != 3 {
-		t.Errorf("got %v", f.Hello)
-	}
-}
-
 // A peer whose handler hangs: memory is bounded, callers are told, raft messages are dropped, renewals overtake, and nothing that was
 // accepted is lost.
 func TestSlowReader(t *testing.T) {
@@ -208,7 +193,7 @@ func TestSlowReader(t *testing.T) {
 		time.Sleep(5 * time.Minute) // neither the pulse nor anything else ends the link
 		close(gate)
 		synctest.Wait()
-		text, downs := commands(b.seen(), 1)
+		text, downs := commands(b.seen(), id(1))
 		if len(text) != accepted || downs != 0 || len(a.seen()) != 0 {
 			t.Errorf("%d bytes arrived of %d, %d downs", len(text), accepted, downs)
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // realNode starts a node on a loopback socket.
-func realNode(t *testing.T, instance Instance, change ...func(*Config)) *node {
+func realNode(t *testing.T, n int, change ...func(*Config)) *node {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func realNode(t *testing.T, instance Instance, change ...func(*Config)) *node {
 	dial := func(ctx context.Context, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}
-	return startNode(t, ln, dial, Identity{Cluster: "test", Instance: instance, Group: 7, Raft: uint64(instance) + 100, Addr: ln.Addr().String()}, change...)
+	return startNode(t, ln, dial, instance(n, ln.Addr().String()), change...)
 }
 
 // Many callers on both sides, crossing dials, real sockets: everything arrives once and in order of each caller, in few frames, and
@@ -74,7 +74,7 @@ func TestRealSockets(t *testing.T) {
 		if a.Counts().Links != 1 || b.Counts().Links != 1 {
 			t.Errorf("links: %d, %d", a.Counts().Links, b.Counts().Links)
 		}
-		_, _ = a.Ask(t.Context(), b.identity.Addr, 2, nil)
+		_, _, _ = a.Ask(t.Context(), b.identity.Addr, id(2), nil)
 		_ = b.Gossip().WriteTo([]byte("x"), a.identity.Addr)
 		a.Close()
 		b.Close()
@@ -86,7 +86,7 @@ func TestRealStrangers(t *testing.T) {
 	a := realNode(t, 1)
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	if _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), 0, nil); !errors.Is(err, ErrForeign) {
+	if _, _, err := a.Ask(t.Context(), strings.TrimPrefix(web.URL, "http://"), Instance{}, nil); !errors.Is(err, ErrForeign) {
 		t.Errorf("a web server: %v", err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,7 +94,7 @@ func TestRealStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	if _, err := a.Ask(t.Context(), free.Addr().String(), 0, nil); !errors.Is(err, ErrRefused) {
+	if _, _, err := a.Ask(t.Context(), free.Addr().String(), Instance{}, nil); !errors.Is(err, ErrRefused) {
 		t.Errorf("nobody: %v", err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
@@ -107,7 +107,7 @@ func TestRealStrangers(t *testing.T) {
 	}
 	b := realNode(t, 2)
 	b.send(a, "x")
-	eventually(t, "the port no longer works", func() bool { text, _ := commands(a.seen(), 2); return text == "x" })
+	eventually(t, "the port no longer works", func() bool { text, _ := commands(a.seen(), id(2)); return text == "x" })
 }
 
 // echo makes a node that answers every frame.
@@ -151,13 +151,14 @@ func BenchmarkThroughput(b *testing.B) {
 }
 
 func benchPair(b *testing.B) (x, y *node, back chan int) {
-	start := func(instance Instance) *node {
+	start := func(i int) *node {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			b.Fatal(err)
 		}
-		n := &node{identity: Identity{Cluster: "test", Instance: instance, Group: 7, Addr: ln.Addr().String()}}
-		n.Port, err = New(Config{Identity: n.identity, Listener: ln, Handler: (*benchHandler)(n), Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		n := &node{self: instance(i, ln.Addr().String())}
+		n.identity = n.self.seen(1)
+		n.Port, err = New(Config{Cluster: "test", Self: n.self, Listener: ln, Handler: (*benchHandler)(n), Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		}})
 		if err != nil {
@@ -176,7 +177,7 @@ func benchPair(b *testing.B) (x, y *node, back chan int) {
 // benchHandler only passes frames on.
 type benchHandler node
 
-func (n *benchHandler) Frame(from Identity, f Frame)                        { n.onFrame(from, f) }
-func (n *benchHandler) Down(Identity, error)                                {}
-func (n *benchHandler) Ask(context.Context, string, []byte) ([]byte, error) { return nil, nil }
-func (n *benchHandler) Snapshot(Identity, *raftpb.Message) error            { return nil }
+func (n *benchHandler) Frame(from Identity, f Frame)                          { n.onFrame(from, f) }
+func (n *benchHandler) Down(Identity, error)                                  {}
+func (n *benchHandler) Ask(context.Context, Identity, []byte) ([]byte, error) { return nil, nil }
+func (n *benchHandler) Snapshot(Identity, *raftpb.Message) error              { return nil }

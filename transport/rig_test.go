@@ -15,18 +15,30 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/internal/memnet"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
+
+var ascending = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending(128) })
+
+// key returns the key of instance n, which is from 1 to 128. Their IDs are in the order of the numbers.
+func key(n int) nodeid.Key { return ascending()[n-1] }
+
+// id returns the ID of instance n.
+func id(n int) Instance { return key(n).ID() }
 
 // node is a port with a handler that remembers. Its address is "<name>:1".
 type node struct {
 	*Port
 	t        *testing.T
-	identity Identity
+	self     Self     // what it says of itself: change it, then call identify
+	identity Identity // what the others see
 	log      *logs
 
 	mu        sync.Mutex
 	events    []event
-	ask       func(ctx context.Context, from string, question []byte) ([]byte, error)
+	ask       func(ctx context.Context, from Identity, question []byte) ([]byte, error)
 	snapshot  func(from Identity, m *raftpb.Message) error
 	onFrame   func(from Identity, f Frame)
 	onDown    func()
@@ -68,7 +80,7 @@ func (n *handler) Down(peer Identity, err error) {
 	n.events = append(n.events, event{from: peer, down: err})
 }
 
-func (n *handler) Ask(ctx context.Context, from string, question []byte) ([]byte, error) {
+func (n *handler) Ask(ctx context.Context, from Identity, question []byte) ([]byte, error) {
 	n.mu.Lock()
 	ask := n.ask
 	n.mu.Unlock()
@@ -80,10 +92,11 @@ func (n *handler) Ask(ctx context.Context, from string, question []byte) ([]byte
 
 func (n *handler) Snapshot(from Identity, m *raftpb.Message) error {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.snapshots = append(n.snapshots, m)
-	if n.snapshot != nil {
-		return n.snapshot(from, m)
+	hook := n.snapshot
+	n.mu.Unlock()
+	if hook != nil {
+		return hook(from, m)
 	}
 	return nil
 }
@@ -140,23 +153,28 @@ type world struct {
 func newWorld(t *testing.T) *world { return &world{t: t, net: memnet.New()} }
 
 // node starts a node; it is closed with the test.
-func (w *world) node(name string, instance Instance, change ...func(*Config)) *node {
+func (w *world) node(name string, n int, change ...func(*Config)) *node {
 	w.t.Helper()
 	ln, err := w.net.Listen(name + ":1")
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return startNode(w.t, ln, w.net.Dialer(name), Identity{Cluster: "test", Instance: instance, Group: 7, Raft: uint64(instance) + 100, Addr: name + ":1"}, change...)
+	return startNode(w.t, ln, w.net.Dialer(name), instance(n, name+":1"), change...)
 }
 
-func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), identity Identity, change ...func(*Config)) *node {
+// instance is what instance n says of itself.
+func instance(n int, addr string) Self {
+	return Self{Key: key(n), Group: 7, Raft: uint64(n) + 100, Addr: addr}
+}
+
+func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), self Self, change ...func(*Config)) *node {
 	t.Helper()
-	n := &node{t: t, identity: identity, log: &logs{}}
-	c := Config{Identity: identity, Listener: ln, Dial: dial, Handler: (*handler)(n), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
+	n := &node{t: t, log: &logs{}}
+	c := Config{Cluster: "test", Self: self, Listener: ln, Dial: dial, Handler: (*handler)(n), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
 	for _, f := range change {
 		f(&c)
 	}
-	n.identity = c.Identity
+	n.self, n.identity = c.Self, c.Self.seen(max(c.Life, 1))
 	port, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +182,17 @@ func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string)
 	n.Port = port
 	t.Cleanup(func() { port.Close() })
 	return n
+}
+
+// seen returns what a peer knows of s.
+func (s *Self) seen(life uint64) Identity {
+	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life}
+}
+
+// identify makes the port say what n.self now is.
+func (n *node) identify() {
+	n.identity = n.self.seen(n.identity.Life)
+	n.Identify(n.self)
 }
 
 // inBubble runs f in a synctest bubble with a network.
@@ -216,11 +245,22 @@ func dials(change func(net.Conn) net.Conn) func(*Config) {
 // begin opens the connection of a link, on which nothing is said yet.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
-	conn, raw, err := n.open(context.Background(), addr)
+	s, err := n.open(context.Background(), addr)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return newStream(n.Port, conn, func() { raw.Close() })
+	return s
+}
+
+// link opens the connection of a link on which hellos were exchanged, with that number in ours.
+func (n *node) link(addr string, to Instance, number uint64) (*stream, *introduction) {
+	n.t.Helper()
+	s := n.begin(addr)
+	who, err := n.introduce(context.Background(), s, addr, &n.self, wire.Hello_LINK, to, number)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return s, who
 }
 
 // drain reads a connection to its end.

@@ -15,8 +15,10 @@ const (
 // death or for a minute of disuse, closes.
 type shared struct {
 	addr  string
-	ready chan struct{} // closed when dialed or failed
-	d     *dialed       // set before ready is closed; nil: failed
+	self  *Self           // what we say on it
+	life  context.Context // ends with our life in which it was dialed
+	ready chan struct{}   // closed when dialed or failed
+	d     *dialed         // set before ready is closed; nil: failed
 	err   error
 
 	// Guarded by port.mu:
@@ -37,11 +39,23 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 		p.release(s)
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
-	if s.err != nil {
+	err = s.err
+	if err == nil && s.life.Err() != nil {
+		err = p.outlived(addr)
+	}
+	if err != nil {
 		p.release(s)
-		return nil, s.err
+		return nil, err
 	}
 	return s, nil
+}
+
+// outlived is the error of a call that began before this node's life or the port ended.
+func (p *Port) outlived(addr string) error {
+	if p.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: %s: this node has begun a new life", ErrSilent, addr)
 }
 
 func (p *Port) release(s *shared) {
@@ -57,15 +71,15 @@ func (p *Port) sharedFor(addr string) (*shared, error) {
 	if p.shut {
 		return nil, ErrClosed
 	}
-	s := p.shared[addr]
-	if s != nil && s.d != nil && (isClosed(s.d.probe.gone) || s.d.self != p.self.Load().Instance() && !bug("connections-outlive-a-life")) {
-		s = nil // dead, its goroutine will notice
+	s, self := p.shared[addr], p.self.Load()
+	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self && !bug("connections-outlive-a-life")) {
+		s = nil // dead, or it says what is no longer true: its goroutine will notice
 	}
 	if s == nil {
 		if len(p.shared) >= p.config.AskConns && !p.evict() {
 			return nil, fmt.Errorf("%w: %d connections are in use", ErrFull, len(p.shared))
 		}
-		s = &shared{addr: addr, ready: make(chan struct{})}
+		s = &shared{addr: addr, self: self, life: p.life, ready: make(chan struct{})}
 		p.shared[addr] = s
 		p.tasks.Go(func() { p.keep(s) })
 	}
@@ -94,7 +108,7 @@ func (p *Port) evict() bool {
 
 // keep is the goroutine of s.
 func (p *Port) keep(s *shared) {
-	d, err := p.connect(p.ctx, s.addr, Instance{})
+	d, err := p.connect(s.life, s.self, s.addr, Instance{})
 	p.mu.Lock()
 	s.d, s.err = d, err
 	if err != nil && p.shared[s.addr] == s {
@@ -111,7 +125,7 @@ func (p *Port) keep(s *shared) {
 	for p.wanted(s) {
 		select {
 		case <-d.probe.gone:
-		case <-p.ctx.Done():
+		case <-s.life.Done():
 			p.forget(s)
 			return
 		case <-ticker.C:

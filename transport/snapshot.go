@@ -37,19 +37,23 @@ func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) err
 		return ErrClosed
 	}
 	p.tasks.Add(1)
+	self, life := p.self.Load(), p.life
 	p.mu.Unlock()
 	defer p.tasks.Done()
-	defer context.AfterFunc(p.ctx, cancel)()
+	defer context.AfterFunc(life, cancel)()
 
-	d, err := p.connect(ctx, to.Addr, to.Instance)
+	d, err := p.connect(ctx, self, to.Addr, to.Instance)
 	if err != nil {
 		return err
 	}
 	defer d.close()
+	if life.Err() != nil { // ctx ends a moment after it
+		return p.outlived(to.Addr)
+	}
 	ack, err := p.pour(ctx, d, m)
 	switch {
-	case err != nil && p.ctx.Err() != nil:
-		return ErrClosed
+	case life.Err() != nil:
+		return p.outlived(to.Addr)
 	case err != nil:
 		return d.explain(ctx, err)
 	case ack.Refusal != nil:
@@ -173,6 +177,9 @@ func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], fro
 		return malformed("what arrived is not what was sent")
 	}
 	m.Snapshot.Data = data
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // our life may have ended while it came
+		return refusal, nil
+	}
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
 		return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x", from.Group, from.Raft, self.Group, self.Raft)}, nil

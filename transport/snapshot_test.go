@@ -66,10 +66,10 @@ func TestSnapshotThatFails(t *testing.T) {
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 2<<20)); !errors.Is(err, ErrFull) {
 			t.Errorf("above the peer's limit: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: 5, Addr: "b:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "b:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("another instance: %v", err)
 		}
-		if err := a.SendSnapshot(t.Context(), Peer{Instance: 5, Addr: "nobody:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(5), Addr: "nobody:1"}, snapshotMessage(a, b, 10)); !errors.Is(err, ErrRefused) {
 			t.Errorf("nobody there: %v", err)
 		}
 		if len(b.snapshots) != 0 {
@@ -125,9 +125,8 @@ func TestSnapshotThatStalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		self := a.identity
 		for range snapshotsAtOnce {
-			d, err := a.connect(t.Context(), "b:1")
+			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +135,7 @@ func TestSnapshotThatStalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = stream.Send(&wire.Chunk{Hello: self.greet(2, 0), Message: head, Size: 400, Data: []byte("data")})
+			_ = stream.Send(&wire.Chunk{Message: head, Size: 400, Data: []byte("data")})
 		}
 		synctest.Wait()
 		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); !errors.Is(err, ErrFull) {
@@ -157,20 +156,18 @@ func TestSnapshotDamagedOnTheWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		self := a.identity
-		hello := self.greet(2, 0)
 		cases := map[string][]*wire.Chunk{
-			"checksum":     {{Hello: hello, Message: head, Size: 4, Data: []byte("data"), Last: true, Crc32C: 1}},
-			"short":        {{Hello: hello, Message: head, Size: 400, Data: []byte("data"), Last: true}},
-			"long":         {{Hello: hello, Message: head, Size: 4, Data: bytes.Repeat([]byte("data"), 100)}},
-			"no last":      {{Hello: hello, Message: head, Size: 400, Data: []byte("data")}},
-			"no message":   {{Hello: hello, Message: []byte{0xff}, Size: 4, Data: []byte("data"), Last: true}},
-			"empty":        {{Hello: hello, Last: true}},
-			"no hello":     {{Message: head, Last: true}},
-			"absurdly big": {{Hello: hello, Message: head, Size: 1 << 62}},
+			"checksum":     {{Message: head, Size: 4, Data: []byte("data"), Last: true, Crc32C: 1}},
+			"short":        {{Message: head, Size: 400, Data: []byte("data"), Last: true}},
+			"long":         {{Message: head, Size: 4, Data: bytes.Repeat([]byte("data"), 100)}},
+			"no last":      {{Message: head, Size: 400, Data: []byte("data")}},
+			"no message":   {{Message: []byte{0xff}, Size: 4, Data: []byte("data"), Last: true}},
+			"empty":        {{Last: true}},
+			"no data":      {{Message: head, Last: true}},
+			"absurdly big": {{Message: head, Size: 1 << 62}},
 		}
 		for why, chunks := range cases {
-			d, err := a.connect(t.Context(), "b:1")
+			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"math/big"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,13 +26,13 @@ func (s static) Explain(err error) string { return err.Error() }
 
 // authority makes TLS configurations that accept each other.
 type authority struct {
-	t    *testing.T
+	t    testing.TB
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 	pool *x509.CertPool
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func (a *authority) use(c *Config) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"a", "b", "c", "d"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"a", "b", "c", "d"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -71,7 +72,7 @@ func TestTLS(t *testing.T) {
 		c, d := w.node("c", 3, theirs.use), w.node("d", 4)
 		a.send(b, "x")
 		b.wantCommands("mutual TLS", a, "x")
-		if _, err := b.Ask(t.Context(), "a:1", 1, nil); err != nil {
+		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
 		_ = a.Gossip().WriteTo([]byte("p"), "b:1")
@@ -86,14 +87,15 @@ func TestTLS(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := from.Ask(ctx, to.identity.Addr, 0, nil); !errors.Is(err, want) {
+			if _, _, err := from.Ask(ctx, to.identity.Addr, Instance{}, nil); !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", why, err, want)
 			}
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		ask("TLS to plain text", a, d, ErrForeign)
-		ask("plain text to TLS", d, a, ErrSilent) // it hangs up without a word, which proves nothing
+		// They hang up without a word, which proves nothing.
+		ask("TLS to plain text", a, d, ErrSilent)
+		ask("plain text to TLS", d, a, ErrSilent)
 		ca := static{a.config.TLS.ClientTLS()}
 		ca.config.RootCAs = theirs.pool
 		e := w.node("e", 5, func(c *Config) { c.TLS = ca })
@@ -137,7 +139,7 @@ func TestExpiredCertificateIsNoProof(t *testing.T) {
 		a.send(b, "y")
 		b.wantCommands("a day later", a, "y")
 		for _, pair := range [][2]*node{{a, b}, {a, c}, {c, a}} {
-			_, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, 0, nil)
+			_, _, err := pair[0].Ask(t.Context(), pair[1].identity.Addr, Instance{}, nil)
 			if !errors.Is(err, ErrSilent) || errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "expired") {
 				t.Errorf("%d asks %d: %v", pair[0].identity.Instance, pair[1].identity.Instance, err)
 			}

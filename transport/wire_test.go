@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -90,13 +92,13 @@ func FuzzFrames(f *testing.F) {
 		f.Add(all)
 	}
 	seed(&wire.Frame{Commands: []byte("c"), Renewals: []byte("r"), Replies: []byte("p")}, &wire.Frame{Retired: true})
-	seed(&wire.Frame{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 2, Group: 7, Raft: 102}}, &wire.Frame{Raft: [][]byte{{0x18, 102, 0x10, 101}}})
-	seed(&wire.Frame{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 2, Group: 9}}, &wire.Frame{Commands: []byte("c")})
+	seed(&wire.Frame{Standing: &wire.Standing{Group: 7, Raft: 102}}, &wire.Frame{Raft: [][]byte{{0x18, 102, 0x10, 101}}})
+	seed(&wire.Frame{Standing: &wire.Standing{Group: 9, Addr: "c:1"}}, &wire.Frame{Commands: []byte("c")})
 	seed(&wire.Frame{Refusal: &wire.Refusal{Reason: 99, Text: "x"}}, &wire.Frame{Raft: [][]byte{{0xff}}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newWorld(t).node("a", 1)
-			l := &link{port: a.Port, instance: 2, self: 1, queue: newQueue(&a.config), peer: Identity{Cluster: "test", Instance: 2, Group: 7, Raft: 102}}
+			l := &link{port: a.Port, instance: id(2), self: id(1), queue: newQueue(&a.config), peer: Identity{Instance: id(2), Group: 7, Raft: 102}}
 			frame := &received{}
 			for len(b) > 0 {
 				n := min(int(b[0]), len(b)-1)
@@ -106,7 +108,7 @@ func FuzzFrames(f *testing.F) {
 				b = b[1+n:]
 			}
 			for _, e := range a.seen() {
-				if e.down != nil || e.from.Group != 7 || e.from.Instance != 2 || e.from.Cluster != "test" {
+				if e.down != nil || e.from.Group != 7 || e.from.Instance != id(2) {
 					t.Fatalf("got %+v", e)
 				}
 				for _, m := range e.frame.Raft {
@@ -119,17 +121,17 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Whatever a server says first, no panic, and what mortise says is never foreign.
+// Whatever the other side says first: no panic, it is foreign from the first byte that is not ours on, and what begins as ours never is.
 func FuzzFirstBytes(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400"))
 	f.Add([]byte{0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0})
+	f.Add(speech(f, func(s *stream) error { return s.greet(aGreeting) }))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for i := range b {
-			if startsHTTP2(b[:i]) != startsHTTP2(b[:min(i, frameHead)]) && i <= frameHead {
-				t.Fatal(i)
-			}
-			if i > 0 && i <= frameHead && startsHTTP2(b[:i]) && !startsHTTP2(b[:i-1]) {
-				t.Fatal("a longer prefix is less foreign")
+			_, err := hears(bytes.NewReader(b[:i]), 0).hearGreeting()
+			n := min(i, len(linkPreface))
+			if ours := string(b[:n]) == linkPreface[:n]; errors.Is(err, ErrForeign) == ours {
+				t.Fatalf("%q: %v", b[:i], err)
 			}
 		}
 	})
