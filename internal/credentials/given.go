@@ -6,34 +6,136 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 )
 
-// FromTLS takes the user's own configuration, for both sides. It is cloned; its callbacks stay in use and must be safe for concurrent
-// use. Certificates that are renewed while the node runs come from GetCertificate (accepted connections) and GetClientCertificate (dialed
-// ones). TLS 1.3, client certificates and full handshakes are forced, in what GetConfigForClient returns too. If ServerName is
-// empty, the certificate of a peer must carry the host that is dialed; set it to a name that all certificates carry where
-// addresses change. The error names every mistake, as a field of Config.TLS.
-func FromTLS(config *tls.Config) (*Source, error) {
+// FromTLS takes the user's own configuration, for both sides, and the names of those who may come in. The configuration is cloned; its
+// callbacks stay in use and must be safe for concurrent use. Certificates that are renewed while the node runs come from GetCertificate
+// (accepted connections) and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are forced, and names
+// are checked on both sides, in what GetConfigForClient returns too. Without names VerifyConnection must decide: then whatever it lets in
+// is an instance, and the certificate of a dialed peer must carry ServerName or, if that is empty, the host that is dialed. The error
+// names every mistake, as a field.
+func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
 	}
-	if err := check(config); err != nil {
+	g := &provided{config: config.Clone()}
+	err := check(config)
+	if len(list.Peers)+len(list.Guests) > 0 || config.VerifyConnection == nil {
+		var wrong error
+		g.names, wrong = newNames(list, config.ServerName)
+		if errors.Is(wrong, errNoPeers) && bug("tls-without-names") {
+			g.names, wrong = nil, nil
+		}
+		err = errors.Join(err, wrong)
+	}
+	if err != nil {
 		return nil, err
 	}
-	template := harden(config.Clone())
+	server := g.accepting(config)
 	if choose := config.GetConfigForClient; choose != nil {
-		template.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			chosen, err := choose(hello)
 			if err != nil || chosen == nil {
 				return nil, err
 			}
-			if err := errors.Join(serverFaults(chosen)...); err != nil {
+			faults := serverFaults(chosen)
+			if g.names == nil && chosen.VerifyConnection == nil {
+				faults = append(faults, errNoPeers)
+			}
+			if err := errors.Join(faults...); err != nil {
 				return nil, fmt.Errorf("what GetConfigForClient returned: %w", err)
 			}
-			return harden(chosen.Clone()), nil
+			if bug("chosen-config-unchecked") {
+				return harden(chosen.Clone()), nil
+			}
+			return g.accepting(chosen), nil
 		}
 	}
-	return &Source{server: template.Clone, client: template.Clone, about: "TLS from Config.TLS"}, nil
+	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
+}
+
+// provided decides about the peers of a user's own configuration. It is immutable.
+type provided struct {
+	config *tls.Config // the user's
+	names  *names      // nil: its VerifyConnection decides
+}
+
+func (g *provided) now() time.Time {
+	if g.config.Time != nil {
+		return g.config.Time()
+	}
+	return time.Now()
+}
+
+// accepting returns config for accepted connections, with the check of names before its own.
+func (g *provided) accepting(config *tls.Config) *tls.Config {
+	config = harden(config.Clone())
+	config.GetConfigForClient = nil
+	if g.names != nil {
+		config.VerifyConnection = g.names.accepts(config.VerifyConnection)
+	}
+	return config
+}
+
+// dialing returns the configuration for dialed connections.
+func (g *provided) dialing() *tls.Config {
+	config := harden(g.config.Clone())
+	if g.names != nil {
+		g.names.dials(config, g.now)
+	}
+	return config
+}
+
+func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
+	if g.names != nil {
+		return g.names.peer(state, g.config.RootCAs, g.now())
+	}
+	if len(state.VerifiedChains) == 0 {
+		return Peer{}, errUnverified
+	}
+	leaf, err := leafOf(state)
+	if err != nil {
+		return Peer{}, err
+	}
+	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
+}
+
+// recheck can see that time has passed; authorities of a tls.Config do not change. Its VerifyConnection is asked again.
+func (g *provided) recheck(state tls.ConnectionState) (err error) {
+	if len(state.VerifiedChains) == 0 && g.names != nil {
+		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
+			return err
+		}
+	}
+	p, err := g.peer(state)
+	if err != nil {
+		return err
+	}
+	if now := g.now(); now.After(p.NotAfter) && !bug("recheck-ignores-time") {
+		return fmt.Errorf("credentials: a certificate of the peer ended at %s, and it is %s here", stamp(p.NotAfter), stamp(now))
+	}
+	if g.config.VerifyConnection != nil {
+		return g.config.VerifyConnection(state)
+	}
+	return nil
+}
+
+// own knows a certificate that stands in the configuration. One from a callback is not asked for.
+func (g *provided) own() (Peer, error) {
+	if g.names == nil || len(g.config.Certificates) == 0 {
+		return Peer{Tier: Root}, nil
+	}
+	pair := g.config.Certificates[0]
+	leaf, err := pair.Leaf, error(nil)
+	if leaf == nil {
+		leaf, err = x509.ParseCertificate(pair.Certificate[0])
+	}
+	if err != nil {
+		return Peer{}, err
+	}
+	return g.names.find(leaf)
 }
 
 // check reports everything that keeps two nodes with this configuration from proving themselves to each other.

@@ -11,7 +11,9 @@ import (
 type Source struct {
 	server func() *tls.Config // each makes a configuration that belongs to the caller
 	client func() *tls.Config
-	about  string // for people; nothing in it is secret
+
+	checker checker
+	about   string // for people; nothing in it is secret
 }
 
 // ServerTLS returns a configuration for accepted connections. It belongs to the caller, is cheap to make, and stays good for as long as
@@ -20,7 +22,8 @@ func (s *Source) ServerTLS() *tls.Config { return s.server() }
 
 // ClientTLS returns a configuration for dialed connections. It belongs to the caller and is cheap to make. Take one per dial: the
 // authorities of [FromFiles] are those of this call. With a secret ServerName is set and must stay; otherwise, if it is empty, the
-// caller must set it to the host that is dialed. NextProtos is the caller's to set.
+// caller must set it to the host that is dialed. Certificates of one's own are verified by VerifyConnection then, with InsecureSkipVerify
+// set so that crypto/tls does not compare ServerName: VerifyConnection must stay. NextProtos is the caller's to set.
 func (s *Source) ClientTLS() *tls.Config { return s.client() }
 
 // Format prints what kind of source s is, under every verb: the fields hold keys.
