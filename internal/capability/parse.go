@@ -15,7 +15,7 @@ const (
 
 	// MaxLines and MaxBytes bound a text.
 	MaxLines = 64
-	MaxBytes = 4 << 10
+	MaxBytes = 4 << 10 // see MaxLines
 
 	maxName = 128 // bytes of the name, decoded
 )
