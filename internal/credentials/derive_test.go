@@ -120,6 +120,7 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	more := func(c *x509.Certificate) {
+		c.NotAfter = never()
 		c.ExtraExtensions = []pkix.Extension{{Id: textID(), Value: []byte(text(t, time.Time{}, "member", "force *"))}}
 	}
 	pair := (&signer{cert: guest.cert, key: guest.key}).pair(t, named, more)
