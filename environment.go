@@ -67,7 +67,8 @@ const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 func configFromEnv(prefix string, environ []string) (Config, error) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
-		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: take one as ORDERS_LOCK", prefix)
+		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: "+
+			"take one as ORDERS_LOCK", prefix)
 	}
 	if runtime.GOOS == "windows" {
 		prefix = strings.ToUpper(prefix) // names have no case there
@@ -239,7 +240,8 @@ func (e *environment) guests() map[string]string {
 		switch {
 		case strings.HasPrefix(line, "#"):
 		case right == "":
-			e.fault("TLS_GUESTS_FILE", "%q in %s names no right: write a name and a right, as in \"cron.internal lock cron/*\"", line, path)
+			e.fault("TLS_GUESTS_FILE", "%q in %s names no right: write a name and a right, as in "+
+				"\"cron.internal lock cron/*\"", line, path)
 		default:
 			rights[name] += right + "\n"
 		}
@@ -253,7 +255,8 @@ const looseBits = 0o026
 // loose notes a file that others may read or change.
 func (e *environment) loose(path string, mode os.FileMode) {
 	if perm := mode.Perm(); perm&looseBits != 0 && runtime.GOOS != "windows" {
-		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod 600, or defaultMode: 0440 in Kubernetes", path, perm))
+		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
+			"600, or defaultMode: 0440 in Kubernetes", path, perm))
 	}
 }
 

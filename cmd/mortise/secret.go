@@ -19,16 +19,20 @@ type secretOptions struct {
 }
 
 func secretFlags(c *call, fs *flag.FlagSet) {
-	fs.Func("allow", "a right of the derived secret: read, write, lock or force, and a key or a prefix and *, as in 'lock cron/*'; may be repeated", func(v string) error {
+	fs.Func("allow", "a right of the derived secret: read, write, lock or force, and a key or a prefix and *, "+
+		"as in 'lock cron/*'; may be repeated", func(v string) error {
 		c.secret.allow = append(c.secret.allow, v)
 		return nil
 	})
-	fs.BoolVar(&c.secret.member, "member", false, "derive a secret that starts an instance, which locks everything and never founds, votes or serves")
+	fs.BoolVar(&c.secret.member, "member", false, "derive a secret that starts an instance, which locks "+
+		"everything and never founds, votes or serves")
 	fs.StringVar(&c.secret.name, "for", "", "who gets the derived secret, as audit logs show it")
-	fs.StringVar(&c.secret.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, or how long from now, as 720h (never)")
+	fs.StringVar(&c.secret.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, "+
+		"or how long from now, as 720h (never)")
 }
 
-// secret is the command secret: it prints a new root secret, or one derived from the root secret. It asks no instance.
+// secret is the command secret: it prints a new root secret, or one derived from the root secret.
+// It asks no instance.
 func secret(_ context.Context, c *call) error {
 	o := c.secret
 	if len(c.words) > 0 {
@@ -82,7 +86,8 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, o.until)
 	if err != nil {
-		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time as 2027-01-31T18:00:00Z nor a length of time above zero as 720h")
+		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time as " +
+			"2027-01-31T18:00:00Z nor a length of time above zero as 720h")
 	}
 	if !t.After(now) {
 		return time.Time{}, usageError("-until " + quoted(o.until) + " has passed")
@@ -90,7 +95,8 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// tell prints a secret alone on standard output, so that it can be redirected to a file, and its rights on standard error.
+// tell prints a secret alone on standard output, so that it can be redirected to a file, and its
+// rights on standard error.
 func (c *call) tell(secret, rights string) error {
 	if c.json {
 		return c.show(struct {

@@ -32,7 +32,8 @@ func (v Verb) String() string {
 	return "none"
 }
 
-// Capability is a set of rights. Make one with [Parse] or [Build]. Nil allows everything. It is immutable.
+// Capability is a set of rights. Make one with [Parse] or [Build]. Nil allows everything. It is
+// immutable.
 type Capability struct {
 	text   string
 	hash   [sha256.Size]byte
@@ -89,7 +90,8 @@ func (c *Capability) Until() time.Time {
 	return c.until
 }
 
-// Member reports whether c may embed the library and appear in the session table. It is false for nil, which is more than a member.
+// Member reports whether c may embed the library and appear in the session table. It is false for
+// nil, which is more than a member.
 func (c *Capability) Member() bool { return c != nil && c.member }
 
 // Allows reports whether verb is granted on exactly this key. Nil allows everything.
@@ -105,8 +107,8 @@ func (c *Capability) Allows(verb Verb, key string) bool {
 	return false
 }
 
-// AllowsPrefix reports whether verb is granted on every key that begins with prefix: one granted pattern must contain them all. The
-// empty prefix means all keys. Nil allows everything.
+// AllowsPrefix reports whether verb is granted on every key that begins with prefix: one granted
+// pattern must contain them all. The empty prefix means all keys. Nil allows everything.
 func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	if c == nil || c.member && verb != Force && verb != 0 {
 		return true
@@ -123,10 +125,12 @@ func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	return false
 }
 
-// Sees reports whether the state of this key may be shown: read, write and lock each grant that. Nil allows everything.
+// Sees reports whether the state of this key may be shown: read, write and lock each grant that.
+// Nil allows everything.
 func (c *Capability) Sees(key string) bool {
 	return c.Allows(Read, key) || c.Allows(Lock, key) || c.Allows(Write, key)
 }
 
-// Ends reports whether another session's hold of this key may be ended: that takes force and read. Nil allows everything.
+// Ends reports whether another session's hold of this key may be ended: that takes force and read.
+// Nil allows everything.
 func (c *Capability) Ends(key string) bool { return c.Allows(Force, key) && c.Allows(Read, key) }

@@ -7,7 +7,8 @@ import (
 
 var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
 
-// plain reports whether a byte stands for itself. Space does not, so that no editor or shell can change a text unseen.
+// plain reports whether a byte stands for itself. Space does not, so that no editor or shell can
+// change a text unseen.
 func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
 
 // encode returns the one spelling of text.
@@ -24,7 +25,8 @@ func encode(text string) string {
 	return out.String()
 }
 
-// decode returns what any spelling stands for. It accepts more than encode writes; Parse compares with the one spelling afterwards.
+// decode returns what any spelling stands for. It accepts more than encode writes; Parse compares
+// with the one spelling afterwards.
 func decode(text string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -20,21 +20,27 @@ const (
 	maxName = 128 // bytes of the name, decoded
 )
 
-// What is wrong with a text or with the words of a command line. Every error of [Parse] is also ErrNotCanonical.
+// What is wrong with a text or with the words of a command line. Every error of [Parse] is also
+// ErrNotCanonical.
 var (
 	ErrNotCanonical = errors.New("capability: the text is not canonical")
 	ErrSize         = errors.New("a capability has at most 64 lines and 4096 bytes")
 	ErrVersion      = errors.New("the first line must be " + version)
-	ErrName         = errors.New("a capability needs a line \"for NAME\" with 1 to 128 bytes of UTF-8 without control characters")
-	ErrUntil        = errors.New("the end must be written as 2027-01-31T18:00:00Z, in UTC and whole seconds, from the year 1970 on")
-	ErrRight        = errors.New("a right is one of read, write, lock, force with a key or a prefix and *, or the word member")
-	ErrPattern      = errors.New("a pattern is a key or a prefix followed by *; elsewhere an asterisk is written %2A, and a percent sign %25")
-	ErrOrder        = errors.New("lines must be sorted, each once, as mortise secret prints them")
-	ErrRedundant    = errors.New("member includes read, write and lock on every key: leave those rights out")
-	ErrNoRight      = errors.New("a capability grants at least one right")
+	ErrName         = errors.New("a capability needs a line \"for NAME\" with 1 to 128 bytes of UTF-8 without " +
+		"control characters")
+	ErrUntil = errors.New("the end must be written as 2027-01-31T18:00:00Z, in UTC and whole seconds, " +
+		"from the year 1970 on")
+	ErrRight = errors.New("a right is one of read, write, lock, force with a key or a prefix and *, or " +
+		"the word member")
+	ErrPattern = errors.New("a pattern is a key or a prefix followed by *; elsewhere an asterisk is " +
+		"written %2A, and a percent sign %25")
+	ErrOrder     = errors.New("lines must be sorted, each once, as mortise secret prints them")
+	ErrRedundant = errors.New("member includes read, write and lock on every key: leave those rights out")
+	ErrNoRight   = errors.New("a capability grants at least one right")
 )
 
-// Parse reads a canonical text. Whatever is not spelled exactly as [Build] spells it is refused with one of the errors of this package.
+// Parse reads a canonical text. Whatever is not spelled exactly as [Build] spells it is refused
+// with one of the errors of this package.
 func Parse(text string) (*Capability, error) {
 	c, err := parse(text)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// A derived secret is msd1_ and, in base64url without padding: the public key of the authority (32 bytes), the seed of the derived key
-// (32), the derived certificate (DER) and a checksum (4).
+// A derived secret is msd1_ and, in base64url without padding: the public key of the authority (32
+// bytes), the seed of the derived key (32), the derived certificate (DER) and a checksum (4).
 const (
 	maxDerived  = 16 << 10 // characters
 	derivedName = "mortise derived "
@@ -28,12 +28,14 @@ const (
 
 var (
 	errDerived = errors.New("is a derived secret: only the root secret can derive others, and stand in OldSecrets")
-	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one derived secret")
-	errText    = errors.New("credentials: the peer's derived secret holds no capability, or one that differs from its certificate")
+	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
+		"derived secret")
+	errText = errors.New("credentials: the peer's derived secret holds no capability, or one that differs " +
+		"from its certificate")
 )
 
-// textID is the object identifier of the extension that holds a capability's text. The arc 2.25 is for UUIDs; no UUID of any version is
-// so small a number.
+// textID is the object identifier of the extension that holds a capability's text. The arc 2.25 is
+// for UUIDs; no UUID of any version is so small a number.
 func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
 
 // derived is what a derived secret holds.
@@ -44,9 +46,10 @@ type derived struct {
 	capability *capability.Capability
 }
 
-// DeriveSecret returns a secret whose holder has the rights of the canonical capability text and no others in the cluster of that label:
-// an intermediate certificate of the root secret's authority, with its key. Nothing is stored anywhere: it is worth something until the
-// capability's end, and as long as the instances have secret in Secret or OldSecrets. It is safe for concurrent use.
+// DeriveSecret returns a secret whose holder has the rights of the canonical capability text and no
+// others in the cluster of that label: an intermediate certificate of the root secret's authority,
+// with its key. Nothing is stored anywhere: it is worth something until the capability's end, and
+// as long as the instances have secret in Secret or OldSecrets. It is safe for concurrent use.
 func DeriveSecret(secret, cluster, text string) (string, error) {
 	secret = strings.TrimSpace(secret)
 	if IsDerived(secret) {
@@ -133,7 +136,8 @@ func parseDerived(secret, cluster string) (*derived, error) {
 		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
 	}
 	if !slices.Equal(d.cert.PermittedDNSDomains, []string{zone(cluster)}) {
-		return nil, fmt.Errorf("was derived for another cluster than %q: set Config.Cluster to the label for which it was made", cluster)
+		return nil, fmt.Errorf("was derived for another cluster than %q: set Config.Cluster to the label for "+
+			"which it was made", cluster)
 	}
 	anchor, err := authorityCert(ed25519.PublicKey(payload[:ed25519.PublicKeySize]), d.key, cluster)
 	if err != nil {
@@ -152,7 +156,8 @@ func parseDerived(secret, cluster string) (*derived, error) {
 	return d, nil
 }
 
-// textOf returns the capability that a derived certificate holds. Its end must be that of the certificate.
+// textOf returns the capability that a derived certificate holds. Its end must be that of the
+// certificate.
 func textOf(cert *x509.Certificate) (*capability.Capability, error) {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(textID()) {

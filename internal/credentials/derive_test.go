@@ -136,7 +136,8 @@ func TestTextInALeafMeansNothing(t *testing.T) {
 	}
 }
 
-// bent makes the source of a derived secret whose certificate has been changed before the authority signed it.
+// bent makes the source of a derived secret whose certificate has been changed before the authority
+// signed it.
 func bent(t testing.TB, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	a, err := newAuthority(secretA, "orders")
@@ -221,7 +222,8 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// A derived secret lives through the rotation of its root until that is dropped, whoever of the instances it meets.
+// A derived secret lives through the rotation of its root until that is dropped, whoever of the
+// instances it meets.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},

@@ -18,7 +18,8 @@ const (
 	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
 )
 
-// judge reports what is wrong with a secret, without quoting it. A generated secret is right if its checksum is.
+// judge reports what is wrong with a secret, without quoting it. A generated secret is right if its
+// checksum is.
 func judge(secret string) error {
 	if ours, err := generated(secret); ours {
 		return err
@@ -32,12 +33,14 @@ func judge(secret string) error {
 	return nil
 }
 
-// estimate returns the bits that a secret is worth at most: the lower one of two counts. By characters: each counts the logarithm of its
-// alphabet (10 digits, 16 hexadecimal digits, 26 letters of a case, 32 others), which is at most twice the number of different
-// characters; a repetition of something earlier, and a sequence such as 12345678, counts as one character from its sixth byte on. By
-// words, if there is white space in the text, or three quarters of it are words of five and more letters of one case that can be spoken:
-// 11 bits a word, 3 a digit, 1 for what stands between. It finds the usual mistakes and is no proof of randomness, which a text cannot
-// give. Of what openssl rand -base64 24 prints it refuses about one in 100,000.
+// estimate returns the bits that a secret is worth at most: the lower one of two counts. By
+// characters: each counts the logarithm of its alphabet (10 digits, 16 hexadecimal digits, 26
+// letters of a case, 32 others), which is at most twice the number of different characters; a
+// repetition of something earlier, and a sequence such as 12345678, counts as one character from
+// its sixth byte on. By words, if there is white space in the text, or three quarters of it are
+// words of five and more letters of one case that can be spoken: 11 bits a word, 3 a digit, 1 for
+// what stands between. It finds the usual mistakes and is no proof of randomness, which a text
+// cannot give. Of what openssl rand -base64 24 prints it refuses about one in 100,000.
 func estimate(secret string) int {
 	text := secret[:min(len(secret), estimated)]
 	return int(min(byCharacters(text), byWords(text)))
@@ -149,7 +152,8 @@ func byWords(text string) float64 {
 	return bits
 }
 
-// firstWord returns the letters of one case with which text begins; the first alone may be a capital.
+// firstWord returns the letters of one case with which text begins; the first alone may be a
+// capital.
 func firstWord(text string) string {
 	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
 	large := func(r rune) bool { return unicode.IsUpper(r) }
@@ -160,7 +164,8 @@ func firstWord(text string) string {
 	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
 }
 
-// spoken reports whether no four consonants follow each other. In what a random source has printed they soon do.
+// spoken reports whether no four consonants follow each other. In what a random source has printed
+// they soon do.
 func spoken(word string) bool {
 	run := 0
 	for _, r := range strings.ToLower(word) {

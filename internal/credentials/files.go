@@ -27,9 +27,10 @@ type FilesConfig struct {
 	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
 }
 
-// FromFiles reads a certificate, its key and the authorities, and reads them again when their modification time, size or identity
-// changes. It looks when a connection is made, at most once a second. A set that cannot be used is reported once, and the last good one
-// stays in use. The error says what is wrong with the first set.
+// FromFiles reads a certificate, its key and the authorities, and reads them again when their
+// modification time, size or identity changes. It looks when a connection is made, at most once a
+// second. A set that cannot be used is reported once, and the last good one stays in use. The error
+// says what is wrong with the first set.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -116,7 +117,8 @@ type files struct {
 	reported string         // the failure that was reported last
 }
 
-// latest returns the set to use now. The caller who finds that a look is due takes it; others do not wait for him.
+// latest returns the set to use now. The caller who finds that a look is due takes it; others do
+// not wait for him.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -136,7 +138,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who set looking may call it.
+// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who
+// set looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {
@@ -163,7 +166,8 @@ func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat says what the files look like. What is no regular file is refused: to read it might never end.
+// stat says what the files look like. What is no regular file is refused: to read it might never
+// end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
 	for i, name := range f.paths() {
 		info, err := os.Stat(name)

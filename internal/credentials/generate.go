@@ -16,10 +16,11 @@ const (
 	checksumBytes = 4
 )
 
-var errChecksum = errors.New("its checksum is wrong: it was cut off or mistyped; copy the whole line that mortise secret has printed")
+var errChecksum = errors.New("its checksum is wrong: it was cut off or mistyped; copy the whole line that " +
+	"mortise secret has printed")
 
-// GenerateSecret returns a new root secret: msk1_, 256 random bits and a checksum that finds a part that was cut off. It is used without
-// stretching. It is safe for concurrent use.
+// GenerateSecret returns a new root secret: msk1_, 256 random bits and a checksum that finds a part
+// that was cut off. It is used without stretching. It is safe for concurrent use.
 func GenerateSecret() string {
 	random := make([]byte, randomBytes)
 	_, _ = rand.Read(random) // never fails: it ends the process rather than return bad bytes

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// FromTLS takes the user's own configuration, for both sides, and the names of those who may come in. The configuration is cloned; its
-// callbacks stay in use and must be safe for concurrent use. Certificates that are renewed while the node runs come from GetCertificate
-// (accepted connections) and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are forced, and names
-// are checked on both sides, in what GetConfigForClient returns too. Without names VerifyConnection must decide: then whatever it lets in
-// is an instance, and the certificate of a dialed peer must carry ServerName or, if that is empty, the host that is dialed. The error
+// FromTLS takes the user's own configuration, for both sides, and the names of those who may come
+// in. The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
+// Certificates that are renewed while the node runs come from GetCertificate (accepted connections)
+// and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are
+// forced, and names are checked on both sides, in what GetConfigForClient returns too. Without
+// names VerifyConnection must decide: then whatever it lets in is an instance, and the certificate
+// of a dialed peer must carry ServerName or, if that is empty, the host that is dialed. The error
 // names every mistake, as a field.
 func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
@@ -102,7 +104,8 @@ func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
 	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
 }
 
-// recheck can see that time has passed; authorities of a tls.Config do not change. Its VerifyConnection is asked again.
+// recheck can see that time has passed; authorities of a tls.Config do not change. Its
+// VerifyConnection is asked again.
 func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if len(state.VerifiedChains) == 0 && g.names != nil {
 		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
@@ -138,17 +141,21 @@ func (g *provided) own() (Peer, error) {
 	return g.names.find(leaf)
 }
 
-// check reports everything that keeps two nodes with this configuration from proving themselves to each other.
+// check reports everything that keeps two nodes with this configuration from proving themselves to
+// each other.
 func check(c *tls.Config) error {
 	errs := serverFaults(c)
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
-		errs = append(errs, errors.New("Config.TLS: no certificate for dialed connections: set Certificates or GetClientCertificate (a node proves itself on both sides)"))
+		errs = append(errs, errors.New("Config.TLS: no certificate for dialed connections: set Certificates or "+
+			"GetClientCertificate (a node proves itself on both sides)"))
 	}
 	if c.RootCAs == nil || c.RootCAs.Equal(x509.NewCertPool()) {
-		errs = append(errs, errors.New("Config.TLS: RootCAs is empty: set it to the authority of the instances' certificates (the system's authorities would let strangers in)"))
+		errs = append(errs, errors.New("Config.TLS: RootCAs is empty: set it to the authority of the instances' "+
+			"certificates (the system's authorities would let strangers in)"))
 	}
 	if c.InsecureSkipVerify {
-		errs = append(errs, errors.New("Config.TLS: InsecureSkipVerify is set: a node must know whom it dials; if only names differ, set ServerName to one that all certificates carry"))
+		errs = append(errs, errors.New("Config.TLS: InsecureSkipVerify is set: a node must know whom it dials; "+
+			"if only names differ, set ServerName to one that all certificates carry"))
 	}
 	if len(c.Certificates) == 1 && c.GetCertificate == nil && c.GetClientCertificate == nil {
 		if err := checkUsage(&c.Certificates[0]); err != nil {
@@ -162,15 +169,18 @@ func check(c *tls.Config) error {
 func serverFaults(c *tls.Config) []error {
 	var errs []error
 	if len(c.Certificates) == 0 && c.GetCertificate == nil {
-		errs = append(errs, errors.New("Config.TLS: no certificate for accepted connections: set Certificates or GetCertificate"))
+		errs = append(errs, errors.New("Config.TLS: no certificate for accepted connections: set Certificates "+
+			"or GetCertificate"))
 	}
 	for i, pair := range c.Certificates {
 		if len(pair.Certificate) == 0 || pair.PrivateKey == nil {
-			errs = append(errs, fmt.Errorf("Config.TLS: Certificates[%d] lacks its certificate or its private key: load it with tls.LoadX509KeyPair", i))
+			errs = append(errs, fmt.Errorf("Config.TLS: Certificates[%d] lacks its certificate or its private "+
+				"key: load it with tls.LoadX509KeyPair", i))
 		}
 	}
 	if c.ClientCAs == nil || c.ClientCAs.Equal(x509.NewCertPool()) {
-		errs = append(errs, errors.New("Config.TLS: ClientCAs is empty: set it to the authority of the instances' certificates"))
+		errs = append(errs, errors.New("Config.TLS: ClientCAs is empty: set it to the authority of the "+
+			"instances' certificates"))
 	}
 	if c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS13 {
 		errs = append(errs, errors.New("Config.TLS: MaxVersion is below TLS 1.3: leave it zero"))
@@ -178,7 +188,8 @@ func serverFaults(c *tls.Config) []error {
 	return errs
 }
 
-// checkUsage finds the mistake that otherwise shows on one side only: a certificate that is good for a server and not for a client.
+// checkUsage finds the mistake that otherwise shows on one side only: a certificate that is good
+// for a server and not for a client.
 func checkUsage(pair *tls.Certificate) error {
 	leaf := pair.Leaf
 	if leaf == nil {
@@ -195,7 +206,8 @@ func checkUsage(pair *tls.Certificate) error {
 		return nil
 	}
 	if !slices.Contains(usages, x509.ExtKeyUsageServerAuth) || !slices.Contains(usages, x509.ExtKeyUsageClientAuth) {
-		return errors.New("the certificate is not for both sides: issue it with the extended key usages serverAuth and clientAuth, since every instance dials and is dialed")
+		return errors.New("the certificate is not for both sides: issue it with the extended key usages " +
+			"serverAuth and clientAuth, since every instance dials and is dialed")
 	}
 	return nil
 }

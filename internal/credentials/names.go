@@ -65,8 +65,10 @@ func newNames(n Names, serverName string) (*names, error) {
 	return known, errors.Join(errs...)
 }
 
-var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of the authority would be an instance that may take and break all locks: " +
-	"list the DNS names or SPIFFE IDs that only the instances' certificates carry, or set ServerName to the one name that all of them carry " +
+var errNoPeers = errors.New("Config.TLSPeers: is empty, so every certificate of the authority would be an " +
+	"instance that may take and break all locks: " +
+	"list the DNS names or SPIFFE IDs that only the instances' certificates carry, or set ServerName to the one " +
+	"name that all of them carry " +
 	"(with Config.TLS, VerifyConnection may decide instead)")
 
 // checkName returns a name as it is compared.
@@ -99,8 +101,9 @@ func (u unlisted) Error() string {
 	return fmt.Sprintf("credentials: the certificate (%s) is in neither Config.TLSPeers nor Config.TLSGuests", who(u.cert))
 }
 
-// find returns what the names of a certificate say. They are compared as they stand in it: a wildcard counts only if it is listed as
-// such. Of several listed names a peer's counts; several guests' are refused, since it is not clear which rights count.
+// find returns what the names of a certificate say. They are compared as they stand in it: a
+// wildcard counts only if it is listed as such. Of several listed names a peer's counts; several
+// guests' are refused, since it is not clear which rights count.
 func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 	var found []Peer
 	for _, name := range namesOf(leaf) {

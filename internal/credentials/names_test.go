@@ -24,7 +24,8 @@ func uris(list ...string) func(*x509.Certificate) {
 	}
 }
 
-// users makes sources of certificates of one authority: by TLS, by what GetConfigForClient returns, and by files.
+// users makes sources of certificates of one authority: by TLS, by what GetConfigForClient returns,
+// and by files.
 func users(t *testing.T, ca *signer, pair tls.Certificate, list Names) map[string]*Source {
 	t.Helper()
 	plain := given(t, ca)

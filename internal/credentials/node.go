@@ -63,8 +63,9 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 	return made, nil
 }
 
-// dialed chooses for a dialer. The holder of a derived secret trusts the authority of its own root secret alone and names it, so it is
-// answered as long as that secret stands in Secret or OldSecrets.
+// dialed chooses for a dialer. The holder of a derived secret trusts the authority of its own root
+// secret alone and names it, so it is answered as long as that secret stands in Secret or
+// OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if hello != nil && !bug("server-name-ignored") {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
@@ -82,8 +83,8 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger who reaches the port sees it. The chain
-// holds no authority: a peer must have that already.
+// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger who
+// reaches the port sees it. The chain holds no authority: a peer must have that already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
@@ -112,7 +113,8 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: append([][]byte{der}, i.between...), PrivateKey: i.key, Leaf: leaf}, nil
 }
 
-// serial differs between nodes and between the certificates of a node, without a random source that could fail in a handshake.
+// serial differs between nodes and between the certificates of a node, without a random source that
+// could fail in a handshake.
 func serial(public ed25519.PublicKey, now time.Time) *big.Int {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("serial\x00"), public...), uint64(now.UnixNano())))
 	sum[0] = sum[0]&0x7f | 0x40 // positive, and never zero

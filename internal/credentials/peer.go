@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Tier says what kind of secret or certificate a peer has proved. The zero Tier is none, which nothing is allowed to.
+// Tier says what kind of secret or certificate a peer has proved. The zero Tier is none, which
+// nothing is allowed to.
 type Tier uint8
 
 // The tiers. Only Root may found, vote, answer and serve.
@@ -33,7 +34,8 @@ func (t Tier) String() string {
 	return "none"
 }
 
-// Peer is what a verified certificate chain says of the other side of a connection. It is a plain value.
+// Peer is what a verified certificate chain says of the other side of a connection. It is a plain
+// value.
 type Peer struct {
 	Tier       Tier
 	Capability *capability.Capability // what it may do; nil for Root, which may do everything
@@ -54,8 +56,8 @@ func tierOf(c *capability.Capability) Tier {
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 
-// mayServe refuses what is dialed and is not of the root tier. Without this any guest could pose as an instance to any other: plain chain
-// verification accepts it.
+// mayServe refuses what is dialed and is not of the root tier. Without this any guest could pose as
+// an instance to any other: plain chain verification accepts it.
 func mayServe(p Peer) error {
 	if p.Tier != Root && !bug("guest-serves") {
 		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
@@ -70,18 +72,20 @@ type checker interface {
 	own() (Peer, error)
 }
 
-// Peer returns what the certificates of a finished handshake of a configuration of s say of the other side. It decides by the verified
-// chain alone: nothing that the peer says counts. An error means that the connection must be refused; the configurations of s do
-// that already in the handshake, so that an error here shows a connection of something else.
+// Peer returns what the certificates of a finished handshake of a configuration of s say of the
+// other side. It decides by the verified chain alone: nothing that the peer says counts. An error
+// means that the connection must be refused; the configurations of s do that already in the
+// handshake, so that an error here shows a connection of something else.
 func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
 
-// Recheck reports why a connection that was accepted, or dialed, would not be any more: a certificate of its chain has run out, its
-// authority was taken out of the files, or its name is not listed. Nil means that it may go on. It may read files, at most once a second, and
-// costs about as much as the verification in a handshake.
+// Recheck reports why a connection that was accepted, or dialed, would not be any more: a
+// certificate of its chain has run out, its authority was taken out of the files, or its name is
+// not listed. Nil means that it may go on. It may read files, at most once a second, and costs
+// about as much as the verification in a handshake.
 func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
 
-// Own returns what others see in the certificates of s. For a user's own certificates the error says that no list has their names; then
-// instances with the same lists refuse s.
+// Own returns what others see in the certificates of s. For a user's own certificates the error
+// says that no list has their names; then instances with the same lists refuse s.
 func (s *Source) Own() (Peer, error) { return s.checker.own() }
 
 // leafOf returns the peer's own certificate.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not kept.
+// SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not
+// kept.
 type SecretConfig struct {
 	Secret  string           // a root secret or a derived one; white space around it, as files have it, is cut off
 	Old     []string         // further root secrets whose holders are let in while the secret is replaced: Config.OldSecrets
@@ -29,7 +30,8 @@ func (c SecretConfig) Format(out fmt.State, _ rune) {
 // LogValue is what slog prints.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports every mistake at once, by the names that the user knows the fields by. It never quotes a secret.
+// validate reports every mistake at once, by the names that the user knows the fields by. It never
+// quotes a secret.
 func (c SecretConfig) validate() error {
 	var errs []error
 	if !IsDerived(c.Secret) {
@@ -37,7 +39,8 @@ func (c SecretConfig) validate() error {
 			errs = append(errs, fmt.Errorf("Config.Secret: %w", err))
 		}
 	} else if len(c.Old) > 0 {
-		errs = append(errs, errors.New("Config.OldSecrets: is set beside a derived Secret, which needs none: it is accepted as long as the instances have its root secret in Secret or OldSecrets"))
+		errs = append(errs, errors.New("Config.OldSecrets: is set beside a derived Secret, which needs none: it "+
+			"is accepted as long as the instances have its root secret in Secret or OldSecrets"))
 	}
 	for i, old := range c.Old {
 		if old == "" {
@@ -54,7 +57,8 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy without the white space around the secrets, and with every optional field set.
+// trimmed returns a copy without the white space around the secrets, and with every optional field
+// set.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
 	old := make([]string, len(c.Old))
@@ -71,8 +75,9 @@ func (c SecretConfig) trimmed() SecretConfig {
 	return c
 }
 
-// FromSecret derives the cluster's authorities and makes this node's key and its first certificate. From a derived secret it makes
-// credentials that only dial. The error names the fields that are wrong and how to make a good secret.
+// FromSecret derives the cluster's authorities and makes this node's key and its first certificate.
+// From a derived secret it makes credentials that only dial. The error names the fields that are
+// wrong and how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {
@@ -99,14 +104,16 @@ func FromSecret(cfg SecretConfig) (*Source, error) {
 	return newSource(n, t, anyAuthority, about)
 }
 
-// fromDerived makes credentials of the member or guest tier. They trust the authority of their root secret alone, and ask for it by name.
+// fromDerived makes credentials of the member or guest tier. They trust the authority of their root
+// secret alone, and ask for it by name.
 func fromDerived(cfg SecretConfig) (*Source, error) {
 	d, err := parseDerived(cfg.Secret, cfg.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("Config.Secret: %w", err)
 	}
 	if now := cfg.Now(); now.After(d.cert.NotAfter) {
-		return nil, fmt.Errorf("Config.Secret: this derived secret ended at %s, and it is %s here: derive a new one with mortise secret, or set the clock", stamp(d.cert.NotAfter), stamp(now))
+		return nil, fmt.Errorf("Config.Secret: this derived secret ended at %s, and it is %s here: derive a new "+
+			"one with mortise secret, or set the clock", stamp(d.cert.NotAfter), stamp(now))
 	}
 	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now}
 	t.pool.AddCert(d.authority.cert)
@@ -114,7 +121,8 @@ func fromDerived(cfg SecretConfig) (*Source, error) {
 	n := &node{issuers: []*issuer{{
 		cert: d.cert, by: d.key, between: [][]byte{d.cert.Raw}, cluster: cfg.Cluster, key: cfg.leafKey(), now: cfg.Now,
 	}}}
-	return newSource(n, t, d.authority.id(), fmt.Sprintf("TLS from a derived Config.Secret (%s, for %q), authority %s", t.self.Tier, t.self.Name, d.authority.id()))
+	return newSource(n, t, d.authority.id(), fmt.Sprintf("TLS from a derived Config.Secret (%s, for %q), "+
+		"authority %s", t.self.Tier, t.self.Name, d.authority.id()))
 }
 
 func (c SecretConfig) leafKey() ed25519.PrivateKey {
@@ -125,7 +133,8 @@ func (c SecretConfig) leafKey() ed25519.PrivateKey {
 
 var errServes = errors.New("credentials: a derived secret serves nothing: only holders of the root secret do")
 
-// newSource makes the first certificate, and the two configurations. label says which authority is asked for.
+// newSource makes the first certificate, and the two configurations. label says which authority is
+// asked for.
 func newSource(n *node, t *trust, label, about string) (*Source, error) {
 	if _, err := n.issuers[0].certificate(); err != nil {
 		return nil, err

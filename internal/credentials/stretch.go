@@ -14,9 +14,11 @@ const (
 	stretchKept   = 64 // results that are kept
 )
 
-// stretched keeps the results of this process. It is the one package-level state of this repository: a thousand nodes of one process, and
-// a call of FromSecret for a check beside the one for use, must not pay again. It holds nothing that the authorities of those nodes
-// do not hold, it is bounded, and a result depends on its key alone, so nothing can be observed through it but time.
+// stretched keeps the results of this process. It is the one package-level state of this
+// repository: a thousand nodes of one process, and a call of FromSecret for a check beside the one
+// for use, must not pay again. It holds nothing that the authorities of those nodes do not hold, it
+// is bounded, and a result depends on its key alone, so nothing can be observed through it but
+// time.
 var stretched stretcher
 
 // stretcher keeps stretched secrets by the hash of secret and label. It is safe for concurrent use.
@@ -32,7 +34,8 @@ type stretching struct {
 	err   error
 }
 
-// keying returns what an authority is derived from: a generated secret as it is, any other one stretched.
+// keying returns what an authority is derived from: a generated secret as it is, any other one
+// stretched.
 func keying(secret, cluster string) ([]byte, error) {
 	if strings.HasPrefix(secret, rootPrefix) || bug("not-stretched") {
 		return []byte(secret), nil

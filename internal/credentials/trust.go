@@ -14,8 +14,9 @@ type trust struct {
 	self    Peer
 }
 
-// peer runs on both sides after crypto/tls has found a chain to an authority that is trusted. crypto/tls compares the server's name only; a
-// client of the cluster carries it too. The first check can fail only if a line elsewhere in this package is wrong.
+// peer runs on both sides after crypto/tls has found a chain to an authority that is trusted.
+// crypto/tls compares the server's name only; a client of the cluster carries it too. The first
+// check can fail only if a line elsewhere in this package is wrong.
 func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	if len(state.VerifiedChains) == 0 {
 		return Peer{}, errUnverified
@@ -40,8 +41,9 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 	return p, nil
 }
 
-// byChain returns what one verified chain says: leaf and authority are the root tier, with one derived certificate between them its text
-// counts. A text in a leaf means nothing: its holder has signed it.
+// byChain returns what one verified chain says: leaf and authority are the root tier, with one
+// derived certificate between them its text counts. A text in a leaf means nothing: its holder has
+// signed it.
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	if bug("text-of-the-leaf") {
 		if c, err := textOf(chain[0]); err == nil {
