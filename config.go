@@ -90,7 +90,7 @@ type Config struct {
 
 	// Secret is all that is needed for encryption: from it every instance derives the cluster's own authority and makes itself a
 	// certificate, so that every connection is mutual TLS 1.3 with no PKI to run. Make one with `mortise secret`; a random text of
-	// one's own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more, and costs 40 ms at the start. The root
+	// your own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more, and costs 40 ms at the start. The root
 	// secret is the same on all instances that found or vote, and its holders are trusted with every lock. A secret derived from it
 	// with -member starts an instance that locks everything and never founds, votes or serves; with other rights, see
 	// ErrGuestSecret. Default: none.
@@ -103,7 +103,7 @@ type Config struct {
 
 	// TLS replaces Secret if you run your own PKI: certificates that serve both sides, and the authorities (RootCAs and ClientCAs) that
 	// peers' certificates must come from. TLS 1.3, certificates on both sides and names on both sides are enforced: set TLSPeers, or
-	// ServerName if all instances' certificates carry one name, or VerifyConnection, which then decides alone who is an instance.
+	// ServerName if all instances' certificates carry one name, or VerifyConnection, which then decides alone what is an instance.
 	// Default: none.
 	TLS *tls.Config
 

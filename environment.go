@@ -249,7 +249,8 @@ func (e *environment) guests() map[string]string {
 	return rights
 }
 
-// looseBits are the permissions that a file of secrets should not have: others may read it, or someone else than its owner may write it.
+// looseBits are the permissions that a file of secrets should not have: other users may
+// read it, or the group may write it.
 const looseBits = 0o026
 
 // loose notes a file that others may read or change.

@@ -201,3 +201,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestTiers(t *testing.T) {
+	for want, c := range map[Tier]*Capability{Root: nil, Member: build(t, "member", "force *"), Guest: build(t, "lock *", "read *", "write *", "force *")} {
+		if got := TierOf(c); got != want {
+			t.Errorf("%v is %s, want %s", c, got, want)
+		}
+	}
+	if _, ok := (Peer{}).Allowed(); ok {
+		t.Error("a peer that has proved nothing may do something")
+	}
+	if c, ok := (Peer{Tier: Root}).Allowed(); !ok || c != nil {
+		t.Error("a full instance may not do everything")
+	}
+	if Tier(0).String() != "none" || Root.String() != "root" || Member.String() != "member" || Guest.String() != "guest" {
+		t.Error("the words for the tiers")
+	}
+}

@@ -94,7 +94,7 @@ func TestDerivedSecretsComeIn(t *testing.T) {
 	}
 }
 
-// A guest is a server to nobody, whatever it does to its own configuration.
+// A guest is a server to no other instance or guest, whatever it does to its own configuration.
 func TestGuestPosesAsAServer(t *testing.T) {
 	guest := source(t, SecretConfig{Secret: derive(t, secretA, time.Time{}, "lock a/*")})
 	pair, err := guest.ClientTLS().GetClientCertificate(nil)
@@ -222,8 +222,8 @@ func TestTextsThatAreNotCanonical(t *testing.T) {
 	}
 }
 
-// A derived secret lives through the rotation of its root until that is dropped, whoever of the
-// instances it meets.
+// A derived secret lives through the rotation of its root until that is dropped,
+// whichever instance it meets.
 func TestDerivedSecretsAndRotation(t *testing.T) {
 	steps := []SecretConfig{
 		{Secret: secretA},
@@ -246,7 +246,7 @@ func TestDerivedSecretsAndRotation(t *testing.T) {
 	}
 	dropped := source(t, steps[3])
 	wantRefused(t, "after the rotation", dropped.ServerTLS(), ofA.ClientTLS(), "refuses our certificate", "has another secret")
-	deaf := ofA.ClientTLS() // does not care who answers: the server must refuse by itself
+	deaf := ofA.ClientTLS() // accepts every server: the server must refuse by itself
 	deaf.InsecureSkipVerify, deaf.VerifyConnection = true, nil
 	wantRefused(t, "after the rotation, heedless", dropped.ServerTLS(), deaf, "not trusted here", "does not trust the authority")
 	one, _ := parseDerived(derive(t, secretA, time.Time{}, "lock a"), "orders")
@@ -302,7 +302,7 @@ func TestDerivedSecretsAreChecked(t *testing.T) {
 	}
 }
 
-// The two keys of a string belong together: nobody glues another authority to a certificate.
+// The two keys of a string belong together: no other authority can be glued to a certificate.
 func FuzzParseDerived(f *testing.F) {
 	secret, err := DeriveSecret(secretA, "orders", "mortise-capability/1\nfor x\nlock a\n")
 	if err != nil {

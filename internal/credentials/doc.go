@@ -61,7 +61,7 @@
 //   - Tier and rights come from the verified chain alone. A capability text in a leaf means
 //     nothing, and a derived certificate signs no other. A dialer refuses every server that is not
 //     of the root tier, so that no guest can pose as an instance.
-//   - With certificates of one's own, a peer that is let in carries a listed name, on accepted and
+//   - With certificates of the user's own, a peer that is let in carries a listed name, on accepted and
 //     on dialed connections, and in what GetConfigForClient returns. Only Config.TLS with a
 //     VerifyConnection and no list is excepted: then that function decides.
 //   - The authority depends on secret and cluster only, never on the version of Go or of this
@@ -88,7 +88,7 @@
 //
 // # Limits
 //
-// The strength is the secret's. Anybody who can reach the port sees a certificate, and can try
+// The strength is the secret's. An attacker who can reach the port sees a certificate, and can try
 // guesses against it offline, so a secret must be random. A generated one is. Others are estimated,
 // and refused below 128 bits: by the alphabet and the number of characters that neither repeat
 // earlier ones nor count up or down, and by the number of words if they look like words. The

@@ -22,7 +22,7 @@ type FilesConfig struct {
 	KeyFile    string           // its private key
 	CAFile     string           // the authorities of the instances' certificates
 	ServerName string           // what dialers ask for (SNI), and the only peer if Names has none; empty: the host that is dialed
-	Names      Names            // of those who may come in
+	Names      Names            // of the peers that may come in
 	Logger     *slog.Logger     // told of every new set of files, and once of one that cannot be used; nil: no log
 	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
 }

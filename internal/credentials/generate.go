@@ -27,7 +27,7 @@ func GenerateSecret() string {
 	return rootPrefix + hex.EncodeToString(append(random, checksum(rootPrefix, random)...))
 }
 
-// checksum finds mistakes of typing and copying. It protects from nobody.
+// checksum finds mistakes of typing and copying. It is no protection from an attacker.
 func checksum(prefix string, payload []byte) []byte {
 	sum := sha256.Sum256(append([]byte("mortise checksum v1\x00"+prefix), payload...))
 	return sum[:checksumBytes]

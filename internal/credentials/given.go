@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// FromTLS takes the user's own configuration, for both sides, and the names of those who may come
+// FromTLS takes the user's own configuration, for both sides, and the names of those that may come
 // in. The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
 // Certificates that are renewed while the node runs come from GetCertificate (accepted connections)
 // and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are

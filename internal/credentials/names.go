@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Names says what the names in certificates of one's own authority mean. It is copied.
+// Names says what the names in certificates of the user's own authority mean. It is copied.
 type Names struct {
 	Peers  []string          // of instances: DNS names or SPIFFE IDs. Empty: ServerName, if there is one
 	Guests map[string]string // of others: a name, and a capability's text or its rights, one a line
@@ -111,7 +111,7 @@ func (n *names) find(leaf *x509.Certificate) (Peer, error) {
 		if !listed {
 			continue
 		}
-		p := Peer{Tier: tierOf(c), Capability: c, Name: cmp.Or(c.For(), name)}
+		p := Peer{Tier: capability.TierOf(c), Capability: c, Name: cmp.Or(c.For(), name)}
 		if p.Tier == Root {
 			return p, nil
 		}

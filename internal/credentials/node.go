@@ -83,7 +83,7 @@ func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return n.issuers[0].certificate()
 }
 
-// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger who
+// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger that
 // reaches the port sees it. The chain holds no authority: a peer must have that already.
 func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	public := i.key.Public().(ed25519.PublicKey)

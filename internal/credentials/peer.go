@@ -10,49 +10,32 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// Tier says what kind of secret or certificate a peer has proved. The zero Tier is none, which
-// nothing is allowed to.
-type Tier uint8
-
-// The tiers. Only Root may found, vote, answer and serve.
-const (
-	Root   Tier = iota + 1 // the root secret, or a name of TLSPeers
-	Member                 // a capability with the word member: locks everything, embeds the library, dials only
-	Guest                  // any other capability: dials only
+// The tiers and what they are told by live in the leaf package that everything else checks rights with.
+type (
+	// Tier is [capability.Tier].
+	Tier = capability.Tier
+	// Peer is [capability.Peer].
+	Peer = capability.Peer
 )
 
-// String returns the word for t.
-func (t Tier) String() string {
-	switch t {
-	case Root:
-		return "root"
-	case Member:
-		return "member"
-	case Guest:
-		return "guest"
-	}
-	return "none"
+// The tiers, see [capability.Tier].
+const (
+	Root   = capability.Root
+	Member = capability.Member
+	Guest  = capability.Guest
+)
+
+// Verifier is what a transport needs of a [Source]: it makes the TLS configurations, explains why a
+// handshake failed, and decides about peers. Its methods are safe for concurrent use.
+type Verifier interface {
+	ServerTLS() *tls.Config
+	ClientTLS() *tls.Config
+	Explain(err error) string
+	Peer(tls.ConnectionState) (Peer, error)
+	Recheck(tls.ConnectionState) error
 }
 
-// Peer is what a verified certificate chain says of the other side of a connection. It is a plain
-// value.
-type Peer struct {
-	Tier       Tier
-	Capability *capability.Capability // what it may do; nil for Root, which may do everything
-	Name       string                 // for audit logs: the capability's "for", or the name that was listed; "" for a root secret
-	NotAfter   time.Time              // when the first certificate of the chain runs out, and the connection should end
-}
-
-// tierOf returns the tier that a capability gives.
-func tierOf(c *capability.Capability) Tier {
-	switch {
-	case c == nil:
-		return Root
-	case c.Member():
-		return Member
-	}
-	return Guest
-}
+var _ Verifier = (*Source)(nil)
 
 var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
 

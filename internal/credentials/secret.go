@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not
@@ -117,7 +119,7 @@ func fromDerived(cfg SecretConfig) (*Source, error) {
 	}
 	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now}
 	t.pool.AddCert(d.authority.cert)
-	t.self = Peer{Tier: tierOf(d.capability), Capability: d.capability, Name: d.capability.For(), NotAfter: d.cert.NotAfter}
+	t.self = Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(), NotAfter: d.cert.NotAfter}
 	n := &node{issuers: []*issuer{{
 		cert: d.cert, by: d.key, between: [][]byte{d.cert.Raw}, cluster: cfg.Cluster, key: cfg.leafKey(), now: cfg.Now,
 	}}}

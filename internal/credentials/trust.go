@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // trust decides about the peers of a secret. It is immutable.
@@ -47,7 +49,7 @@ func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
 func byChain(chain []*x509.Certificate) (Peer, error) {
 	if bug("text-of-the-leaf") {
 		if c, err := textOf(chain[0]); err == nil {
-			return Peer{Tier: tierOf(c), Capability: c, Name: c.For()}, nil
+			return Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}, nil
 		}
 	}
 	if bug("intermediate-signs") && len(chain) > 3 {
@@ -61,7 +63,7 @@ func byChain(chain []*x509.Certificate) (Peer, error) {
 		if err != nil {
 			return Peer{}, err
 		}
-		return Peer{Tier: tierOf(c), Capability: c, Name: c.For()}, nil
+		return Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}, nil
 	}
 	return Peer{}, errChain
 }

@@ -18,7 +18,7 @@ func secrets() []Bug {
 		{Name: "tls-without-names", Room: "internal/credentials", Hazard: "none", Breaks: "certificates without a list of names are accepted, and the whole authority is trusted"},
 		{Name: "many-uris", Room: "internal/credentials", Hazard: "none", Breaks: "a certificate with several SPIFFE IDs is each of them"},
 		{Name: "recheck-ignores-time", Room: "internal/credentials", Hazard: "none", Breaks: "a connection lives on when its certificate has ended or its authority was taken away"},
-		{Name: "leaf-names-cluster", Room: "internal/credentials", Hazard: "none", Breaks: "every stranger who reaches the port reads the label of the cluster"},
+		{Name: "leaf-names-cluster", Room: "internal/credentials", Hazard: "none", Breaks: "every stranger that reaches the port reads the label of the cluster"},
 		{Name: "weak-secret-accepted", Room: "internal/credentials", Hazard: "none", Breaks: "a phrase is a secret, and is guessed offline from the certificate"},
 		{Name: "not-stretched", Room: "internal/credentials", Hazard: "none", Breaks: "guesses at a secret that was not generated cost nothing"},
 		{Name: "guest-secret-starts", Room: ".", Hazard: "none", Nodes: "TestDerivedSecretsAtStart", Breaks: "an instance starts with the secret of a guest"},
