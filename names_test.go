@@ -58,8 +58,9 @@ func (c *company) named(name string, peers ...string) func(*Config) {
 	}
 }
 
-// TestOtherServicesOfTheAuthorityStayOutside: certificates of the same authority, for another service and for a laptop, neither come in
-// nor are believed, and instances that share one certificate are a cluster.
+// TestOtherServicesOfTheAuthorityStayOutside: certificates of the same authority, for another
+// service and for a laptop, neither come in nor are believed, and instances that share one
+// certificate are a cluster.
 func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 	ca := newCompany(t)
 	for _, name := range []string{"billing.internal", "laptop.example"} {
