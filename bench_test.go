@@ -27,7 +27,7 @@ func realFleet(b testing.TB) []*Node {
 	var nodes []*Node
 	for i, a := range addresses {
 		n, err := Start(b.Context(), Config{
-			Name: fmt.Sprintf("node-%d", i), Bind: a, Join: addresses, Replicas: 3, Secret: "a secret of sixteen bytes and more", Grace: -1, Logger: slog.New(slog.DiscardHandler),
+			Name: fmt.Sprintf("node-%d", i), Bind: a, Join: addresses, Replicas: 3, Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Grace: -1, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			b.Fatal(err)

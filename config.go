@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -88,20 +89,38 @@ type Config struct {
 	Grace time.Duration
 
 	// Secret is all that is needed for encryption: from it every instance derives the cluster's own authority and makes itself a
-	// certificate, so that every connection is mutual TLS 1.3 with no PKI to run. The same on all instances, random, at least 16
-	// bytes (openssl rand -hex 32). Default: none.
+	// certificate, so that every connection is mutual TLS 1.3 with no PKI to run. Make one with `mortise secret`; a random text of
+	// your own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more, and costs 40 ms at the start. The root
+	// secret is the same on all instances that found or vote, and its holders are trusted with every lock. A secret derived from it
+	// with -member starts an instance that locks everything and never founds, votes or serves; with other rights, see
+	// ErrGuestSecret. Default: none.
 	Secret string
 
-	// OldSecrets are accepted beside Secret, so that a secret can be changed by rolling deploys: first add the new one here on all
-	// instances, then exchange the two, then drop the old one. At most 8.
+	// OldSecrets are accepted beside a root Secret, so that a secret can be changed by rolling deploys: first add the new one here on all
+	// instances, then exchange the two, then drop the old one. What was derived from a secret is accepted as long as that
+	// secret stands in Secret or here. At most 8.
 	OldSecrets []string
 
-	// TLS is used instead of Secret by who runs a PKI: certificates that serve both sides, and the authorities (RootCAs and
-	// ClientCAs) that peers' certificates must come from. TLS 1.3 and certificates on both sides are enforced. Default: none.
+	// TLS replaces Secret if you run your own PKI: certificates that serve both sides, and the authorities (RootCAs and ClientCAs) that
+	// peers' certificates must come from. TLS 1.3, certificates on both sides and names on both sides are enforced: set TLSPeers, or
+	// ServerName if all instances' certificates carry one name, or VerifyConnection, which then decides alone what is an instance.
+	// Default: none.
 	TLS *tls.Config
 
-	// TLSFiles is TLS from files, which are read again when they change. Default: none.
+	// TLSFiles is TLS from files, which are read again when they change. It needs TLSPeers, or its ServerName. Default: none.
 	TLSFiles TLSFiles
+
+	// TLSPeers are the names that only instances' certificates carry, for TLS and TLSFiles: DNS names or SPIFFE IDs
+	// (spiffe://trust.domain/path). A certificate of the authorities that carries one of them is an instance, trusted with every lock; one
+	// that carries no name of TLSPeers or TLSGuests is refused, by the side that is dialed and by the side that dials. Names are
+	// compared as they stand in the certificate: a wildcard counts only if it is listed. Name two during a rename. Default: the
+	// ServerName of TLS or TLSFiles.
+	TLSPeers []string
+
+	// TLSGuests are the names in certificates that are not instances, for TLS and TLSFiles, each with its rights: one a line, as in "lock
+	// cron/*\nread cron/*", or "member", or a whole capability text of mortise secret. Such a certificate dials only. The lists must be
+	// equal on all instances. Default: none.
+	TLSGuests map[string]string
 
 	// Insecure allows an address that is not a loopback address without Secret, TLS or TLSFiles: anybody who reaches the port can
 	// take and break locks. Default: false.
@@ -120,6 +139,8 @@ type Config struct {
 
 	// Logger gets few lines: changes of state, and what the node waits for. Default: slog.Default().
 	Logger *slog.Logger
+
+	warnings []string // of ConfigFromEnv, which has no log
 }
 
 // TLSFiles names PEM files with this instance's certificate and key and with the authorities that all instances' certificates come
@@ -127,7 +148,8 @@ type Config struct {
 type TLSFiles struct {
 	Cert, Key, CA string
 
-	// ServerName is the DNS name that all instances' certificates carry, if it is not that of the address.
+	// ServerName is the name that dialers ask for (SNI). If TLSPeers is empty it is the one DNS name that all instances' certificates
+	// carry. Default: the host that is dialed.
 	ServerName string
 }
 
@@ -161,6 +183,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	c.Join, c.Founders, c.OldSecrets = slices.Clone(c.Join), slices.Clone(c.Founders), slices.Clone(c.OldSecrets)
+	c.TLSPeers, c.TLSGuests = slices.Clone(c.TLSPeers), maps.Clone(c.TLSGuests)
 	return c
 }
 
@@ -264,7 +287,17 @@ func (cs *complaints) checkSecurity(c Config) {
 	if len(c.OldSecrets) > 8 {
 		cs.add("OldSecrets", "has %d entries, more than 8", len(c.OldSecrets))
 	}
-	if _, err := c.credentials(nil, nil); chosen == 1 && err != nil {
+	if c.TLS == nil && c.TLSFiles == (TLSFiles{}) && len(c.TLSPeers)+len(c.TLSGuests) > 0 {
+		cs.add("TLSPeers", "and TLSGuests are for TLS and TLSFiles, and neither is set")
+	}
+	if chosen != 1 {
+		return
+	}
+	source, err := c.credentials(nil, nil)
+	if err == nil {
+		err = c.mayStart(source)
+	}
+	if err != nil {
 		*cs = append(*cs, err)
 	}
 }

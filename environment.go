@@ -29,7 +29,7 @@ import (
 //	ORDERS_LOCK_DIR              Dir
 //	ORDERS_LOCK_SESSION_TTL      SessionTTL, as 10s or 1m
 //	ORDERS_LOCK_GRACE            Grace, likewise, or none
-//	ORDERS_LOCK_SECRET           Secret
+//	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
 //	ORDERS_LOCK_SECRET_FILE      a file that holds Secret and nothing else but a line break at its end
 //	ORDERS_LOCK_OLD_SECRETS      OldSecrets, separated by commas
 //	ORDERS_LOCK_OLD_SECRETS_FILE a file that holds OldSecrets, one a line
@@ -37,6 +37,9 @@ import (
 //	ORDERS_LOCK_TLS_KEY_FILE     TLSFiles.Key
 //	ORDERS_LOCK_TLS_CA_FILE      TLSFiles.CA
 //	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
+//	ORDERS_LOCK_TLS_PEERS        TLSPeers, separated by commas
+//	ORDERS_LOCK_TLS_GUESTS_FILE  a file that holds TLSGuests: a name and one of its rights a line, as in "cron.internal lock cron/*"; # begins
+//	                             a comment line, and a name may have several lines
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
 // White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
@@ -55,6 +58,7 @@ type environment struct {
 	values map[string]string
 	known  []string // suffixes that were asked for
 	wrong  []error
+	warn   []string // what Start logs
 }
 
 // prefixForm is what the name of a variable may begin with.
@@ -63,7 +67,8 @@ const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 func configFromEnv(prefix string, environ []string) (Config, error) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
-		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: take one as ORDERS_LOCK", prefix)
+		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: "+
+			"take one as ORDERS_LOCK", prefix)
 	}
 	if runtime.GOOS == "windows" {
 		prefix = strings.ToUpper(prefix) // names have no case there
@@ -84,9 +89,11 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 		Founders: e.list("FOUNDERS"), Voters: e.number("VOTERS"), Zone: e.text("ZONE"), Dir: e.text("DIR"), SessionTTL: e.duration("SESSION_TTL", false),
 		Grace: e.duration("GRACE", true), Insecure: e.flag("INSECURE"),
 		TLSFiles: TLSFiles{Cert: e.text("TLS_CERT_FILE"), Key: e.text("TLS_KEY_FILE"), CA: e.text("TLS_CA_FILE"), ServerName: e.text("TLS_SERVER_NAME")},
+		TLSPeers: e.list("TLS_PEERS"), TLSGuests: e.guests(),
 	}
 	c.Advertise = e.advertise(c.Bind)
 	c.Secret, c.OldSecrets = e.secret(), e.oldSecrets()
+	c.warnings = e.warn
 	e.check(c)
 	e.unknown()
 	if len(e.wrong) > 0 {
@@ -221,6 +228,39 @@ func (e *environment) oldSecrets() []string {
 // secretBytesMax is more than any file of secrets has.
 const secretBytesMax = 64 << 10
 
+// guests reads a file of names and rights.
+func (e *environment) guests() map[string]string {
+	path := e.text("TLS_GUESTS_FILE")
+	if path == "" {
+		return nil
+	}
+	rights := map[string]string{}
+	for _, line := range e.lines("TLS_GUESTS_FILE", path) {
+		name, right, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case right == "":
+			e.fault("TLS_GUESTS_FILE", "%q in %s names no right: write a name and a right, as in "+
+				"\"cron.internal lock cron/*\"", line, path)
+		default:
+			rights[name] += right + "\n"
+		}
+	}
+	return rights
+}
+
+// looseBits are the permissions that a file of secrets should not have: other users may
+// read it, or the group may write it.
+const looseBits = 0o026
+
+// loose notes a file that others may read or change.
+func (e *environment) loose(path string, mode os.FileMode) {
+	if perm := mode.Perm(); perm&looseBits != 0 && runtime.GOOS != "windows" {
+		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
+			"600, or defaultMode: 0440 in Kubernetes", path, perm))
+	}
+}
+
 // lines reads the lines of a file of secrets, without white space around them. A file without any is a mistake: it is most likely not
 // filled yet. No error holds any of it.
 func (e *environment) lines(suffix, path string) []string {
@@ -233,6 +273,7 @@ func (e *environment) lines(suffix, path string) []string {
 		e.fault(suffix, "%s is not a regular file", path)
 		return nil
 	}
+	e.loose(path, info.Mode())
 	file, err := os.Open(path)
 	if err != nil {
 		e.fault(suffix, "%v", err)

@@ -29,7 +29,7 @@ func (e *environment) check(c Config) {
 		"Config.SessionTTL", e.prefix+"SESSION_TTL", "Config.OldSecrets", e.prefix+old, "Config.Secret", e.prefix+secret, "Config.Name", e.prefix+"NAME",
 		"Config.Cluster", e.prefix+"CLUSTER", "Config.Bind", e.prefix+"BIND", "Config.Advertise", e.prefix+"ADVERTISE", "Config.Join", e.prefix+"JOIN",
 		"Config.Replicas", e.prefix+"REPLICAS", "Config.Founders", e.prefix+"FOUNDERS", "Config.Voters", e.prefix+"VOTERS", "Config.Zone", e.prefix+"ZONE",
-		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE",
+		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE", "Config.TLSPeers", e.prefix+"TLS_PEERS", "Config.TLSGuests", e.prefix+"TLS_GUESTS_FILE",
 	)
 	for _, err := range wrong {
 		e.wrong = append(e.wrong, errors.New(names.Replace(err.Error())))

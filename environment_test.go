@@ -2,6 +2,7 @@ package mortise
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,7 +12,9 @@ import (
 	"time"
 )
 
-const goodSecret = "0123456789abcdef0123456789abcdef"
+const goodSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
+
+const oldSecretA, oldSecretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0", "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
 
 // secretFile writes a file and returns its path.
 func secretFile(t *testing.T, text string) string {
@@ -24,27 +27,29 @@ func secretFile(t *testing.T, text string) string {
 }
 
 func TestEveryFieldHasItsVariable(t *testing.T) {
-	old := secretFile(t, "first-old-secret,1\r\nsecond-old-secret\r\n\r\n")
+	old := secretFile(t, oldSecretA+"\r\n"+oldSecretB+"\r\n\r\n")
 	got, err := configFromEnv("ORDERS_LOCK_", []string{
 		"PATH=/bin", "ORDERS_LOCK_NAME=orders-0", "ORDERS_LOCK_CLUSTER=orders", "ORDERS_LOCK_BIND=:7000", "ORDERS_LOCK_ADVERTISE=fd00::7",
 		"ORDERS_LOCK_JOIN= dns:///orders:7000, srv:///_lock._tcp.orders ,", "ORDERS_LOCK_REPLICAS=5", "ORDERS_LOCK_FOUNDERS=orders-0,orders-1",
 		"ORDERS_LOCK_VOTERS=5", "ORDERS_LOCK_ZONE=a", "ORDERS_LOCK_DIR=/var/lib/orders", "ORDERS_LOCK_SESSION_TTL=20s", "ORDERS_LOCK_GRACE=1m",
 		"ORDERS_LOCK_SECRET_FILE=" + secretFile(t, goodSecret+"\n"), "ORDERS_LOCK_OLD_SECRETS_FILE=" + old, "ORDERS_LOCK_INSECURE=true",
 		"ORDERS_LOCK_TLS_CERT_FILE=c", "ORDERS_LOCK_TLS_KEY_FILE=k", "ORDERS_LOCK_TLS_CA_FILE=ca", "ORDERS_LOCK_TLS_SERVER_NAME=orders",
+		"ORDERS_LOCK_TLS_PEERS=a.internal, spiffe://x/y", "ORDERS_LOCK_TLS_GUESTS_FILE=" + secretFile(t, "# cron\ncron.internal lock cron/*\nops read *\ncron.internal read cron/*\n"),
 		"ORDERS_LOCK_SERVICE_HOST=10.0.0.1", "ORDERS_LOCK_PORT=tcp://10.0.0.1:80", "ORDERS_LOCK_PORT_7947_TCP_ADDR=10.0.0.1",
 		"ORDERS_LOCK_WEB_SERVICE_PORT_HTTP=80", "ORDERS_LOCKS_X=1",
 	})
 	want := Config{
 		Name: "orders-0", Cluster: "orders", Bind: ":7000", Advertise: "[fd00::7]:7000", Join: []string{"dns:///orders:7000", "srv:///_lock._tcp.orders"},
 		Replicas: 5, Founders: []string{"orders-0", "orders-1"}, Voters: 5, Zone: "a", Dir: "/var/lib/orders", SessionTTL: 20 * time.Second, Grace: time.Minute,
-		Secret: goodSecret, OldSecrets: []string{"first-old-secret,1", "second-old-secret"}, Insecure: true,
-		TLSFiles: TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"},
+		Secret: goodSecret, OldSecrets: []string{oldSecretA, oldSecretB}, Insecure: true,
+		TLSFiles: TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"}, TLSPeers: []string{"a.internal", "spiffe://x/y"},
+		TLSGuests: map[string]string{"cron.internal": "lock cron/*\nread cron/*\n", "ops": "read *\n"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, want)
 	}
 	// Whoever adds a field to Config decides whether it has a variable.
-	none := []string{"JoinFunc", "TLS", "History", "Hooks", "Logger"}
+	none := []string{"JoinFunc", "TLS", "History", "Hooks", "Logger", "warnings"}
 	for i := range reflect.TypeFor[Config]().NumField() {
 		name := reflect.TypeFor[Config]().Field(i).Name
 		if reflect.ValueOf(want).Field(i).IsZero() != slices.Contains(none, name) {
@@ -164,4 +169,35 @@ func FuzzEnvironment(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOpenSecretFilesAreWarnedOf: another user of the machine could read the secret, or put one of its own there.
+func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
+	path := secretFile(t, goodSecret)
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o400: 0, 0o440: 0, 0o644: 1, 0o666: 1, 0o620: 1} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		c, err := configFromEnv("X", []string{"X_SECRET_FILE=" + path})
+		if err != nil || len(c.warnings) != want || want > 0 && !strings.Contains(c.warnings[0], path) {
+			t.Errorf("%#o: %q, %v", mode, c.warnings, err)
+		}
+	}
+	var log lines
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, err := configFromEnv("X", []string{"X_SECRET_FILE=" + path, "X_NAME=n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	n, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if len(log.matching("may be read or changed by others")) != 1 {
+		t.Error("Start does not say so")
+	}
 }

@@ -49,6 +49,10 @@ var (
 	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
 	ErrBadRequest = errors.New("mortise: bad request")
 
+	// ErrGuestSecret says that Config.Secret, or the certificate, grants rights on some keys only: a guest is
+	// never listed and dials only.
+	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the command mortise or its agent, or derive one with -member")
+
 	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.
 	ErrBadKey = session.ErrBadKey
 )

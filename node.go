@@ -89,6 +89,10 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mortise: %w", err)
 	}
+	config = config.withoutSecrets()
+	for _, text := range config.warnings {
+		config.Logger.Warn(text)
+	}
 	listener, err := env.listen(config.Bind)
 	if err != nil {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-const benchSecret = "only-for-the-benchmark-on-loopback"
+const benchSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c" // only for the benchmark, on loopback
 
 // mortisePeer is mortise in memory or on disk, with or without TLS.
 func mortisePeer(name string, durable, encrypted bool) Peer {

@@ -121,7 +121,7 @@ func TestConfigure(t *testing.T) {
 		dir, asked := t.TempDir(), 0
 		cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) {
 			asked++
-			c.Name, c.Dir, c.Secret = "orders-"+strconv.Itoa(i), filepath.Join(dir, strconv.Itoa(i)), "only for this test, and at least 16 bytes"
+			c.Name, c.Dir, c.Secret = "orders-"+strconv.Itoa(i), filepath.Join(dir, strconv.Itoa(i)), "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 		}})
 		l := lock(t, cluster.Node(1), "k")
 		if holder := cluster.AwaitHolder("k", 1).Queue[0].Holder; holder != "orders-1" {

@@ -177,7 +177,7 @@ func (w *world) environment(name, life string, m *machine) []string {
 		set("ORDERS_BIND", m.ip+behindForwarder)
 		set("ORDERS_ADVERTISE", m.ip+":7947")
 	} else {
-		set("ORDERS_SECRET", "a secret that is long enough")
+		set("ORDERS_SECRET", "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c")
 	}
 	return vars
 }

@@ -34,6 +34,7 @@ type call struct {
 	watch  watchOptions
 	unlock unlockOptions
 	agent  agentOptions
+	secret secretOptions
 }
 
 // prefix begins the names of our variables.
@@ -48,11 +49,12 @@ func guestFlags() []flagFor {
 		{"join", "JOIN", "where instances are: host:port, dns:///host:port, srv:///name, file:///path, separated by commas"},
 		{"cluster", "CLUSTER", "label of the cluster (mortise)"},
 		{"name", "NAME", "what others are shown (the host name)"},
-		{"secret-file", "SECRET_FILE", "a file with the cluster's secret; or set MORTISE_SECRET"},
+		{"secret-file", "SECRET_FILE", "a file with the cluster's secret, or one derived from it; or set MORTISE_SECRET"},
 		{"tls-cert", "TLS_CERT_FILE", "certificate, instead of a secret"},
 		{"tls-key", "TLS_KEY_FILE", "its key"},
 		{"tls-ca", "TLS_CA_FILE", "the authorities of the instances' certificates"},
-		{"tls-server-name", "TLS_SERVER_NAME", "a name that all certificates carry"},
+		{"tls-server-name", "TLS_SERVER_NAME", "the name to ask for; without -tls-peers the one name that all instances' certificates carry"},
+		{"tls-peers", "TLS_PEERS", "names that only instances' certificates carry: DNS names or SPIFFE IDs, separated by commas"},
 		{"ttl", "SESSION_TTL", "how long locks outlive the last sign of life (10s)"},
 	}
 }
@@ -66,6 +68,7 @@ func nodeFlags() []flagFor {
 		{"voters", "VOTERS", "how many vote (3)"},
 		{"zone", "ZONE", "failure domain"},
 		{"dir", "DIR", "directory for the replicated state (none: memory)"},
+		{"tls-guests-file", "TLS_GUESTS_FILE", "names in other certificates and their rights, a name and a right a line"},
 		{"grace", "GRACE", "how long a new group grants nothing (the TTL), or none"},
 	}
 }

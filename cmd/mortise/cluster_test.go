@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	testSecret = "a secret of the tests of cmd/mortise"
+	testSecret = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
 	patience   = 30 * time.Second // for what should take a moment: a busy machine is no fault
 )
 

@@ -61,6 +61,7 @@ func commands() []command {
 		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},
 		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", run: unlock, flags: unlockFlags},
 		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", run: recoverGroup},
+		{name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]", about: "print a new secret, or one with fewer rights that is derived from the cluster's", run: secret, flags: secretFlags},
 		{name: "agent", about: "be an instance, with an HTTP door for programs in other languages", run: agent, flags: agentFlags, instance: true},
 	}
 }

@@ -83,7 +83,7 @@ func (f *faults) one(name string, s service, p Program) {
 // unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5) that the unit uses.
 var unitKeys = [...]string{
 	"Unit Description", "Unit Wants", "Unit After", "Unit StartLimitIntervalSec",
-	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service Environment", "Service DynamicUser", "Service StateDirectory",
+	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service LoadCredential", "Service Environment", "Service DynamicUser", "Service StateDirectory",
 	"Service StateDirectoryMode", "Service Restart", "Service RestartSec", "Service KillSignal", "Service TimeoutStopSec", "Service OOMScoreAdjust",
 	"Service NoNewPrivileges", "Service PrivateDevices", "Service CapabilityBoundingSet", "Install WantedBy",
 }
@@ -115,8 +115,11 @@ func Unit(file string, p Program) []error {
 	f.must(err == nil && time.Duration(stop)*time.Second > p.End, "TimeoutStopSec is %q, not longer than the %v that the program's end may take", values["Service TimeoutStopSec"], p.End)
 	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
 	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0", "who crashes is not started again for ever")
-	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the secret does not come from a file")
-	variable, dir, _ := strings.Cut(values["Service Environment"], "=")
+	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the settings do not come from a file")
+	own, given, _ := strings.Cut(values["Service Environment"], " ")
+	f.must(given == prefix+"SECRET_FILE=%d/secret" && strings.HasPrefix(values["Service LoadCredential"], "secret:/") && p.Variables[prefix+"SECRET_FILE"],
+		"the secret does not come from a file of its own")
+	variable, dir, _ := strings.Cut(own, "=")
 	f.must(variable == prefix+"DIR" && strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
 	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
 	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target", "it starts before there is a route by which it finds its address")

@@ -32,7 +32,9 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	}
 	_, limited := container.Resources.Limits[corev1.ResourceCPU]
 	f.must(!limited, "there is a limit of cpu: a throttled process renews its lease late")
-	return f.variables(container, p), container
+	variables = f.variables(container, p)
+	f.secret(spec, container, variables[prefix+"SECRET_FILE"])
+	return variables, container
 }
 
 func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string) {
@@ -57,19 +59,32 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 			continue
 		}
 		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
-		if v.Name == prefix+"SECRET" {
-			f.must(v.Value == "" && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil && (v.ValueFrom.SecretKeyRef.Optional == nil || !*v.ValueFrom.SecretKeyRef.Optional),
-				"the secret does not come from a Secret that has to be there")
-		}
+		f.must(v.Name != prefix+"SECRET", "the secret is in the environment, which many tools show: pass it by a file")
 		if v.Name == prefix+"ADVERTISE" {
 			_, known := values["POD_IP"]
 			f.must(known, "POD_IP is not defined before it is used, so it would not be filled in")
 		}
 	}
-	_, secret := values[prefix+"SECRET"]
-	f.must(secret, "there is no secret: the program refuses to start")
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
 	return values
+}
+
+// secret checks that the file of the secret lies on a volume of a Secret, for this user alone.
+func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, file string) {
+	f.must(file != "", "there is no secret: the program refuses to start")
+	for _, mount := range container.VolumeMounts {
+		if file != mount.MountPath+"/secret" {
+			continue
+		}
+		for _, volume := range spec.Volumes {
+			if s := volume.Secret; s != nil && volume.Name == mount.Name && (s.Optional == nil || !*s.Optional) {
+				f.must(s.DefaultMode != nil && *s.DefaultMode == 0o440 && spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil,
+					"the secret's file may be read by others, or not by the program: want defaultMode 0440 and an fsGroup")
+				return
+			}
+		}
+	}
+	f.must(file == "", "the secret does not come from a Secret that has to be there")
 }
 
 func split(list string) []string {

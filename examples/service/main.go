@@ -114,7 +114,14 @@ func configured(env func(string) string) (c mortise.Config, err error) {
 	c.Name, c.Bind, c.Advertise, c.Dir, c.Zone, c.Secret = get("NAME"), get("BIND"), get("ADVERTISE"), get("DIR"), get("ZONE"), get("SECRET")
 	c.Join, c.Founders = strings.FieldsFunc(get("JOIN"), comma), strings.FieldsFunc(get("FOUNDERS"), comma)
 	if c.Replicas, err = strconv.Atoi(cmp.Or(get("REPLICAS"), "0")); err != nil {
-		err = fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
+		return c, fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
 	}
-	return c, err
+	if path := get("SECRET_FILE"); path != "" { // by a file, since the environment is seen by more than this process
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return c, fmt.Errorf("ORDERS_LOCK_SECRET_FILE: %w", err)
+		}
+		c.Secret = strings.TrimSpace(string(text))
+	}
+	return c, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +78,19 @@ func TestConfigurationComesFromVariables(t *testing.T) {
 	}
 	if _, err := configured(func(string) string { return "three" }); err == nil || !strings.Contains(err.Error(), "REPLICAS") {
 		t.Errorf("a number that is none gives %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	by := func(path string) func(string) string {
+		return func(name string) string { return map[string]string{"ORDERS_LOCK_SECRET_FILE": path}[name] }
+	}
+	if c, err := configured(by(path)); err != nil || c.Secret != "s" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := configured(by(path + "x")); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_SECRET_FILE") {
+		t.Errorf("a file that is none gives %v", err)
 	}
 }
 

@@ -13,47 +13,67 @@ import (
 )
 
 const (
-	// These separate what is derived here from everything else that somebody may derive from the same secret. They are part of the
-	// protocol: nodes with other values refuse each other.
-	salt         = "mortise credentials v1"
+	// These separate what is derived here from everything else that is derived from the same
+	// secret. They are part of the protocol: nodes with other values refuse each other.
+	salt         = "mortise credentials v2"
 	authorityUse = "ed25519 authority key\x00" // followed by the cluster's label
 
-	// domain ends the DNS names of our certificates. It is reserved for private use and never looked up.
+	// domain ends the DNS names of our certificates. It is reserved for private use and never
+	// looked up.
 	domain = ".mortise.internal"
+
+	// anyAuthority is the label in the server name of a dialer that trusts several authorities.
+	anyAuthority = "node"
 )
 
-// authority is what one secret makes of one cluster: the key that signs the certificates of its nodes. Every node has it.
+// authority is what one root secret makes of one cluster: the key that signs the certificates of
+// its nodes. Every full instance has it. The holder of a derived secret has the certificate alone.
 type authority struct {
-	key  ed25519.PrivateKey
+	key  ed25519.PrivateKey // nil: only peers are verified with it
 	cert *x509.Certificate
 }
 
-// newAuthority is a function of its arguments alone. Peers never exchange the certificate of an authority: only its key and its name
-// have to be the same everywhere, and the key identifier is set here since what Go makes of a key has changed between its versions.
+// newAuthority is a function of its arguments alone. Peers never exchange the certificate of an
+// authority: only its key and its name have to be the same everywhere.
 func newAuthority(secret, cluster string) (*authority, error) {
-	seed, err := hkdf.Key(sha256.New, []byte(secret), []byte(salt), authorityUse+cluster, ed25519.SeedSize)
+	from, err := keying(secret, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: stretching the secret of cluster %q: %w", cluster, err)
+	}
+	seed, err := hkdf.Key(sha256.New, from, []byte(salt), authorityUse+cluster, ed25519.SeedSize)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: deriving the authority of cluster %q: %w", cluster, err)
 	}
 	key := ed25519.NewKeyFromSeed(seed)
-	public := key.Public().(ed25519.PublicKey)
+	cert, err := authorityCert(key.Public().(ed25519.PublicKey), key, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{key: key, cert: cert}, nil
+}
+
+// authorityCert makes the certificate of an authority, signed by any key: nothing checks the
+// signature of a trust anchor, of which only key, name and constraints count. The key identifier is
+// set here since what Go makes of a key has changed between its versions.
+func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster string) (*x509.Certificate, error) {
 	id := sha256.Sum256(public)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: "mortise authority " + hex.EncodeToString(id[:8])},
 		SubjectKeyId: id[:20],
-		// For all times that a clock can show: a machine that lost its time shall be told so about its own certificate.
-		NotBefore:                   time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC),
-		NotAfter:                    time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		NotBefore:    always(), NotAfter: never(),
 		BasicConstraintsValid:       true,
 		IsCA:                        true,
-		MaxPathLenZero:              true,
+		MaxPathLen:                  1, // one derived secret between it and a leaf
 		KeyUsage:                    x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true,
-		PermittedDNSDomains:         []string{serverName(cluster)},
+		PermittedDNSDomains:         []string{zone(cluster)},
 		SignatureAlgorithm:          x509.PureEd25519,
 	}
-	der, err := x509.CreateCertificate(nil, template, template, public, key)
+	if bug("intermediate-signs") {
+		template.MaxPathLen = 7
+	}
+	der, err := x509.CreateCertificate(nil, template, template, public, signer)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: making the authority of cluster %q: %w", cluster, err)
 	}
@@ -61,15 +81,29 @@ func newAuthority(secret, cluster string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("credentials: making the authority of cluster %q: %w", cluster, err)
 	}
-	return &authority{key: key, cert: cert}, nil
+	return cert, nil
 }
 
-// id names the authority to people. It is made from the public key.
+// always and never bound all times that a clock can show: a machine that lost its time shall be
+// told so about its own certificate.
+func always() time.Time { return time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+func never() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
+
+// id names the authority to people and in server names. It is made from the public key.
 func (a *authority) id() string { return hex.EncodeToString(a.cert.SubjectKeyId[:8]) }
 
-// serverName is the one DNS name in the certificates of a cluster. It is a hash since a label may be anything, and since it crosses the
-// network in the clear.
-func serverName(cluster string) string {
+// zone is the DNS name of a cluster. It is a hash since a label may be anything, and since it
+// crosses the network in the clear.
+func zone(cluster string) string {
 	sum := sha256.Sum256([]byte("mortise server name v1\x00" + cluster))
 	return hex.EncodeToString(sum[:16]) + domain
 }
+
+// leafName is the one DNS name in the certificates of a cluster: it stands for all server names,
+// which say by their first label which authority the dialer trusts.
+func leafName(cluster string) string { return "*." + zone(cluster) }
+
+// serverName is what a dialer asks for, and checks. label is the id of an authority, or
+// anyAuthority.
+func serverName(label, cluster string) string { return label + "." + zone(cluster) }

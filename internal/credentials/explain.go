@@ -35,10 +35,19 @@ func Explain(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && op.Err != nil { // crypto/tls says so of an alert
 		return explainAlert(op.Err.Error())
 	}
+	if other, ok := errors.AsType[unlisted](err); ok {
+		return fmt.Sprintf("the other side's certificate (%s) carries no listed name: it is no instance, or its name is missing in Config.TLSPeers (an instance) or Config.TLSGuests (anything else)", who(other.cert))
+	}
 	text := err.Error()
 	switch {
 	case errors.Is(err, errAuthority):
 		return "the other side presents the certificate of an authority as its own: it is no mortise"
+	case errors.Is(err, errServer):
+		return "the other side is no instance, though it answers at an instance's address: its secret is a derived one, or its name stands in Config.TLSGuests; correct the address, and find out what listens there"
+	case errors.Is(err, errServes):
+		return "another process has dialed this one, which has a derived secret and serves nothing: correct its Config.Join"
+	case errors.Is(err, errText) || errors.Is(err, errChain):
+		return "the other side's derived secret is not one that mortise secret has made: " + clip(text)
 	case strings.Contains(text, "client didn't provide a certificate"):
 		return noCertificate("the other side gave no certificate")
 	case strings.Contains(text, "unsupported versions") || strings.Contains(text, "unsupported protocol version"):
@@ -54,7 +63,7 @@ func explainUnknown(cert *x509.Certificate) string {
 	case cert == nil:
 		return "the other side's certificate is of an authority that is not trusted here: Config.Secret, Config.Cluster or Config.TLS differ"
 	case ours(cert):
-		return fmt.Sprintf("the other side, which says it is %s, has another secret (%s): set the same Config.Secret and Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before the next", who(cert), clip(cert.Issuer.CommonName))
+		return fmt.Sprintf("the other side has another secret (%s): set the same Config.Secret and Config.Cluster on all instances; while a secret is replaced, finish each step on all of them before the next, and derive again what was derived from the old one", clip(cert.Issuer.CommonName))
 	}
 	return fmt.Sprintf("the other side's certificate (%s, issued by %s) is of an authority that is not trusted here: it is no mortise of this cluster, or Config.Secret is set on one side and Config.TLS on the other, or RootCAs and ClientCAs of Config.TLS lack the issuer", who(cert), clip(cert.Issuer.String()))
 }
@@ -65,9 +74,11 @@ func explainInvalid(invalid x509.CertificateInvalidError) string {
 	cert := invalid.Cert
 	switch {
 	case cert == nil:
+	case invalid.Reason == x509.Expired && ours(cert) && cutShort(cert):
+		return fmt.Sprintf("the other side's derived secret ended at %s, but here %s: derive a new one with mortise secret, or set the clocks of both machines", stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.Expired && ours(cert):
-		return fmt.Sprintf("the clocks differ too much: the certificate of %s was made when its clock showed %s and is valid until %s, but here %s: set the clocks of both machines",
-			who(cert), stamp(cert.NotBefore.Add(backdate)), stamp(cert.NotAfter), clip(invalid.Detail))
+		return fmt.Sprintf("the clocks differ too much: the other side's certificate was made when its clock showed %s and is valid until %s, but here %s: set the clocks of both machines",
+			stamp(cert.NotBefore.Add(backdate)), stamp(cert.NotAfter), clip(invalid.Detail))
 	case invalid.Reason == x509.Expired:
 		return fmt.Sprintf("the other side's certificate (%s) is valid from %s until %s, but here %s: renew the certificate, or set the clocks of both machines",
 			who(cert), stamp(cert.NotBefore), stamp(cert.NotAfter), clip(invalid.Detail))
@@ -79,7 +90,7 @@ func explainInvalid(invalid x509.CertificateInvalidError) string {
 
 func explainName(name x509.HostnameError) string {
 	if name.Certificate != nil && ours(name.Certificate) {
-		return fmt.Sprintf("the other side belongs to another cluster: it says it is %s; set the same Config.Cluster on all instances, or correct the address", who(name.Certificate))
+		return "the other side belongs to another cluster: set the same Config.Cluster on all instances, or correct the address"
 	}
 	if strings.HasSuffix(name.Host, domain) {
 		return "the other side's certificate is not one made from Config.Secret: it is no mortise of this cluster, or uses Config.TLS"
@@ -124,7 +135,7 @@ const (
 func explainAlert(text string) string {
 	switch text {
 	case badCertificate.Error(): // all that a client of crypto/tls ever says
-		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by days, or with Config.TLS authorities or names; its own log says which"
+		return "the other side refuses our certificate: Config.Secret or Config.Cluster differ, or the clocks by days, or with Config.TLS authorities or names (TLSPeers, TLSGuests), or a derived secret has ended; its own log says which"
 	case unknownAuthority.Error():
 		return "the other side does not trust the authority of our certificate: set the same Config.Secret and Config.Cluster on all instances (while a secret is replaced, finish each step on all of them), or give it our authority in ClientCAs of Config.TLS"
 	case certificateExpired.Error():
@@ -157,12 +168,18 @@ func ours(cert *x509.Certificate) bool {
 	return len(cert.DNSNames) == 1 && strings.HasSuffix(cert.DNSNames[0], domain)
 }
 
-// who says whom a certificate names.
+// cutShort reports whether a leaf ends with the derived secret that has signed it.
+func cutShort(cert *x509.Certificate) bool {
+	return strings.HasPrefix(cert.Issuer.CommonName, derivedName) && cert.NotAfter.Sub(cert.NotBefore) < backdate+lifetime
+}
+
+// who says what a certificate is called.
 func who(cert *x509.Certificate) string {
-	if ours(cert) && len(cert.Subject.Organization) == 1 {
-		return fmt.Sprintf("%s of cluster %s", clip(cert.Subject.CommonName), clip(cert.Subject.Organization[0]))
+	list := namesOf(cert)
+	if len(list) == 0 {
+		return clip(cert.Subject.String())
 	}
-	return clip(cert.Subject.String())
+	return clip(strings.Join(list, ", "))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

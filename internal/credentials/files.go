@@ -21,14 +21,16 @@ type FilesConfig struct {
 	CertFile   string           // this node's certificate, followed by those between it and an authority if there are any
 	KeyFile    string           // its private key
 	CAFile     string           // the authorities of the instances' certificates
-	ServerName string           // a name that all certificates carry; empty: each must carry the host it is dialed at
+	ServerName string           // what dialers ask for (SNI), and the only peer if Names has none; empty: the host that is dialed
+	Names      Names            // of the peers that may come in
 	Logger     *slog.Logger     // told of every new set of files, and once of one that cannot be used; nil: no log
 	Now        func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
 }
 
-// FromFiles reads a certificate, its key and the authorities, and reads them again when their modification time, size or identity
-// changes. It looks when a connection is made, at most once a second. A set that cannot be used is reported once, and the last good one
-// stays in use. The error says what is wrong with the first set.
+// FromFiles reads a certificate, its key and the authorities, and reads them again when their
+// modification time, size or identity changes. It looks when a connection is made, at most once a
+// second. A set that cannot be used is reported once, and the last good one stays in use. The error
+// says what is wrong with the first set.
 func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -36,32 +38,64 @@ func FromFiles(cfg FilesConfig) (*Source, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	f := &files{config: cfg, looked: cfg.Now().Round(0)}
+	listed, wrong := newNames(cfg.Names, cfg.ServerName)
+	f := &files{config: cfg, names: listed, looked: cfg.Now().Round(0)}
 	var err error
 	if f.stats, err = f.stat(); err == nil {
 		f.current, err = f.read()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Config.TLS: %w", err)
+		err = fmt.Errorf("Config.TLS: %w", err)
 	}
-	template := harden(&tls.Config{Time: cfg.Now, ServerName: cfg.ServerName})
-	apply := func(set *material) *tls.Config {
-		config := template.Clone()
-		config.RootCAs, config.ClientCAs = set.authorities, set.authorities
-		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return set.pair, nil }
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return set.pair, nil }
-		return config
+	if err := errors.Join(wrong, err); err != nil {
+		return nil, err
 	}
 	return &Source{
-		client: func() *tls.Config { return apply(f.latest()) },
+		client: func() *tls.Config { return f.dialing(f.latest()) },
 		server: func() *tls.Config {
-			config := apply(f.latest())
-			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return apply(f.latest()), nil }
+			config := f.accepting(f.latest())
+			config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.accepting(f.latest()), nil }
 			return config
 		},
-		about: fmt.Sprintf("TLS from the files %s, %s and %s", cfg.CertFile, cfg.KeyFile, cfg.CAFile),
+		checker: f,
+		about:   fmt.Sprintf("TLS from the files %s, %s and %s", cfg.CertFile, cfg.KeyFile, cfg.CAFile),
 	}, nil
 }
+
+// with returns a configuration with one set of files.
+func (f *files) with(set *material) *tls.Config {
+	return harden(&tls.Config{
+		Time: f.config.Now, ServerName: f.config.ServerName, RootCAs: set.authorities, ClientCAs: set.authorities,
+		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return set.pair, nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return set.pair, nil },
+	})
+}
+
+func (f *files) accepting(set *material) *tls.Config {
+	config := f.with(set)
+	config.VerifyConnection = f.names.accepts(nil)
+	return config
+}
+
+func (f *files) dialing(set *material) *tls.Config {
+	config := f.with(set)
+	f.names.dials(config, f.config.Now)
+	return config
+}
+
+func (f *files) peer(state tls.ConnectionState) (Peer, error) {
+	return f.names.peer(state, f.latest().authorities, f.config.Now())
+}
+
+func (f *files) recheck(state tls.ConnectionState) error {
+	if !bug("recheck-ignores-time") {
+		state.VerifiedChains = nil // the authorities and the time are others now
+	}
+	_, err := f.peer(state)
+	return err
+}
+
+func (f *files) own() (Peer, error) { return f.names.find(f.latest().pair.Leaf) }
 
 // material is one good set of files. It is never changed.
 type material struct {
@@ -72,6 +106,7 @@ type material struct {
 // files is the set in use, and what is known of the files.
 type files struct {
 	config FilesConfig
+	names  *names
 
 	mu       sync.Mutex // guards what follows; never held while files are looked at
 	current  *material
@@ -82,7 +117,8 @@ type files struct {
 	reported string         // the failure that was reported last
 }
 
-// latest returns the set to use now. The caller who finds that a look is due takes it; others do not wait for him.
+// latest returns the set to use now. The caller who finds that a look is due takes it; others do
+// not wait for him.
 func (f *files) latest() *material {
 	now := f.config.Now().Round(0)
 	f.mu.Lock()
@@ -102,7 +138,8 @@ func (f *files) latest() *material {
 	return f.current
 }
 
-// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who set looking may call it.
+// look returns a new set, or nil if there is none, which it reports if it is news. Only the one who
+// set looking may call it.
 func (f *files) look() *material {
 	stats, err := f.stat()
 	if err == nil {
@@ -125,13 +162,14 @@ func (f *files) look() *material {
 	return nil
 }
 
-func (f *files) names() [3]string {
+func (f *files) paths() [3]string {
 	return [3]string{f.config.CertFile, f.config.KeyFile, f.config.CAFile}
 }
 
-// stat says what the files look like. What is no regular file is refused: to read it might never end.
+// stat says what the files look like. What is no regular file is refused: to read it might never
+// end.
 func (f *files) stat() (stats [3]os.FileInfo, err error) {
-	for i, name := range f.names() {
+	for i, name := range f.paths() {
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:
@@ -157,7 +195,7 @@ func same(a, b [3]os.FileInfo) bool {
 
 func (f *files) read() (*material, error) {
 	var text [3][]byte
-	for i, name := range f.names() {
+	for i, name := range f.paths() {
 		var err error
 		if text[i], err = os.ReadFile(name); err != nil {
 			return nil, err

@@ -6,47 +6,156 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 )
 
-// FromTLS takes the user's own configuration, for both sides. It is cloned; its callbacks stay in use and must be safe for concurrent
-// use. Certificates that are renewed while the node runs come from GetCertificate (accepted connections) and GetClientCertificate (dialed
-// ones). TLS 1.3, client certificates and full handshakes are forced, in what GetConfigForClient returns too. If ServerName is
-// empty, the certificate of a peer must carry the host that is dialed; set it to a name that all certificates carry where
-// addresses change. The error names every mistake, as a field of Config.TLS.
-func FromTLS(config *tls.Config) (*Source, error) {
+// FromTLS takes the user's own configuration, for both sides, and the names of those that may come
+// in. The configuration is cloned; its callbacks stay in use and must be safe for concurrent use.
+// Certificates that are renewed while the node runs come from GetCertificate (accepted connections)
+// and GetClientCertificate (dialed ones). TLS 1.3, client certificates and full handshakes are
+// forced, and names are checked on both sides, in what GetConfigForClient returns too. Without
+// names VerifyConnection must decide: then whatever it lets in is an instance, and the certificate
+// of a dialed peer must carry ServerName or, if that is empty, the host that is dialed. The error
+// names every mistake, as a field.
+func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if config == nil {
 		return nil, errors.New("Config.TLS: is nil")
 	}
-	if err := check(config); err != nil {
+	g := &provided{config: config.Clone()}
+	err := check(config)
+	if len(list.Peers)+len(list.Guests) > 0 || config.VerifyConnection == nil {
+		var wrong error
+		g.names, wrong = newNames(list, config.ServerName)
+		if errors.Is(wrong, errNoPeers) && bug("tls-without-names") {
+			g.names, wrong = nil, nil
+		}
+		err = errors.Join(err, wrong)
+	}
+	if err != nil {
 		return nil, err
 	}
-	template := harden(config.Clone())
+	server := g.accepting(config)
 	if choose := config.GetConfigForClient; choose != nil {
-		template.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			chosen, err := choose(hello)
 			if err != nil || chosen == nil {
 				return nil, err
 			}
-			if err := errors.Join(serverFaults(chosen)...); err != nil {
+			faults := serverFaults(chosen)
+			if g.names == nil && chosen.VerifyConnection == nil {
+				faults = append(faults, errNoPeers)
+			}
+			if err := errors.Join(faults...); err != nil {
 				return nil, fmt.Errorf("what GetConfigForClient returned: %w", err)
 			}
-			return harden(chosen.Clone()), nil
+			if bug("chosen-config-unchecked") {
+				return harden(chosen.Clone()), nil
+			}
+			return g.accepting(chosen), nil
 		}
 	}
-	return &Source{server: template.Clone, client: template.Clone, about: "TLS from Config.TLS"}, nil
+	return &Source{server: server.Clone, client: g.dialing().Clone, checker: g, about: "TLS from Config.TLS"}, nil
 }
 
-// check reports everything that keeps two nodes with this configuration from proving themselves to each other.
+// provided decides about the peers of a user's own configuration. It is immutable.
+type provided struct {
+	config *tls.Config // the user's
+	names  *names      // nil: its VerifyConnection decides
+}
+
+func (g *provided) now() time.Time {
+	if g.config.Time != nil {
+		return g.config.Time()
+	}
+	return time.Now()
+}
+
+// accepting returns config for accepted connections, with the check of names before its own.
+func (g *provided) accepting(config *tls.Config) *tls.Config {
+	config = harden(config.Clone())
+	config.GetConfigForClient = nil
+	if g.names != nil {
+		config.VerifyConnection = g.names.accepts(config.VerifyConnection)
+	}
+	return config
+}
+
+// dialing returns the configuration for dialed connections.
+func (g *provided) dialing() *tls.Config {
+	config := harden(g.config.Clone())
+	if g.names != nil {
+		g.names.dials(config, g.now)
+	}
+	return config
+}
+
+func (g *provided) peer(state tls.ConnectionState) (Peer, error) {
+	if g.names != nil {
+		return g.names.peer(state, g.config.RootCAs, g.now())
+	}
+	if len(state.VerifiedChains) == 0 {
+		return Peer{}, errUnverified
+	}
+	leaf, err := leafOf(state)
+	if err != nil {
+		return Peer{}, err
+	}
+	return Peer{Tier: Root, Name: strings.Join(namesOf(leaf), ", "), NotAfter: end(state.VerifiedChains)}, nil
+}
+
+// recheck can see that time has passed; authorities of a tls.Config do not change. Its
+// VerifyConnection is asked again.
+func (g *provided) recheck(state tls.ConnectionState) (err error) {
+	if len(state.VerifiedChains) == 0 && g.names != nil {
+		if state.VerifiedChains, err = verify(state, g.config.RootCAs, g.now(), x509.ExtKeyUsageAny); err != nil {
+			return err
+		}
+	}
+	p, err := g.peer(state)
+	if err != nil {
+		return err
+	}
+	if now := g.now(); now.After(p.NotAfter) && !bug("recheck-ignores-time") {
+		return fmt.Errorf("credentials: a certificate of the peer ended at %s, and it is %s here", stamp(p.NotAfter), stamp(now))
+	}
+	if g.config.VerifyConnection != nil {
+		return g.config.VerifyConnection(state)
+	}
+	return nil
+}
+
+// own knows a certificate that stands in the configuration. One from a callback is not asked for.
+func (g *provided) own() (Peer, error) {
+	if g.names == nil || len(g.config.Certificates) == 0 {
+		return Peer{Tier: Root}, nil
+	}
+	pair := g.config.Certificates[0]
+	leaf, err := pair.Leaf, error(nil)
+	if leaf == nil {
+		leaf, err = x509.ParseCertificate(pair.Certificate[0])
+	}
+	if err != nil {
+		return Peer{}, err
+	}
+	return g.names.find(leaf)
+}
+
+// check reports everything that keeps two nodes with this configuration from proving themselves to
+// each other.
 func check(c *tls.Config) error {
 	errs := serverFaults(c)
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
-		errs = append(errs, errors.New("Config.TLS: no certificate for dialed connections: set Certificates or GetClientCertificate (a node proves itself on both sides)"))
+		errs = append(errs, errors.New("Config.TLS: no certificate for dialed connections: set Certificates or "+
+			"GetClientCertificate (a node proves itself on both sides)"))
 	}
 	if c.RootCAs == nil || c.RootCAs.Equal(x509.NewCertPool()) {
-		errs = append(errs, errors.New("Config.TLS: RootCAs is empty: set it to the authority of the instances' certificates (the system's authorities would let strangers in)"))
+		errs = append(errs, errors.New("Config.TLS: RootCAs is empty: set it to the authority of the instances' "+
+			"certificates (the system's authorities would let strangers in)"))
 	}
 	if c.InsecureSkipVerify {
-		errs = append(errs, errors.New("Config.TLS: InsecureSkipVerify is set: a node must know whom it dials; if only names differ, set ServerName to one that all certificates carry"))
+		errs = append(errs, errors.New("Config.TLS: InsecureSkipVerify is set: a node must know whom it dials; "+
+			"if only names differ, set ServerName to one that all certificates carry"))
 	}
 	if len(c.Certificates) == 1 && c.GetCertificate == nil && c.GetClientCertificate == nil {
 		if err := checkUsage(&c.Certificates[0]); err != nil {
@@ -60,15 +169,18 @@ func check(c *tls.Config) error {
 func serverFaults(c *tls.Config) []error {
 	var errs []error
 	if len(c.Certificates) == 0 && c.GetCertificate == nil {
-		errs = append(errs, errors.New("Config.TLS: no certificate for accepted connections: set Certificates or GetCertificate"))
+		errs = append(errs, errors.New("Config.TLS: no certificate for accepted connections: set Certificates "+
+			"or GetCertificate"))
 	}
 	for i, pair := range c.Certificates {
 		if len(pair.Certificate) == 0 || pair.PrivateKey == nil {
-			errs = append(errs, fmt.Errorf("Config.TLS: Certificates[%d] lacks its certificate or its private key: load it with tls.LoadX509KeyPair", i))
+			errs = append(errs, fmt.Errorf("Config.TLS: Certificates[%d] lacks its certificate or its private "+
+				"key: load it with tls.LoadX509KeyPair", i))
 		}
 	}
 	if c.ClientCAs == nil || c.ClientCAs.Equal(x509.NewCertPool()) {
-		errs = append(errs, errors.New("Config.TLS: ClientCAs is empty: set it to the authority of the instances' certificates"))
+		errs = append(errs, errors.New("Config.TLS: ClientCAs is empty: set it to the authority of the "+
+			"instances' certificates"))
 	}
 	if c.MaxVersion != 0 && c.MaxVersion < tls.VersionTLS13 {
 		errs = append(errs, errors.New("Config.TLS: MaxVersion is below TLS 1.3: leave it zero"))
@@ -76,7 +188,8 @@ func serverFaults(c *tls.Config) []error {
 	return errs
 }
 
-// checkUsage finds the mistake that otherwise shows on one side only: a certificate that is good for a server and not for a client.
+// checkUsage finds the mistake that otherwise shows on one side only: a certificate that is good
+// for a server and not for a client.
 func checkUsage(pair *tls.Certificate) error {
 	leaf := pair.Leaf
 	if leaf == nil {
@@ -93,7 +206,8 @@ func checkUsage(pair *tls.Certificate) error {
 		return nil
 	}
 	if !slices.Contains(usages, x509.ExtKeyUsageServerAuth) || !slices.Contains(usages, x509.ExtKeyUsageClientAuth) {
-		return errors.New("the certificate is not for both sides: issue it with the extended key usages serverAuth and clientAuth, since every instance dials and is dialed")
+		return errors.New("the certificate is not for both sides: issue it with the extended key usages " +
+			"serverAuth and clientAuth, since every instance dials and is dialed")
 	}
 	return nil
 }

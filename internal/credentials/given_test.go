@@ -18,7 +18,7 @@ func given(t testing.TB, ca *signer) *tls.Config {
 
 func fromTLS(t testing.TB, config *tls.Config) *Source {
 	t.Helper()
-	s, err := FromTLS(config)
+	s, err := FromTLS(config, Names{Peers: []string{"node.test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestUsersOwnCertificates(t *testing.T) {
 	const notTrusted = "not trusted here"
 	wantRefused(t, "a foreign authority dials", a.ServerTLS(), stranger.ClientTLS(), "refuses our certificate", notTrusted)
 	blind := stranger.ClientTLS()
-	blind.InsecureSkipVerify = true
+	blind.InsecureSkipVerify, blind.VerifyConnection = true, nil
 	// crypto/tls sends nothing that the server did not ask for, so a foreign certificate of Certificates looks like none.
 	wantRefused(t, "a foreign authority, heedless", a.ServerTLS(), blind, "gave no certificate", "got no certificate from us")
 	wantRefused(t, "a foreign authority, presented", a.ServerTLS(), presenting(foreign.pair(t)), notTrusted, "does not trust the authority")
@@ -50,16 +50,22 @@ func TestUsersOwnCertificates(t *testing.T) {
 	old := a.ClientTLS()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	wantRefused(t, "TLS 1.2", b.ServerTLS(), old, "TLS 1.3", "TLS 1.3")
-	elsewhere := a.ClientTLS()
+	trusting := given(t, ca) // without names, and with a check of its own
+	trusting.VerifyConnection = func(tls.ConnectionState) error { return nil }
+	free, err := FromTLS(trusting, Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := free.ClientTLS()
 	elsewhere.ServerName = "10.0.0.7"
-	_, err := meet(t, b.ServerTLS(), elsewhere)
+	_, err = meet(t, b.ServerTLS(), elsewhere)
 	if got := Explain(err); !strings.Contains(got, `does not carry the name "10.0.0.7": set ServerName of Config.TLS`) {
 		t.Errorf("%q from %v", got, err)
 	}
 
-	secret := source(t, SecretConfig{Name: "s"})
+	secret := source(t, SecretConfig{})
 	wantRefused(t, "a secret dials certificates", a.ServerTLS(), secret.ClientTLS(), "refuses our certificate", "not one made from Config.Secret")
-	wantRefused(t, "certificates dial a secret", secret.ServerTLS(), a.ClientTLS(), "refuses our certificate", `another cluster: it says it is "s"`)
+	wantRefused(t, "certificates dial a secret", secret.ServerTLS(), a.ClientTLS(), "refuses our certificate", "has another secret")
 }
 
 func TestUsersCallbacksRenew(t *testing.T) {
@@ -136,17 +142,17 @@ func TestConfigTLSIsChecked(t *testing.T) {
 	} {
 		config := given(t, ca)
 		c.change(config)
-		_, err := FromTLS(config)
+		_, err := FromTLS(config, Names{Peers: []string{"node.test"}})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "Config.TLS: ") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := FromTLS(nil); err == nil || !strings.Contains(err.Error(), "Config.TLS") {
+	if _, err := FromTLS(nil, Names{}); err == nil || !strings.Contains(err.Error(), "Config.TLS") {
 		t.Error(err)
 	}
-	_, err := FromTLS(&tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true})
-	if got := strings.Count(err.Error(), "\n") + 1; got != 6 {
-		t.Errorf("%d mistakes were reported, want all 6: %v", got, err)
+	_, err := FromTLS(&tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true}, Names{})
+	if got := strings.Count(err.Error(), "\n") + 1; got != 7 {
+		t.Errorf("%d mistakes were reported, want all 7: %v", got, err)
 	}
 	weak := given(t, ca)
 	weak.MinVersion, weak.ClientAuth, weak.ClientSessionCache = tls.VersionTLS10, tls.RequestClientCert, tls.NewLRUClientSessionCache(1)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strings"
 	"sync"
 	"time"
 )
@@ -28,10 +29,18 @@ var (
 
 // node makes the certificates of this process. All are for one key, which never leaves it.
 type node struct {
-	authority     *authority
-	cluster, name string
-	key           ed25519.PrivateKey
-	now           func() time.Time
+	issuers []*issuer // the first signs unless a dialer names another one
+}
+
+// issuer makes certificates that one authority, or one derived secret, signs.
+type issuer struct {
+	label   string            // in the server name of a dialer that trusts this one alone
+	cert    *x509.Certificate // signs
+	by      ed25519.PrivateKey
+	between [][]byte // certificates between the leaf and the authority
+	cluster string
+	key     ed25519.PrivateKey // of the leaf
+	now     func() time.Time
 
 	mu      sync.Mutex // guards what follows; held while signing, never across I/O
 	current *tls.Certificate
@@ -39,61 +48,75 @@ type node struct {
 }
 
 // certificate returns one that is good for days, made now if need be.
-func (n *node) certificate() (*tls.Certificate, error) {
-	now := n.now().Round(0) // by the wall clock alone: the monotonic one stops while a machine sleeps
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if age := now.Sub(n.made); n.current != nil && age > -stepBack && age < renewAfter {
-		return n.current, nil
+func (i *issuer) certificate() (*tls.Certificate, error) {
+	now := i.now().Round(0) // by the wall clock alone: the monotonic one stops while a machine sleeps
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if age := now.Sub(i.made); i.current != nil && age > -stepBack && age < renewAfter {
+		return i.current, nil
 	}
-	made, err := n.sign(now)
+	made, err := i.sign(now)
 	if err != nil {
 		return nil, err
 	}
-	n.current, n.made = made, now
+	i.current, i.made = made, now
 	return made, nil
 }
 
-// sign makes a certificate. The chain is the leaf alone: a peer must have the authority already.
-func (n *node) sign(now time.Time) (*tls.Certificate, error) {
-	public := n.key.Public().(ed25519.PublicKey)
+// dialed chooses for a dialer. The holder of a derived secret trusts the authority of its own root
+// secret alone and names it, so it is answered as long as that secret stands in Secret or
+// OldSecrets.
+func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if hello != nil && !bug("server-name-ignored") {
+		label, _, _ := strings.Cut(hello.ServerName, ".")
+		for _, i := range n.issuers {
+			if i.label == label {
+				return i.certificate()
+			}
+		}
+	}
+	return n.issuers[0].certificate()
+}
+
+// dials chooses for a server: only the secret in use signs what this side dials with.
+func (n *node) dials(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	return n.issuers[0].certificate()
+}
+
+// sign makes a certificate. It names nothing but a hash of the cluster's label: every stranger that
+// reaches the port sees it. The chain holds no authority: a peer must have that already.
+func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
+	public := i.key.Public().(ed25519.PublicKey)
 	template := &x509.Certificate{
 		SerialNumber:       serial(public, now),
-		Subject:            pkix.Name{CommonName: n.name, Organization: []string{n.cluster}}, // for people, see who
 		NotBefore:          now.Add(-backdate),
 		NotAfter:           now.Add(lifetime),
 		KeyUsage:           x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:        []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames:           []string{serverName(n.cluster)},
+		DNSNames:           []string{leafName(i.cluster)},
 		SignatureAlgorithm: x509.PureEd25519,
 	}
-	der, err := x509.CreateCertificate(nil, template, n.authority.cert, public, n.authority.key)
+	if i.cert.NotAfter.Before(template.NotAfter) {
+		template.NotAfter = i.cert.NotAfter
+	}
+	if bug("leaf-names-cluster") {
+		template.Subject = pkix.Name{Organization: []string{i.cluster}}
+	}
+	der, err := x509.CreateCertificate(nil, template, i.cert, public, i.by)
 	if err != nil {
-		return nil, fmt.Errorf("credentials: making the certificate of %q in cluster %q: %w", n.name, n.cluster, err)
+		return nil, fmt.Errorf("credentials: making a certificate of cluster %q: %w", i.cluster, err)
 	}
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("credentials: making the certificate of %q in cluster %q: %w", n.name, n.cluster, err)
+		return nil, fmt.Errorf("credentials: making a certificate of cluster %q: %w", i.cluster, err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: n.key, Leaf: leaf}, nil
+	return &tls.Certificate{Certificate: append([][]byte{der}, i.between...), PrivateKey: i.key, Leaf: leaf}, nil
 }
 
-// serial differs between nodes and between the certificates of a node, without a random source that could fail in a handshake.
+// serial differs between nodes and between the certificates of a node, without a random source that
+// could fail in a handshake.
 func serial(public ed25519.PublicKey, now time.Time) *big.Int {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(append([]byte("serial\x00"), public...), uint64(now.UnixNano())))
 	sum[0] = sum[0]&0x7f | 0x40 // positive, and never zero
 	return new(big.Int).SetBytes(sum[:16])
-}
-
-// verify runs on both sides after crypto/tls has found a chain to an authority that is trusted. crypto/tls compares the server's
-// name only; a client of the cluster carries it too. The first check can fail only if a line elsewhere in this package is wrong.
-func (n *node) verify(state tls.ConnectionState) error {
-	if len(state.VerifiedChains) == 0 || len(state.PeerCertificates) == 0 {
-		return errUnverified
-	}
-	leaf := state.PeerCertificates[0]
-	if leaf.IsCA {
-		return errAuthority
-	}
-	return leaf.VerifyHostname(serverName(n.cluster))
 }

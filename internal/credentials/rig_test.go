@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	secretA = "0123456789abcdef0123456789abcdef"
-	secretB = "fedcba9876543210fedcba9876543210"
+	// Generated ones, so that they are not stretched.
+	secretA = "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c"
+	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
+	secretC = "msk1_fce38e2945acdb01a2ca7c0c20c34be2f27fa601311077694fe6df60ff5e074f18f593d1"
 )
 
 // noon is the present of the tests that hold their clocks.

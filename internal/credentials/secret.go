@@ -10,40 +10,47 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
-// minSecret is the least number of bytes of a secret: 128 bits, if they are random.
-const minSecret = 16
-
-// SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not kept.
+// SecretConfig is what [FromSecret] makes credentials from. It is copied, and its secrets are not
+// kept.
 type SecretConfig struct {
-	Secret  string           // shared by all instances, at least 16 bytes; white space around it, as files have it, is cut off
-	Old     []string         // further secrets whose owners are let in while the secret is replaced: Config.OldSecrets
+	Secret  string           // a root secret or a derived one; white space around it, as files have it, is cut off
+	Old     []string         // further root secrets whose holders are let in while the secret is replaced: Config.OldSecrets
 	Cluster string           // the cluster's label, required: the same secret in another cluster gives other credentials
-	Name    string           // this node's name, shown to peers in errors; it proves nothing
 	Now     func() time.Time // wall clock; nil: time.Now. Must be safe for concurrent use
 	Random  func([]byte)     // fills its argument with random bytes, called once; nil: crypto/rand
 }
 
 // Format prints c without its secrets, under every verb.
 func (c SecretConfig) Format(out fmt.State, _ rune) {
-	fmt.Fprintf(out, "secret of cluster %q for %q (%d old)", c.Cluster, c.Name, len(c.Old))
+	fmt.Fprintf(out, "secret of cluster %q (%d old)", c.Cluster, len(c.Old))
 }
 
 // LogValue is what slog prints.
 func (c SecretConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
-// validate reports every mistake at once, by the names that the user knows the fields by. It never quotes a secret.
+// validate reports every mistake at once, by the names that the user knows the fields by. It never
+// quotes a secret.
 func (c SecretConfig) validate() error {
 	var errs []error
-	if n := len(c.Secret); n < minSecret {
-		errs = append(errs, fmt.Errorf("Config.Secret: %d bytes are too few, at least %d are needed: make a random one with `openssl rand -hex 32`, and give the same to every instance", n, minSecret))
+	if !IsDerived(c.Secret) {
+		if err := judge(c.Secret); err != nil {
+			errs = append(errs, fmt.Errorf("Config.Secret: %w", err))
+		}
+	} else if len(c.Old) > 0 {
+		errs = append(errs, errors.New("Config.OldSecrets: is set beside a derived Secret, which needs none: it "+
+			"is accepted as long as the instances have its root secret in Secret or OldSecrets"))
 	}
 	for i, old := range c.Old {
-		if n := len(old); n == 0 {
+		if old == "" {
 			errs = append(errs, fmt.Errorf("Config.OldSecrets[%d]: is empty: leave it out", i))
-		} else if n < minSecret {
-			errs = append(errs, fmt.Errorf("Config.OldSecrets[%d]: %d bytes are too few, at least %d are needed: no instance can have used it as Config.Secret", i, n, minSecret))
+		} else if IsDerived(old) {
+			errs = append(errs, fmt.Errorf("Config.OldSecrets[%d]: %w", i, errDerived))
+		} else if err := judge(old); err != nil {
+			errs = append(errs, fmt.Errorf("Config.OldSecrets[%d]: %w", i, err))
 		}
 	}
 	if c.Cluster == "" {
@@ -52,7 +59,8 @@ func (c SecretConfig) validate() error {
 	return errors.Join(errs...)
 }
 
-// trimmed returns a copy without the white space around the secrets, and with every optional field set.
+// trimmed returns a copy without the white space around the secrets, and with every optional field
+// set.
 func (c SecretConfig) trimmed() SecretConfig {
 	c.Secret = strings.TrimSpace(c.Secret)
 	old := make([]string, len(c.Old))
@@ -69,45 +77,83 @@ func (c SecretConfig) trimmed() SecretConfig {
 	return c
 }
 
-// FromSecret derives the cluster's authorities and makes this node's key and its first certificate. The error names the fields that are
+// FromSecret derives the cluster's authorities and makes this node's key and its first certificate.
+// From a derived secret it makes credentials that only dial. The error names the fields that are
 // wrong and how to make a good secret.
 func FromSecret(cfg SecretConfig) (*Source, error) {
 	cfg = cfg.trimmed()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	own, err := newAuthority(cfg.Secret, cfg.Cluster)
-	if err != nil {
-		return nil, err
+	if IsDerived(cfg.Secret) {
+		return fromDerived(cfg)
 	}
-	trusted := x509.NewCertPool()
-	trusted.AddCert(own.cert)
-	about := fmt.Sprintf("TLS from Config.Secret, authority %s", own.id())
-	for _, secret := range cfg.Old {
-		old, err := newAuthority(secret, cfg.Cluster)
+	n, t := &node{}, &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now, self: Peer{Tier: Root, NotAfter: never()}}
+	key := cfg.leafKey()
+	about := "TLS from Config.Secret, authority "
+	for i, secret := range append([]string{cfg.Secret}, cfg.Old...) {
+		a, err := newAuthority(secret, cfg.Cluster)
 		if err != nil {
 			return nil, err
 		}
-		trusted.AddCert(old.cert)
-		about += ", old " + old.id()
+		t.pool.AddCert(a.cert)
+		n.issuers = append(n.issuers, &issuer{label: a.id(), cert: a.cert, by: a.key, cluster: cfg.Cluster, key: key, now: cfg.Now})
+		if i > 0 {
+			about += ", old "
+		}
+		about += a.id()
 	}
+	return newSource(n, t, anyAuthority, about)
+}
+
+// fromDerived makes credentials of the member or guest tier. They trust the authority of their root
+// secret alone, and ask for it by name.
+func fromDerived(cfg SecretConfig) (*Source, error) {
+	d, err := parseDerived(cfg.Secret, cfg.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("Config.Secret: %w", err)
+	}
+	if now := cfg.Now(); now.After(d.cert.NotAfter) {
+		return nil, fmt.Errorf("Config.Secret: this derived secret ended at %s, and it is %s here: derive a new "+
+			"one with mortise secret, or set the clock", stamp(d.cert.NotAfter), stamp(now))
+	}
+	t := &trust{cluster: cfg.Cluster, pool: x509.NewCertPool(), now: cfg.Now}
+	t.pool.AddCert(d.authority.cert)
+	t.self = Peer{Tier: capability.TierOf(d.capability), Capability: d.capability, Name: d.capability.For(), NotAfter: d.cert.NotAfter}
+	n := &node{issuers: []*issuer{{
+		cert: d.cert, by: d.key, between: [][]byte{d.cert.Raw}, cluster: cfg.Cluster, key: cfg.leafKey(), now: cfg.Now,
+	}}}
+	return newSource(n, t, d.authority.id(), fmt.Sprintf("TLS from a derived Config.Secret (%s, for %q), "+
+		"authority %s", t.self.Tier, t.self.Name, d.authority.id()))
+}
+
+func (c SecretConfig) leafKey() ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
-	cfg.Random(seed)
-	n := &node{
-		authority: own, cluster: cfg.Cluster, name: cfg.Name,
-		key: ed25519.NewKeyFromSeed(seed), now: cfg.Now,
+	c.Random(seed)
+	return ed25519.NewKeyFromSeed(seed)
+}
+
+var errServes = errors.New("credentials: a derived secret serves nothing: only holders of the root secret do")
+
+// newSource makes the first certificate, and the two configurations. label says which authority is
+// asked for.
+func newSource(n *node, t *trust, label, about string) (*Source, error) {
+	if _, err := n.issuers[0].certificate(); err != nil {
+		return nil, err
 	}
-	if _, err := n.certificate(); err != nil {
-		return nil, err // a name that no certificate can carry
-	}
-	template := harden(&tls.Config{
-		Time:                 cfg.Now,
-		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return n.certificate() },
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return n.certificate() },
-		RootCAs:              trusted,
-		ClientCAs:            trusted,
-		ServerName:           serverName(cfg.Cluster),
-		VerifyConnection:     n.verify,
+	client := harden(&tls.Config{
+		Time:                 t.now,
+		GetCertificate:       n.dialed,
+		GetClientCertificate: n.dials,
+		RootCAs:              t.pool,
+		ClientCAs:            t.pool,
+		ServerName:           serverName(label, t.cluster),
+		VerifyConnection:     t.dials,
 	})
-	return &Source{server: template.Clone, client: template.Clone, about: about}, nil
+	server := client.Clone()
+	server.VerifyConnection = t.accepts
+	if t.self.Tier != Root {
+		server.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errServes }
+	}
+	return &Source{server: server.Clone, client: client.Clone, checker: t, about: about}, nil
 }

@@ -14,14 +14,14 @@ import (
 const saysRefused = "refuses our certificate: Config.Secret or Config.Cluster differ"
 
 func TestOneSecretIsEnough(t *testing.T) {
-	a, b := source(t, SecretConfig{Name: "a"}), source(t, SecretConfig{Name: "b", Secret: " " + secretA + "\n"})
+	a, b := source(t, SecretConfig{}), source(t, SecretConfig{Secret: " " + secretA + "\n"})
 	for i := range 2 { // again, with the same certificates
 		wantTalk(t, fmt.Sprint("a to b, ", i), b.ServerTLS(), a.ClientTLS())
 		wantTalk(t, fmt.Sprint("b to a, ", i), a.ServerTLS(), b.ClientTLS())
 	}
 	wantTalk(t, "a to itself: one certificate on both sides", a.ServerTLS(), a.ClientTLS())
 	_, _, seen := handshake(t, b.ServerTLS(), a.ClientTLS())
-	if seen.Version != tls.VersionTLS13 || seen.DidResume || seen.PeerCertificates[0].Subject.CommonName != "b" {
+	if seen.Version != tls.VersionTLS13 || seen.DidResume || len(seen.PeerCertificates[0].RawSubject) != 2 {
 		t.Errorf("version %x, resumed %v, peer %q", seen.Version, seen.DidResume, seen.PeerCertificates[0].Subject)
 	}
 	if len(seen.PeerCertificates) != 1 {
@@ -42,13 +42,13 @@ func TestNothingIsResumed(t *testing.T) {
 }
 
 func TestStrangersAreRefused(t *testing.T) {
-	ours := source(t, SecretConfig{Name: "a"})
-	wrong := source(t, SecretConfig{Name: "b", Secret: secretB})
-	other := source(t, SecretConfig{Name: "c", Cluster: "billing"})
-	const another = `"b" of cluster "orders", has another secret`
+	ours := source(t, SecretConfig{})
+	wrong := source(t, SecretConfig{Secret: secretB})
+	other := source(t, SecretConfig{Cluster: "billing"})
+	const another = "the other side has another secret (\"mortise authority "
 	wantRefused(t, "wrong secret dials", ours.ServerTLS(), wrong.ClientTLS(), saysRefused, "has another secret")
 	wantRefused(t, "wrong secret is dialed", wrong.ServerTLS(), ours.ClientTLS(), saysRefused, another)
-	const cluster = `belongs to another cluster: it says it is "c" of cluster "billing"`
+	const cluster = "belongs to another cluster: set the same Config.Cluster"
 	wantRefused(t, "other cluster dials", ours.ServerTLS(), other.ClientTLS(), saysRefused, "belongs to another cluster")
 	wantRefused(t, "other cluster is dialed", other.ServerTLS(), ours.ClientTLS(), saysRefused, cluster)
 
@@ -60,7 +60,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	const untrusted = "does not trust the authority of our certificate"
 	wantRefused(t, "wrong secret, heedless", ours.ServerTLS(), heedless(wrong), another, untrusted)
-	wantRefused(t, "other cluster, heedless", ours.ServerTLS(), heedless(other), `"c" of cluster "billing", has another secret`, untrusted)
+	wantRefused(t, "other cluster, heedless", ours.ServerTLS(), heedless(other), another, untrusted)
 	bare := heedless(wrong)
 	bare.GetClientCertificate = nil
 	wantRefused(t, "no certificate", ours.ServerTLS(), bare, "gave no certificate", "got no certificate from us")
@@ -73,10 +73,10 @@ func TestStrangersAreRefused(t *testing.T) {
 }
 
 // named makes a certificate look like one of the cluster.
-func named(c *x509.Certificate) { c.DNSNames = []string{serverName("orders")} }
+func named(c *x509.Certificate) { c.DNSNames = []string{leafName("orders")} }
 
 func TestForgedCertificates(t *testing.T) {
-	ours := source(t, SecretConfig{Name: "a"})
+	ours := source(t, SecretConfig{})
 	authority, err := newAuthority(secretA, "orders")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestForgedCertificates(t *testing.T) {
 	posing.Certificate = append(posing.Certificate, authority.cert.Raw)
 
 	// A member's certificate, with which its owner tries to let others in.
-	n := &node{authority: authority, cluster: "orders", name: "m", key: stolen, now: at(noon)}
+	n := &issuer{cert: authority.cert, by: authority.key, cluster: "orders", key: stolen, now: at(noon)}
 	member, err := n.sign(noon)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestForgedCertificates(t *testing.T) {
 		"the authority itself, its own key":   {tls.Certificate{Certificate: [][]byte{authority.cert.Raw}, PrivateKey: authority.key}, ""},
 		"signed by a member":                  {lent, ""},
 		"ours, another name":                  {byAuthority.pair(t), ""},
-		"ours, a name below":                  {byAuthority.pair(t, func(c *x509.Certificate) { c.DNSNames = []string{"x." + serverName("orders")} }), "another cluster"},
+		"ours, a name below":                  {byAuthority.pair(t, func(c *x509.Certificate) { c.DNSNames = []string{"*.x." + zone("orders")} }), "another cluster"},
 		"ours, an authority": {byAuthority.pair(t, named, func(c *x509.Certificate) {
 			c.IsCA, c.BasicConstraintsValid, c.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
 		}), "certificate of an authority"},
@@ -151,7 +151,7 @@ func TestRotation(t *testing.T) {
 			}
 		}
 	}
-	third := source(t, SecretConfig{Secret: "third third third third", Old: []string{secretA}})
+	third := source(t, SecretConfig{Secret: secretC, Old: []string{secretA}})
 	wantRefused(t, "an old secret in common is not enough to be let in", third.ServerTLS(), source(t, SecretConfig{Secret: secretB, Old: []string{secretA}}).ClientTLS(), saysRefused, "another secret")
 }
 
@@ -161,13 +161,20 @@ func TestSecretConfigIsChecked(t *testing.T) {
 		change func(*SecretConfig)
 		want   string
 	}{
-		"none":        {func(c *SecretConfig) { c.Secret = "" }, "Config.Secret: 0 bytes are too few, at least 16 are needed: make a random one with `openssl rand -hex 32`"},
+		"none":        {func(c *SecretConfig) { c.Secret = "" }, "Config.Secret: 0 bytes are too few, at least 16 are needed: make one with `mortise secret`"},
 		"short":       {func(c *SecretConfig) { c.Secret = "hunter2hunter2" }, "Config.Secret: 14 bytes"},
 		"white space": {func(c *SecretConfig) { c.Secret = strings.Repeat(" ", 40) + "hunter2" }, "Config.Secret: 7 bytes"},
 		"old short":   {func(c *SecretConfig) { c.Old = []string{secretB, "hunter2"} }, "Config.OldSecrets[1]: 7 bytes"},
 		"old empty":   {func(c *SecretConfig) { c.Old = []string{""} }, "Config.OldSecrets[0]: is empty"},
 		"cluster":     {func(c *SecretConfig) { c.Cluster = "" }, "Config.Cluster: is empty"},
-		"name":        {func(c *SecretConfig) { c.Name = "\xff" }, "making the certificate"},
+		"one letter":  {func(c *SecretConfig) { c.Secret = strings.Repeat("a", 40) }, "Config.Secret: can be guessed: it is estimated at"},
+		"a phrase":    {func(c *SecretConfig) { c.Secret = "hunter2 antidisestablishment" }, "Config.Secret: can be guessed"},
+		"cut":         {func(c *SecretConfig) { c.Secret = secretA[:40] }, "Config.Secret: its checksum is wrong"},
+		"mistyped":    {func(c *SecretConfig) { c.Secret = strings.Replace(secretA, "a2bf", "a2be", 1) }, "Config.Secret: its checksum is wrong"},
+		"upper case":  {func(c *SecretConfig) { c.Secret = "msk1_" + strings.ToUpper(secretA[5:]) }, "Config.Secret: its checksum is wrong"},
+		"old phrase":  {func(c *SecretConfig) { c.Old = []string{"hunter2 antidisestablishment"} }, "Config.OldSecrets[0]: can be guessed"},
+		"old derived": {func(c *SecretConfig) { c.Old = []string{"msd1_x"} }, "Config.OldSecrets[0]: is a derived secret"},
+		"derived cut": {func(c *SecretConfig) { c.Secret = "msd1_x" }, "Config.Secret: its checksum is wrong"},
 	} {
 		cfg := good
 		c.change(&cfg)
@@ -182,7 +189,7 @@ func TestSecretConfigIsChecked(t *testing.T) {
 			t.Errorf("%v does not name %s", err, field)
 		}
 	}
-	if _, err := FromSecret(SecretConfig{Secret: "0123456789abcdef", Cluster: strings.Repeat("ü", 64), Name: strings.Repeat("ö", 64)}); err != nil {
-		t.Error("16 bytes and the longest names:", err)
+	if _, err := FromSecret(SecretConfig{Secret: secretA, Cluster: strings.Repeat("ü", 64)}); err != nil {
+		t.Error("the longest label:", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 func TestClocksMayDiffer(t *testing.T) {
-	here := source(t, SecretConfig{Name: "here"})
+	here := source(t, SecretConfig{})
 	for _, skew := range []time.Duration{-143 * time.Hour, -26 * time.Hour, -23 * time.Hour, -time.Minute, time.Minute, 23 * time.Hour, 26 * time.Hour, 143 * time.Hour, 8 * 24 * time.Hour, -8 * 24 * time.Hour} {
-		there := source(t, SecretConfig{Name: "there", Now: at(noon.Add(skew))})
+		there := source(t, SecretConfig{Now: at(noon.Add(skew))})
 		if skew.Abs() < 24*time.Hour {
 			wantTalk(t, fmt.Sprint("dialed with skew ", skew), there.ServerTLS(), here.ClientTLS())
 			wantTalk(t, fmt.Sprint("dials with skew ", skew), here.ServerTLS(), there.ClientTLS())
@@ -132,7 +132,7 @@ func TestHandshakesAtOnce(t *testing.T) {
 }
 
 func TestALostClockIsExplained(t *testing.T) {
-	lost := source(t, SecretConfig{Name: "lost", Now: at(time.Unix(5, 0))}) // a board without a battery
+	lost := source(t, SecretConfig{Now: at(time.Unix(5, 0))}) // a board without a battery
 	wantTalk(t, "two lost boards", lost.ServerTLS(), source(t, SecretConfig{Now: at(time.Unix(90, 0))}).ClientTLS())
 	_, err := meet(t, lost.ServerTLS(), source(t, SecretConfig{}).ClientTLS())
 	if got := Explain(err); !strings.Contains(got, "its clock showed 1970-01-01T00:00:05Z") {

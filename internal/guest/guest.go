@@ -36,7 +36,7 @@ type Guest struct {
 	asking   sync.WaitGroup                 // questions whose answer nobody waits for any more
 }
 
-// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles,
+// Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers,
 // Insecure and SessionTTL, by the rules of mortise.Config; nobody is asked yet. An error names every mistake by its field.
 func Open(config mortise.Config) (*Guest, error) {
 	if config.Cluster == "" {
@@ -93,16 +93,17 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 			chosen++
 		}
 	}
+	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
 	switch {
 	case chosen > 1:
 		return nil, errors.New("Config.Secret: set one of Secret, TLS, TLSFiles and Insecure, not several")
 	case c.Secret != "":
-		return credentials.FromSecret(credentials.SecretConfig{Secret: c.Secret, Old: c.OldSecrets, Cluster: c.Cluster, Name: c.Name})
+		return credentials.FromSecret(credentials.SecretConfig{Secret: c.Secret, Old: c.OldSecrets, Cluster: c.Cluster})
 	case c.TLS != nil:
-		return credentials.FromTLS(c.TLS)
+		return credentials.FromTLS(c.TLS, names)
 	case c.TLSFiles != mortise.TLSFiles{}:
 		return credentials.FromFiles(credentials.FilesConfig{
-			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName,
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName, Names: names,
 		})
 	}
 	return nil, nil

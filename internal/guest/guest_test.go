@@ -26,7 +26,7 @@ type town struct {
 func newTown(t *testing.T) *town {
 	peers := filepath.Join(t.TempDir(), "peers")
 	c := &town{t: t, peers: peers, base: mortise.Config{
-		Name: "n", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Secret: "a secret of the tests of guests", Replicas: 1, SessionTTL: 2 * time.Second, Grace: -1,
+		Name: "n", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c", Replicas: 1, SessionTTL: 2 * time.Second, Grace: -1,
 		Logger: slog.New(slog.DiscardHandler),
 	}}
 	c.publish("")
@@ -129,7 +129,9 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, change := range map[string]func(*mortise.Config){
-		"another secret":  func(c *mortise.Config) { c.Secret = strings.Repeat("x", 32) },
+		"another secret": func(c *mortise.Config) {
+			c.Secret = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
+		},
 		"another cluster": func(c *mortise.Config) { c.Cluster = "another" },
 		"no secret":       func(c *mortise.Config) { c.Secret = "" },
 	} {
@@ -158,7 +160,7 @@ func TestMistakesAreTold(t *testing.T) {
 		"Config.Join: is empty": {},
 		"Config.Join[0]":        {Join: []string{"nonsense"}},
 		"Config.Secret":         {Join: []string{"a:1"}, Secret: "short"},
-		"not several":           {Join: []string{"a:1"}, Secret: strings.Repeat("x", 32), Insecure: true},
+		"not several":           {Join: []string{"a:1"}, Secret: "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0", Insecure: true},
 		"Config.SessionTTL":     {Join: []string{"a:1"}, SessionTTL: time.Millisecond},
 	} {
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {

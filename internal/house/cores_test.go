@@ -16,7 +16,7 @@ func isCore(s source) bool {
 	}
 	name := s.path[strings.LastIndex(s.path, "/")+1:]
 	switch s.room {
-	case "lockfsm", "cluster/birth", "cluster/voters":
+	case "lockfsm", "cluster/birth", "cluster/voters", "internal/capability":
 		return true
 	case "session":
 		return !slices.Contains([]string{"client.go", "clientinbox.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)
@@ -116,6 +116,11 @@ func stateless(spec *ast.ValueSpec) bool {
 	return true
 }
 
+// excused is the package-level state that there is, by file and name, with its reason.
+var excused = map[string]string{
+	"internal/credentials/stretch.go stretched": "a thousand nodes of one process must not stretch one secret a thousand times; bounded, and a function of its keys",
+}
+
 func TestNoPackageHasState(t *testing.T) {
 	set, files := sources(t)
 	for _, s := range files {
@@ -131,7 +136,7 @@ func TestNoPackageHasState(t *testing.T) {
 				continue
 			}
 			for _, spec := range d.Specs {
-				if v := spec.(*ast.ValueSpec); !stateless(v) {
+				if v := spec.(*ast.ValueSpec); !stateless(v) && excused[s.path+" "+v.Names[0].Name] == "" {
 					t.Errorf("%s: package-level state %s; let a value hold it (errors.New, an alias of an Err and fixed-size tables are fine)", set.Position(v.Pos()), v.Names[0].Name)
 				}
 			}

@@ -99,17 +99,19 @@ func Layers() []Layer {
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$|CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}},
 		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
+		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
+		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "transport", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "transport", "internal/credentials", "."}},
 	}
 }
 
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), secrets()} {
 		all = append(all, list...)
 	}
 	return all

@@ -62,7 +62,7 @@ func runChild(config string) {
 	bind := addresses[0]
 	node, err := mortise.Start(context.Background(), mortise.Config{
 		Name: name, Bind: bind, Join: addresses, Replicas: len(addresses) - 1, SessionTTL: leaseTTL, Grace: -1,
-		Dir: os.Getenv(dirEnv), Secret: "a secret that is long enough",
+		Dir: os.Getenv(dirEnv), Secret: "msk1_a2bfff9c6250151c2086c5b899140b6f977fb1d9f63fc3653490576867a23bdeaa83737c",
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name),
 	})
 	if err != nil {

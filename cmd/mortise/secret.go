@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/credentials"
+)
+
+type secretOptions struct {
+	allow  []string
+	name   string
+	until  string
+	member bool
+}
+
+func secretFlags(c *call, fs *flag.FlagSet) {
+	fs.Func("allow", "a right of the derived secret: read, write, lock or force, and a key or a prefix and *, "+
+		"as in 'lock cron/*'; may be repeated", func(v string) error {
+		c.secret.allow = append(c.secret.allow, v)
+		return nil
+	})
+	fs.BoolVar(&c.secret.member, "member", false, "derive a secret that starts an instance, which locks "+
+		"everything and never founds, votes or serves")
+	fs.StringVar(&c.secret.name, "for", "", "who gets the derived secret, as audit logs show it")
+	fs.StringVar(&c.secret.until, "until", "", "when the derived secret ends: a time as 2027-01-31T18:00:00Z, "+
+		"or how long from now, as 720h (never)")
+}
+
+// secret is the command secret: it prints a new root secret, or one derived from the root secret.
+// It asks no instance.
+func secret(_ context.Context, c *call) error {
+	o := c.secret
+	if len(c.words) > 0 {
+		return usageError("too many words: write each right as one, in quotes, behind -allow")
+	}
+	if len(o.allow) == 0 && !o.member {
+		if o.name != "" || o.until != "" {
+			return usageError("-for and -until belong to a derived secret: say with -allow or -member what it allows")
+		}
+		return c.tell(credentials.GenerateSecret(), "")
+	}
+	if o.name == "" {
+		return usageError("-for is missing: say who gets the derived secret; audit logs show it")
+	}
+	until, err := o.end(time.Now())
+	if err != nil {
+		return err
+	}
+	words := o.allow
+	if o.member {
+		words = append(words, "member")
+	}
+	rights, err := capability.Build(o.name, until, words...)
+	if err != nil {
+		return usageError(err.Error())
+	}
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	if config.Cluster == "" {
+		config.Cluster = "mortise" // as Start has it
+	}
+	if config.Secret == "" {
+		return usageError("the root secret is missing: name its file by -secret-file, or set MORTISE_SECRET")
+	}
+	derived, err := credentials.DeriveSecret(config.Secret, config.Cluster, rights.Text())
+	if err != nil {
+		return usageError(err.Error())
+	}
+	return c.tell(derived, rights.Text())
+}
+
+// end reads -until. Zero means none.
+func (o secretOptions) end(now time.Time) (time.Time, error) {
+	if o.until == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(o.until); err == nil && d > 0 {
+		return now.Add(d), nil
+	}
+	t, err := time.Parse(time.RFC3339, o.until)
+	if err != nil {
+		return time.Time{}, usageError("-until " + quoted(o.until) + " is neither a time as " +
+			"2027-01-31T18:00:00Z nor a length of time above zero as 720h")
+	}
+	if !t.After(now) {
+		return time.Time{}, usageError("-until " + quoted(o.until) + " has passed")
+	}
+	return t, nil
+}
+
+// tell prints a secret alone on standard output, so that it can be redirected to a file, and its
+// rights on standard error.
+func (c *call) tell(secret, rights string) error {
+	if c.json {
+		return c.show(struct {
+			Secret     string
+			Capability string `json:",omitempty"`
+		}{secret, rights})
+	}
+	fmt.Fprintln(c.out, secret)
+	if rights != "" {
+		fmt.Fprintln(c.errs, "its rights:\n  "+strings.ReplaceAll(strings.TrimSpace(rights), "\n", "\n  "))
+	}
+	return nil
+}

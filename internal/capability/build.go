@@ -1,0 +1,69 @@
+package capability
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Build makes a capability for name from the words of a command line: each is a right, as "lock
+// cron/*" or "member". Order and repetition do not matter, and bytes may be written as they are or
+// as %XX. until is cut to whole seconds. Zero means no end.
+func Build(name string, until time.Time, words ...string) (*Capability, error) {
+	if !validName(name) {
+		return nil, fmt.Errorf("capability: %w", ErrName)
+	}
+	var rights []string
+	for _, word := range words {
+		line, err := rightOf(word)
+		if err != nil {
+			return nil, fmt.Errorf("capability: %w: %q", err, word)
+		}
+		rights = append(rights, line)
+	}
+	slices.Sort(rights)
+	lines := []string{version, "for " + encode(name)}
+	if !until.IsZero() {
+		lines = append(lines, "until "+stamp(until))
+	}
+	lines = append(lines, slices.Compact(rights)...)
+	c, err := parse(strings.Join(lines, "\n") + "\n")
+	if err != nil {
+		return nil, fmt.Errorf("capability: %w", err)
+	}
+	return c, nil
+}
+
+// rightOf returns the canonical line of one right.
+func rightOf(word string) (string, error) {
+	word = strings.TrimSpace(word)
+	if word == "member" {
+		return word, nil
+	}
+	first, pattern, _ := strings.Cut(word, " ")
+	verb := verbOf(first)
+	if verb == 0 || pattern == "" {
+		return "", ErrRight
+	}
+	r, err := patternOf(strings.TrimLeft(pattern, " "))
+	if err != nil {
+		return "", ErrPattern
+	}
+	return verb.String() + " " + r.spelled(), nil
+}
+
+// For makes the capability that a configuration gives to a name: either a canonical text, or its
+// rights alone, one a line in any order.
+func For(name, text string) (*Capability, error) {
+	if strings.HasPrefix(text, "mortise-capability/") {
+		return Parse(text)
+	}
+	var words []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			words = append(words, line)
+		}
+	}
+	return Build(name, time.Time{}, words...)
+}

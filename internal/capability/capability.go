@@ -1,0 +1,136 @@
+package capability
+
+import (
+	"crypto/sha256"
+	"strings"
+	"time"
+)
+
+// Verb is one thing that can be done with a key.
+type Verb uint8
+
+// The verbs of a capability. The zero Verb is none and is never allowed by a non-nil Capability.
+const (
+	Read  Verb = iota + 1 // look at a key: its holder, its queue, its data
+	Write                 // change the data of a key
+	Lock                  // acquire a key
+	Force                 // end another session's hold of a key; with Read
+)
+
+// String returns the word that stands for v in a text.
+func (v Verb) String() string {
+	switch v {
+	case Read:
+		return "read"
+	case Write:
+		return "write"
+	case Lock:
+		return "lock"
+	case Force:
+		return "force"
+	}
+	return "none"
+}
+
+// Capability is a set of rights. Make one with [Parse] or [Build]. Nil allows everything. It is
+// immutable.
+type Capability struct {
+	text   string
+	hash   [sha256.Size]byte
+	name   string
+	until  time.Time
+	member bool
+	rights []right
+}
+
+// right is one verb on one pattern, decoded.
+type right struct {
+	verb   Verb
+	key    string // the key, or what the key begins with
+	prefix bool
+}
+
+// Text returns the canonical text; "" for nil.
+func (c *Capability) Text() string {
+	if c == nil {
+		return ""
+	}
+	return c.text
+}
+
+// String returns the canonical text, or a sentence for nil.
+func (c *Capability) String() string {
+	if c == nil {
+		return "everything (full instance)"
+	}
+	return c.text
+}
+
+// Hash returns the SHA-256 of the canonical text; zero for nil.
+func (c *Capability) Hash() [sha256.Size]byte {
+	if c == nil {
+		return [sha256.Size]byte{}
+	}
+	return c.hash
+}
+
+// For returns the name that audit logs show, decoded; "" for nil.
+func (c *Capability) For() string {
+	if c == nil {
+		return ""
+	}
+	return c.name
+}
+
+// Until returns the end in UTC, in whole seconds. Zero means none.
+func (c *Capability) Until() time.Time {
+	if c == nil {
+		return time.Time{}
+	}
+	return c.until
+}
+
+// Member reports whether c may embed the library and appear in the session table. It is false for
+// nil, which is more than a member.
+func (c *Capability) Member() bool { return c != nil && c.member }
+
+// Allows reports whether verb is granted on exactly this key. Nil allows everything.
+func (c *Capability) Allows(verb Verb, key string) bool {
+	if c == nil || c.member && verb != Force && verb != 0 {
+		return true
+	}
+	for _, r := range c.rights {
+		if r.verb == verb && (r.key == key || (r.prefix || bug("pattern-is-prefix")) && strings.HasPrefix(key, r.key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// AllowsPrefix reports whether verb is granted on every key that begins with prefix: one granted
+// pattern must contain them all. The empty prefix means all keys. Nil allows everything.
+func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
+	if c == nil || c.member && verb != Force && verb != 0 {
+		return true
+	}
+	for _, r := range c.rights {
+		inside := r.prefix && strings.HasPrefix(prefix, r.key)
+		if bug("listing-outside") {
+			inside = strings.HasPrefix(r.key, prefix)
+		}
+		if r.verb == verb && inside {
+			return true
+		}
+	}
+	return false
+}
+
+// Sees reports whether the state of this key may be shown: read, write and lock each grant that.
+// Nil allows everything.
+func (c *Capability) Sees(key string) bool {
+	return c.Allows(Read, key) || c.Allows(Lock, key) || c.Allows(Write, key)
+}
+
+// Ends reports whether another session's hold of this key may be ended: that takes force and read.
+// Nil allows everything.
+func (c *Capability) Ends(key string) bool { return c.Allows(Force, key) && c.Allows(Read, key) }

@@ -1,0 +1,61 @@
+package capability
+
+import (
+	"errors"
+	"strings"
+)
+
+var errEscape = errors.New("a percent sign must be followed by two hexadecimal digits")
+
+// plain reports whether a byte stands for itself. Space does not, so that no editor or shell can
+// change a text unseen.
+func plain(b byte) bool { return b > ' ' && b <= '~' && b != '%' && b != '*' }
+
+// encode returns the one spelling of text.
+func encode(text string) string {
+	const digits = "0123456789ABCDEF"
+	var out strings.Builder
+	for i := range len(text) {
+		if b := text[i]; plain(b) {
+			out.WriteByte(b)
+		} else {
+			out.WriteString("%" + digits[b>>4:b>>4+1] + digits[b&15:b&15+1])
+		}
+	}
+	return out.String()
+}
+
+// decode returns what any spelling stands for. It accepts more than encode writes; Parse compares
+// with the one spelling afterwards.
+func decode(text string) (string, error) {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			out.WriteByte(text[i])
+			continue
+		}
+		if i+2 >= len(text) {
+			return "", errEscape
+		}
+		high, low := digit(text[i+1]), digit(text[i+2])
+		if high < 0 || low < 0 {
+			return "", errEscape
+		}
+		out.WriteByte(byte(high<<4 | low))
+		i += 2
+	}
+	return out.String(), nil
+}
+
+// digit returns the value of a hexadecimal digit, or -1.
+func digit(b byte) int {
+	switch {
+	case b >= '0' && b <= '9':
+		return int(b - '0')
+	case b >= 'A' && b <= 'F':
+		return int(b-'A') + 10
+	case b >= 'a' && b <= 'f':
+		return int(b-'a') + 10
+	}
+	return -1
+}

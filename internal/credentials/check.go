@@ -1,0 +1,83 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+)
+
+// peer returns what a finished handshake says. crypto/tls keeps the verified chains of accepted
+// connections; those of dialed ones, which it did not verify itself, are found again.
+func (n *names) peer(state tls.ConnectionState, roots *x509.CertPool, now time.Time) (Peer, error) {
+	chains := state.VerifiedChains
+	if len(chains) == 0 {
+		var err error
+		if chains, err = verify(state, roots, now, x509.ExtKeyUsageAny); err != nil {
+			return Peer{}, err
+		}
+	}
+	leaf, err := leafOf(state)
+	if err != nil {
+		return Peer{}, err
+	}
+	p, err := n.find(leaf)
+	if err != nil {
+		return Peer{}, err
+	}
+	p.NotAfter = end(chains)
+	return p, nil
+}
+
+// accepts checks an accepted connection, which crypto/tls has verified, by name, and then asks the
+// user's own function. Nil means none.
+func (n *names) accepts(own func(tls.ConnectionState) error) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if len(state.VerifiedChains) == 0 {
+			return errUnverified
+		}
+		leaf, err := leafOf(state)
+		if err != nil {
+			return err
+		}
+		if _, err := n.find(leaf); err != nil && !bug("names-not-checked-on-accept") {
+			return err
+		}
+		if own != nil {
+			return own(state)
+		}
+		return nil
+	}
+}
+
+// dials makes config verify dialed connections here and not in crypto/tls, which would compare one
+// ServerName: there may be several names, or a URI in its place. Everything else that crypto/tls
+// does is done: the chain, the time, the use, the user's own functions.
+func (n *names) dials(config *tls.Config, now func() time.Time) {
+	raw, own, roots := config.VerifyPeerCertificate, config.VerifyConnection, config.RootCAs
+	config.InsecureSkipVerify, config.VerifyPeerCertificate = true, nil
+	config.VerifyConnection = func(state tls.ConnectionState) (err error) {
+		if state.VerifiedChains, err = verify(state, roots, now(), x509.ExtKeyUsageServerAuth); err != nil {
+			return err
+		}
+		p, err := n.find(state.PeerCertificates[0])
+		if err == nil {
+			err = mayServe(p)
+		}
+		if err != nil && !bug("names-not-checked-on-dial") {
+			return err
+		}
+		if raw != nil {
+			var list [][]byte
+			for _, cert := range state.PeerCertificates {
+				list = append(list, cert.Raw)
+			}
+			if err := raw(list, state.VerifiedChains); err != nil {
+				return err
+			}
+		}
+		if own != nil {
+			return own(state)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,176 @@
+package credentials
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+)
+
+// A derived secret is msd1_ and, in base64url without padding: the public key of the authority (32
+// bytes), the seed of the derived key (32), the derived certificate (DER) and a checksum (4).
+const (
+	maxDerived  = 16 << 10 // characters
+	derivedName = "mortise derived "
+)
+
+var (
+	errDerived = errors.New("is a derived secret: only the root secret can derive others, and stand in OldSecrets")
+	errChain   = errors.New("credentials: the peer's certificate chain is neither of a root secret nor of one " +
+		"derived secret")
+	errText = errors.New("credentials: the peer's derived secret holds no capability, or one that differs " +
+		"from its certificate")
+)
+
+// textID is the object identifier of the extension that holds a capability's text. The arc 2.25 is
+// for UUIDs; no UUID of any version is so small a number.
+func textID() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{2, 25, 1836020324} }
+
+// derived is what a derived secret holds.
+type derived struct {
+	authority  *authority // without its key
+	key        ed25519.PrivateKey
+	cert       *x509.Certificate
+	capability *capability.Capability
+}
+
+// DeriveSecret returns a secret whose holder has the rights of the canonical capability text and no
+// others in the cluster of that label: an intermediate certificate of the root secret's authority,
+// with its key. Nothing is stored anywhere: it is worth something until the capability's end, and
+// as long as the instances have secret in Secret or OldSecrets. It is safe for concurrent use.
+func DeriveSecret(secret, cluster, text string) (string, error) {
+	secret = strings.TrimSpace(secret)
+	if IsDerived(secret) {
+		return "", fmt.Errorf("Config.Secret: %w", errDerived)
+	}
+	if err := judge(secret); err != nil {
+		return "", fmt.Errorf("Config.Secret: %w", err)
+	}
+	if cluster == "" {
+		return "", errors.New("Config.Cluster: is empty: give the cluster a label")
+	}
+	c, err := capability.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	a, err := newAuthority(secret, cluster)
+	if err != nil {
+		return "", err
+	}
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // never fails: it ends the process rather than return bad bytes
+	der, err := a.derive(ed25519.NewKeyFromSeed(seed), cluster, c)
+	if err != nil {
+		return "", err
+	}
+	payload := slices.Concat(a.cert.PublicKey.(ed25519.PublicKey), seed, der)
+	return derivedPrefix + base64.RawURLEncoding.EncodeToString(append(payload, checksum(derivedPrefix, payload)...)), nil
+}
+
+// derive signs the certificate of a derived secret.
+func (a *authority) derive(key ed25519.PrivateKey, cluster string, c *capability.Capability) ([]byte, error) {
+	public := key.Public().(ed25519.PublicKey)
+	id := sha256.Sum256(public)
+	template := &x509.Certificate{
+		SerialNumber:                new(big.Int).SetBytes(append([]byte{0x40}, id[:15]...)),
+		Subject:                     pkix.Name{CommonName: derivedName + hex.EncodeToString(id[:8])},
+		SubjectKeyId:                id[:20],
+		NotBefore:                   always(),
+		NotAfter:                    endOf(c),
+		BasicConstraintsValid:       true,
+		IsCA:                        true,
+		MaxPathLenZero:              true,
+		KeyUsage:                    x509.KeyUsageCertSign,
+		PermittedDNSDomainsCritical: true,
+		PermittedDNSDomains:         []string{zone(cluster)},
+		ExtraExtensions:             []pkix.Extension{{Id: textID(), Value: []byte(c.Text())}},
+		SignatureAlgorithm:          x509.PureEd25519,
+	}
+	if bug("intermediate-signs") {
+		template.MaxPathLen, template.MaxPathLenZero = 7, false
+	}
+	if bug("until-ignored") {
+		template.NotAfter = never()
+	}
+	der, err := x509.CreateCertificate(nil, template, a.cert, public, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("credentials: deriving a secret of cluster %q: %w", cluster, err)
+	}
+	return der, nil
+}
+
+// endOf returns the NotAfter of the certificate that holds c.
+func endOf(c *capability.Capability) time.Time {
+	if until := c.Until(); !until.IsZero() {
+		return until
+	}
+	return never()
+}
+
+// parseDerived reads a derived secret for a cluster. Its errors never quote it.
+func parseDerived(secret, cluster string) (*derived, error) {
+	text, ok := strings.CutPrefix(secret, derivedPrefix)
+	payload, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	const keys = ed25519.PublicKeySize + ed25519.SeedSize
+	if !ok || err != nil || len(text) > maxDerived || len(payload) < keys+checksumBytes {
+		return nil, errChecksum
+	}
+	payload, sum := payload[:len(payload)-checksumBytes], payload[len(payload)-checksumBytes:]
+	if string(checksum(derivedPrefix, payload)) != string(sum) {
+		return nil, errChecksum
+	}
+	d := &derived{key: ed25519.NewKeyFromSeed(payload[ed25519.PublicKeySize:keys])}
+	if d.cert, err = x509.ParseCertificate(payload[keys:]); err != nil {
+		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
+	}
+	if !slices.Equal(d.cert.PermittedDNSDomains, []string{zone(cluster)}) {
+		return nil, fmt.Errorf("was derived for another cluster than %q: set Config.Cluster to the label for "+
+			"which it was made", cluster)
+	}
+	anchor, err := authorityCert(ed25519.PublicKey(payload[:ed25519.PublicKeySize]), d.key, cluster)
+	if err != nil {
+		return nil, err
+	}
+	d.authority = &authority{cert: anchor}
+	if err := d.cert.CheckSignatureFrom(anchor); err != nil {
+		return nil, fmt.Errorf("its certificate is not of its authority: %w", err)
+	}
+	if !d.key.Public().(ed25519.PublicKey).Equal(d.cert.PublicKey) {
+		return nil, errors.New("its key is not that of its certificate")
+	}
+	if d.capability, err = textOf(d.cert); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// textOf returns the capability that a derived certificate holds. Its end must be that of the
+// certificate.
+func textOf(cert *x509.Certificate) (*capability.Capability, error) {
+	for _, e := range cert.Extensions {
+		if !e.Id.Equal(textID()) {
+			continue
+		}
+		c, err := capability.Parse(string(e.Value))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errText, err)
+		}
+		if !cert.NotAfter.Equal(endOf(c)) && !bug("until-ignored") {
+			return nil, errText
+		}
+		return c, nil
+	}
+	return nil, errText
+}

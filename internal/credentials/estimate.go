@@ -1,0 +1,180 @@
+package credentials
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+)
+
+const (
+	minSecret = 16  // bytes of a secret
+	minBits   = 128 // of the estimate
+
+	estimated = 512 // bytes that the estimate looks at
+	wordBits  = 11  // of a word: one of 2,048
+	leastRun  = 6   // bytes of a repetition or a sequence before it counts as one
+
+	howToMake = "make one with `mortise secret` (or `openssl rand -hex 32`), and give the same to every instance"
+)
+
+// judge reports what is wrong with a secret, without quoting it. A generated secret is right if its
+// checksum is.
+func judge(secret string) error {
+	if ours, err := generated(secret); ours {
+		return err
+	}
+	if n := len(secret); n < minSecret {
+		return fmt.Errorf("%d bytes are too few, at least %d are needed: %s", n, minSecret, howToMake)
+	}
+	if bits := estimate(secret); bits < minBits && !bug("weak-secret-accepted") {
+		return fmt.Errorf("can be guessed: it is estimated at %d bits, and at least %d are needed: %s", bits, minBits, howToMake)
+	}
+	return nil
+}
+
+// estimate returns the bits that a secret is worth at most: the lower one of two counts. By
+// characters: each counts the logarithm of its alphabet (10 digits, 16 hexadecimal digits, 26
+// letters of a case, 32 others), which is at most twice the number of different characters; a
+// repetition of something earlier, and a sequence such as 12345678, counts as one character from
+// its sixth byte on. By words, if there is white space in the text, or three quarters of it are
+// words of five and more letters of one case that can be spoken: 11 bits a word, 3 a digit, 1 for
+// what stands between. It finds the usual mistakes and is no proof of randomness, which a text
+// cannot give. Of what openssl rand -base64 24 prints it refuses about one in 100,000.
+func estimate(secret string) int {
+	text := secret[:min(len(secret), estimated)]
+	return int(min(byCharacters(text), byWords(text)))
+}
+
+func byCharacters(text string) float64 {
+	var lower, upper, digit, other, notHex bool
+	different := map[byte]bool{}
+	for i := range len(text) {
+		b := text[i]
+		different[b] = true
+		switch {
+		case b >= '0' && b <= '9':
+			digit = true
+		case b >= 'a' && b <= 'z':
+			lower = true
+			notHex = notHex || b > 'f'
+		case b >= 'A' && b <= 'Z':
+			upper = true
+			notHex = notHex || b > 'F'
+		default:
+			other, notHex = true, true
+		}
+	}
+	alphabet := 0
+	for _, class := range [...]struct {
+		has  bool
+		size int
+	}{{digit, 10}, {lower, 26}, {upper, 26}, {other, 32}} {
+		if class.has {
+			alphabet += class.size
+		}
+	}
+	if !notHex && lower != upper {
+		alphabet = 16
+	}
+	alphabet = min(alphabet, 2*len(different))
+	return float64(folded(text)) * math.Log2(float64(max(alphabet, 2)))
+}
+
+// folded counts characters, and a repetition or sequence of at least leastRun bytes as one.
+func folded(text string) int {
+	count := 0
+	for i := 0; i < len(text); count++ {
+		run := max(sequence(text[i:]), repeated(text, i))
+		if run < leastRun {
+			run = 1
+		}
+		i += run
+	}
+	return count
+}
+
+// sequence returns how many bytes go on by one step, up or down, or stay the same.
+func sequence(text string) int {
+	if len(text) < 2 {
+		return len(text)
+	}
+	step := int(text[1]) - int(text[0])
+	if step < -1 || step > 1 {
+		return 1
+	}
+	n := 2
+	for n < len(text) && int(text[n])-int(text[n-1]) == step {
+		n++
+	}
+	return n
+}
+
+// repeated returns how many bytes from i on stand at an earlier place, too. The two may overlap.
+func repeated(text string, i int) int {
+	longest := 0
+	for from := range i {
+		n := 0
+		for i+n < len(text) && text[from+n] == text[i+n] {
+			n++
+		}
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// byWords returns infinity for a text that does not consist of words.
+func byWords(text string) float64 {
+	total, inWords, bits := 0, 0, 0.0
+	spaced := strings.ContainsFunc(text, unicode.IsSpace)
+	for len(text) > 0 {
+		word := firstWord(text)
+		n := len(word)
+		switch {
+		case n > 0:
+			if n >= 5 && spoken(word) {
+				inWords += n
+			}
+			bits += min(wordBits, float64(n)*math.Log2(26))
+		case text[0] >= '0' && text[0] <= '9':
+			n = 1
+			bits += math.Log2(10)
+		default:
+			n = 1
+			bits++
+		}
+		total += n
+		text = text[n:]
+	}
+	if 4*inWords < 3*total && !spaced {
+		return math.Inf(1)
+	}
+	return bits
+}
+
+// firstWord returns the letters of one case with which text begins; the first alone may be a
+// capital.
+func firstWord(text string) string {
+	small := func(r rune) bool { return unicode.IsLetter(r) && !unicode.IsUpper(r) }
+	large := func(r rune) bool { return unicode.IsUpper(r) }
+	capitals := len(text) - len(strings.TrimLeftFunc(text, large))
+	if capitals > 1 {
+		return text[:capitals]
+	}
+	return text[:len(text)-len(strings.TrimLeftFunc(text[capitals:], small))]
+}
+
+// spoken reports whether no four consonants follow each other. In what a random source has printed
+// they soon do.
+func spoken(word string) bool {
+	run := 0
+	for _, r := range strings.ToLower(word) {
+		if run++; r > unicode.MaxASCII || strings.ContainsRune("aeiouy", r) {
+			run = 0
+		}
+		if run == 4 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,51 @@
+package credentials
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+)
+
+const (
+	rootPrefix    = "msk1_" // of a generated root secret: 256 random bits and a checksum, in hexadecimal
+	derivedPrefix = "msd1_" // of a derived secret, see derive.go
+
+	randomBytes   = 32
+	checksumBytes = 4
+)
+
+var errChecksum = errors.New("its checksum is wrong: it was cut off or mistyped; copy the whole line that " +
+	"mortise secret has printed")
+
+// GenerateSecret returns a new root secret: msk1_, 256 random bits and a checksum that finds a part
+// that was cut off. It is used without stretching. It is safe for concurrent use.
+func GenerateSecret() string {
+	random := make([]byte, randomBytes)
+	_, _ = rand.Read(random) // never fails: it ends the process rather than return bad bytes
+	return rootPrefix + hex.EncodeToString(append(random, checksum(rootPrefix, random)...))
+}
+
+// checksum finds mistakes of typing and copying. It is no protection from an attacker.
+func checksum(prefix string, payload []byte) []byte {
+	sum := sha256.Sum256(append([]byte("mortise checksum v1\x00"+prefix), payload...))
+	return sum[:checksumBytes]
+}
+
+// IsDerived reports whether text looks like a derived secret.
+func IsDerived(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), derivedPrefix) }
+
+// generated reports whether a secret claims to be a generated one, and what is wrong with it then.
+func generated(secret string) (bool, error) {
+	digits, ok := strings.CutPrefix(secret, rootPrefix)
+	if !ok {
+		return false, nil
+	}
+	text, err := hex.DecodeString(digits)
+	if err != nil || len(text) != randomBytes+checksumBytes || digits != strings.ToLower(digits) ||
+		string(checksum(rootPrefix, text[:randomBytes])) != string(text[randomBytes:]) {
+		return true, errChecksum
+	}
+	return true, nil
+}

@@ -1,0 +1,112 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+)
+
+// The tiers and what they are told by live in the leaf package that everything else checks rights with.
+type (
+	// Tier is [capability.Tier].
+	Tier = capability.Tier
+	// Peer is [capability.Peer].
+	Peer = capability.Peer
+)
+
+// The tiers, see [capability.Tier].
+const (
+	Root   = capability.Root
+	Member = capability.Member
+	Guest  = capability.Guest
+)
+
+// Verifier is what a transport needs of a [Source]: it makes the TLS configurations, explains why a
+// handshake failed, and decides about peers. Its methods are safe for concurrent use.
+type Verifier interface {
+	ServerTLS() *tls.Config
+	ClientTLS() *tls.Config
+	Explain(err error) string
+	Peer(tls.ConnectionState) (Peer, error)
+	Recheck(tls.ConnectionState) error
+}
+
+var _ Verifier = (*Source)(nil)
+
+var errServer = errors.New("credentials: the peer dialed has a certificate that is not for serving")
+
+// mayServe refuses what is dialed and is not of the root tier. Without this any guest could pose as
+// an instance to any other: plain chain verification accepts it.
+func mayServe(p Peer) error {
+	if p.Tier != Root && !bug("guest-serves") {
+		return fmt.Errorf("%w: it is the %s %q", errServer, p.Tier, p.Name)
+	}
+	return nil
+}
+
+// checker decides about verified peers. Its methods are safe for concurrent use.
+type checker interface {
+	peer(tls.ConnectionState) (Peer, error)
+	recheck(tls.ConnectionState) error
+	own() (Peer, error)
+}
+
+// Peer returns what the certificates of a finished handshake of a configuration of s say of the
+// other side. It decides by the verified chain alone: nothing that the peer says counts. An error
+// means that the connection must be refused; the configurations of s do that already in the
+// handshake, so that an error here shows a connection of something else.
+func (s *Source) Peer(state tls.ConnectionState) (Peer, error) { return s.checker.peer(state) }
+
+// Recheck reports why a connection that was accepted, or dialed, would not be any more: a
+// certificate of its chain has run out, its authority was taken out of the files, or its name is
+// not listed. Nil means that it may go on. It may read files, at most once a second, and costs
+// about as much as the verification in a handshake.
+func (s *Source) Recheck(state tls.ConnectionState) error { return s.checker.recheck(state) }
+
+// Own returns what others see in the certificates of s. For a user's own certificates the error
+// says that no list has their names; then instances with the same lists refuse s.
+func (s *Source) Own() (Peer, error) { return s.checker.own() }
+
+// leafOf returns the peer's own certificate.
+func leafOf(state tls.ConnectionState) (*x509.Certificate, error) {
+	if len(state.PeerCertificates) == 0 {
+		return nil, errUnverified
+	}
+	if leaf := state.PeerCertificates[0]; !leaf.IsCA {
+		return leaf, nil
+	}
+	return nil, errAuthority
+}
+
+// verify finds the chains from the peer's certificate to an authority, at a time.
+func verify(state tls.ConnectionState, roots *x509.CertPool, now time.Time, use x509.ExtKeyUsage) ([][]*x509.Certificate, error) {
+	leaf, err := leafOf(state)
+	if err != nil {
+		return nil, err
+	}
+	between := x509.NewCertPool()
+	for _, cert := range state.PeerCertificates[1:] {
+		between.AddCert(cert)
+	}
+	return leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}})
+}
+
+// end returns until when the best of the chains is valid.
+func end(chains [][]*x509.Certificate) (latest time.Time) {
+	for _, chain := range chains {
+		until := never()
+		for _, cert := range chain {
+			if cert.NotAfter.Before(until) {
+				until = cert.NotAfter
+			}
+		}
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	return latest
+}

@@ -1,0 +1,70 @@
+package credentials
+
+import (
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+const (
+	stretchRounds = 200_000 // of PBKDF2 with SHA-256: part of the protocol. About 40 ms
+	stretchSalt   = "mortise stretch v1\x00"
+	stretchKept   = 64 // results that are kept
+)
+
+// stretched keeps the results of this process. It is the one package-level state of this
+// repository: a thousand nodes of one process, and a call of FromSecret for a check beside the one
+// for use, must not pay again. It holds nothing that the authorities of those nodes do not hold, it
+// is bounded, and a result depends on its key alone, so nothing can be observed through it but
+// time.
+var stretched stretcher
+
+// stretcher keeps stretched secrets by the hash of secret and label. It is safe for concurrent use.
+type stretcher struct {
+	mu    sync.Mutex // guards kept and order, never held while stretching
+	kept  map[[sha256.Size]byte]*stretching
+	order [][sha256.Size]byte // oldest first
+}
+
+type stretching struct {
+	once  sync.Once
+	value []byte
+	err   error
+}
+
+// keying returns what an authority is derived from: a generated secret as it is, any other one
+// stretched.
+func keying(secret, cluster string) ([]byte, error) {
+	if strings.HasPrefix(secret, rootPrefix) || bug("not-stretched") {
+		return []byte(secret), nil
+	}
+	return stretched.get(secret, cluster)
+}
+
+func (s *stretcher) get(secret, cluster string) ([]byte, error) {
+	e := s.entry(sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(secret), secret, cluster)))
+	e.once.Do(func() {
+		e.value, e.err = pbkdf2.Key(sha256.New, secret, []byte(stretchSalt+cluster), stretchRounds, 32)
+	})
+	return e.value, e.err
+}
+
+func (s *stretcher) entry(key [sha256.Size]byte) *stretching {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.kept[key]; e != nil {
+		return e
+	}
+	if s.kept == nil {
+		s.kept = map[[sha256.Size]byte]*stretching{}
+	}
+	if len(s.order) == stretchKept {
+		delete(s.kept, s.order[0])
+		s.order = s.order[1:]
+	}
+	e := &stretching{}
+	s.kept[key], s.order = e, append(s.order, key)
+	return e
+}

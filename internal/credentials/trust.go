@@ -1,0 +1,100 @@
+package credentials
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+)
+
+// trust decides about the peers of a secret. It is immutable.
+type trust struct {
+	cluster string
+	pool    *x509.CertPool // authorities of the secret and of the old ones
+	now     func() time.Time
+	self    Peer
+}
+
+// peer runs on both sides after crypto/tls has found a chain to an authority that is trusted.
+// crypto/tls compares the server's name only; a client of the cluster carries it too. The first
+// check can fail only if a line elsewhere in this package is wrong.
+func (t *trust) peer(state tls.ConnectionState) (Peer, error) {
+	if len(state.VerifiedChains) == 0 {
+		return Peer{}, errUnverified
+	}
+	leaf, err := leafOf(state)
+	if err != nil {
+		return Peer{}, err
+	}
+	if err := leaf.VerifyHostname(serverName(anyAuthority, t.cluster)); err != nil {
+		return Peer{}, err
+	}
+	p, err := byChain(state.VerifiedChains[0])
+	if err != nil {
+		return Peer{}, err
+	}
+	for _, chain := range state.VerifiedChains[1:] { // a peer that can be two things is neither
+		if other, err := byChain(chain); err != nil || other.Tier != p.Tier || other.Capability.Hash() != p.Capability.Hash() {
+			return Peer{}, errChain
+		}
+	}
+	p.NotAfter = end(state.VerifiedChains)
+	return p, nil
+}
+
+// byChain returns what one verified chain says: leaf and authority are the root tier, with one
+// derived certificate between them its text counts. A text in a leaf means nothing: its holder has
+// signed it.
+func byChain(chain []*x509.Certificate) (Peer, error) {
+	if bug("text-of-the-leaf") {
+		if c, err := textOf(chain[0]); err == nil {
+			return Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}, nil
+		}
+	}
+	if bug("intermediate-signs") && len(chain) > 3 {
+		chain = chain[:3]
+	}
+	switch len(chain) {
+	case 2:
+		return Peer{Tier: Root}, nil
+	case 3:
+		c, err := textOf(chain[1])
+		if err != nil {
+			return Peer{}, err
+		}
+		return Peer{Tier: capability.TierOf(c), Capability: c, Name: c.For()}, nil
+	}
+	return Peer{}, errChain
+}
+
+func (t *trust) recheck(state tls.ConnectionState) error {
+	now := t.now()
+	if bug("recheck-ignores-time") && len(state.PeerCertificates) > 0 {
+		now = state.PeerCertificates[0].NotBefore
+	}
+	chains, err := verify(state, t.pool, now, x509.ExtKeyUsageAny)
+	if err != nil {
+		return err
+	}
+	state.VerifiedChains = chains
+	_, err = t.peer(state)
+	return err
+}
+
+func (t *trust) own() (Peer, error) { return t.self, nil }
+
+// accepts is the check of accepted connections.
+func (t *trust) accepts(state tls.ConnectionState) error {
+	_, err := t.peer(state)
+	return err
+}
+
+// dials is the check of dialed connections.
+func (t *trust) dials(state tls.ConnectionState) error {
+	p, err := t.peer(state)
+	if err != nil {
+		return err
+	}
+	return mayServe(p)
+}
