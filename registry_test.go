@@ -82,7 +82,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 			got = append(got, fmt.Sprint(r.Instance, r.Leaving))
 		}
 		for _, s := range now.all() {
-			want = append(want, fmt.Sprint(uint64(s.ID), s.Leaving))
+			want = append(want, fmt.Sprint(nodeidtest.ID(uint64(s.ID)), s.Leaving))
 		}
 		if !slices.Equal(got, want) || len(records) != len(want) {
 			t.Fatalf("seed %d: the registry has %v, want %v", seed, got, want)
