@@ -87,9 +87,9 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mortise: %w", err)
 	}
-	listener, err := env.listen(config.Bind)
+	listener, err := config.listen(env)
 	if err != nil {
-		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
+		return nil, err
 	}
 	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{})}
 	if err := n.prepare(ctx, listener.Addr()); err != nil {

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 type Status struct {
 	Name     string // of this instance
 	Instance string // ID of its present life
-	Address  string // at which others reach it
+	Address  string // at which others reach it, "" if it listens nowhere
 	Phase    string // "newborn", "bound" or "member"
 
 	Group   string   // ID of the group, "" without one
@@ -79,6 +80,14 @@ func (n *Node) Status() Status {
 	}
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
+	}
+	if n.config.unreachable() { // what it has in place of an address leads nowhere
+		s.Address = ""
+		for _, list := range [...][]Member{s.Members, s.Voters} {
+			for i := range list {
+				list[i].Address = ""
+			}
+		}
 	}
 	return s
 }
@@ -146,7 +155,7 @@ func (s Status) votersText() string {
 // String shows the status in a few lines.
 func (s Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s: %s", s.Name, s.Address, s.Phase)
+	fmt.Fprintf(&b, "%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), s.Phase)
 	if s.Group != "" {
 		fmt.Fprintf(&b, " of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}

@@ -52,7 +52,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	g := &Guest{config: config, source: source, instance: transport.Instance(randomID())}
 	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: g.instance},
-		Listener: newDeaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
+		Listener: transport.Deaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if source != nil {
 		settings.TLS = source
@@ -186,23 +186,3 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 func (in inbound) Ask(context.Context, string, []byte) ([]byte, error) { return nil, errGuest }
 
 func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
-
-// deaf is a listener that nobody can reach: a port wants one.
-type deaf struct {
-	once   sync.Once
-	closed chan struct{}
-}
-
-func newDeaf() *deaf { return &deaf{closed: make(chan struct{})} }
-
-func (d *deaf) Accept() (net.Conn, error) {
-	<-d.closed
-	return nil, net.ErrClosed
-}
-
-func (d *deaf) Close() error {
-	d.once.Do(func() { close(d.closed) })
-	return nil
-}
-
-func (d *deaf) Addr() net.Addr { return &net.TCPAddr{} }

@@ -32,6 +32,8 @@ func wiring() []Bug {
 			Breaks: "a voter that retires while its instance starts anew says for ever that it belongs to the old group"},
 		{Name: "broken-state-goes-on", Room: ".", Hazard: "53, 55", Nodes: "TestBrokenStateEndsTheNode", Breaks: "a node whose state machine is broken goes on"},
 		{Name: "first-exit-frees", Room: ".", Hazard: "none", Nodes: "TestEntriesAreCounted", Breaks: "a lock that was entered again is free when the first of its handles is unlocked"},
+		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
+			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},
 	}
