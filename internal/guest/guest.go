@@ -49,6 +49,7 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has what is needed of them
 	g := &Guest{config: config, source: source, instance: transport.Instance(randomID())}
 	settings := transport.Config{
 		Identity: transport.Identity{Cluster: config.Cluster, Instance: g.instance},

@@ -34,6 +34,7 @@ func wiring() []Bug {
 		{Name: "first-exit-frees", Room: ".", Hazard: "none", Nodes: "TestEntriesAreCounted", Breaks: "a lock that was entered again is free when the first of its handles is unlocked"},
 		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
 			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
+		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},
 	}
