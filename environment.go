@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -38,6 +39,9 @@ import (
 //	ORDERS_LOCK_TLS_CA_FILE      TLSFiles.CA
 //	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
+//
+// A file of secrets that other users may read or write is used all the same, and one line of WARN in [slog.Default] names it. Its group may
+// read it if it belongs to root: so do the files of Kubernetes and systemd.
 //
 // White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
 // Logger have no variables: set them in what is returned. Nothing else is read from the environment, here or in Start.
@@ -232,6 +236,10 @@ func (e *environment) lines(suffix, path string) []string {
 	if !info.Mode().IsRegular() { // to read anything else may never end
 		e.fault(suffix, "%s is not a regular file", path)
 		return nil
+	}
+	if openToOthers(info) {
+		slog.Warn("a file of secrets can be read or written by other users of this machine: close it with chmod 600, and change the secret if one of them may have read it",
+			"path", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "variable", e.prefix+suffix)
 	}
 	file, err := os.Open(path)
 	if err != nil {

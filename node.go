@@ -55,6 +55,7 @@ type Node struct {
 
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
+	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none
 
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave

@@ -78,6 +78,9 @@ func (n *Node) Status() Status {
 			s.Health = &h
 		}
 	}
+	if unread := n.unread.Load(); unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
+		s.Waiting = n.waitsForLog(s, *unread)
+	}
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
 	}

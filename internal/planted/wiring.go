@@ -35,6 +35,8 @@ func wiring() []Bug {
 		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
 			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
 		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
+		{Name: "damage-not-told", Room: ".", Hazard: "none", Nodes: "TestADamagedLogOfTheOnlyVoterIsTold",
+			Breaks: "an instance whose own log is damaged says that it waits for a leader, and not what to do"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},
 	}
