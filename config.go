@@ -13,10 +13,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -244,13 +243,9 @@ func (cs *complaints) checkText(field, text string, least, most int) {
 		cs.add(field, "is empty, and no default could be found; set it")
 	case len(text) > most:
 		cs.add(field, "has %d bytes, more than %d", len(text), most)
-	case !printable(text):
-		cs.add(field, "%q is not UTF-8 text without control characters", text)
+	case !plain.Is(text):
+		cs.add(field, "%q is not UTF-8 text without control characters and marks of the direction of writing", text)
 	}
-}
-
-func printable(text string) bool {
-	return utf8.ValidString(text) && !slices.ContainsFunc([]rune(text), unicode.IsControl)
 }
 
 func (cs *complaints) checkBind(c Config) {
@@ -332,7 +327,7 @@ func checkAddress(address string, reachable bool) error {
 		return fmt.Errorf("%q has port 0, which nobody can reach", address)
 	case reachable && host == "":
 		return fmt.Errorf("%q names no host", address)
-	case !printable(host) || len(host) > 253:
+	case !plain.Is(host) || len(host) > 253:
 		return fmt.Errorf("%q is not a host name or an IP address", address)
 	}
 	return nil

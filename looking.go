@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -211,6 +212,9 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 
 // look answers a question if this replica leads.
 func (r *replica) look(ctx context.Context, q question) (sight, error) {
+	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") { // another instance should have refused it
+		return sight{}, fmt.Errorf("%w: By %q or the reason %q is not UTF-8 text without control characters and marks of the direction of writing", ErrBadRequest, q.By, q.Reason)
+	}
 	id, one, err := r.lookers.add(q)
 	if err != nil {
 		return sight{}, err

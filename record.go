@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -72,10 +73,10 @@ func (r record) id() uint64 {
 	return id
 }
 
-// holderName tells people who holds a lock, by what that instance said of itself.
+// holderName tells people who holds a lock, by what that instance said of itself, which is escaped.
 func holderName(b []byte, session lockfsm.SessionID) string {
 	if r := decodeRecord(b); r.Name != "" {
-		return r.Name
+		return plain.Text(r.Name)
 	}
 	return fmt.Sprintf("session %d", session)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -41,7 +42,7 @@ type Status struct {
 	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
-// Member is one instance as others see it.
+// Member is one instance as others see it. What it says of itself is escaped: a control character is shown as \u{1b}.
 type Member struct {
 	Name     string
 	Instance string
@@ -97,17 +98,19 @@ func (n *Node) Status() Status {
 
 // fill adds what the cluster room knows.
 func (s *Status) fill(c cluster.Status, leader uint64) {
-	s.Phase, s.Waiting = c.Phase.String(), c.Waiting
+	s.Phase, s.Waiting = c.Phase.String(), plain.Text(c.Waiting)
 	if c.Group != 0 {
 		s.Group = instanceText(c.Group)
 	}
 	names := map[uint64]string{}
 	for _, m := range c.Members {
-		names[m.Instance] = m.Name
-		s.Members = append(s.Members, Member{Name: m.Name, Instance: instanceText(m.Instance), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
+		names[m.Instance] = plain.Text(m.Name)
+		s.Members = append(s.Members, Member{
+			Name: names[m.Instance], Instance: instanceText(m.Instance), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Votes: m.Raft != 0,
+		})
 	}
 	for _, v := range c.Voters {
-		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: v.Addr, Votes: !v.Learner})
+		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: plain.Text(v.Addr), Votes: !v.Learner})
 	}
 	if leader != 0 {
 		if s.Leader = names[leader]; s.Leader == "" {
@@ -155,22 +158,23 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String shows the status in a few lines.
+// String shows the status in a few lines. Texts are escaped: one that was decoded may come from anywhere.
 func (s Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), s.Phase)
+	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
+	line("%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), s.Phase)
 	if s.Group != "" {
-		fmt.Fprintf(&b, " of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
+		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
-	fmt.Fprintf(&b, "\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, s.LeaseFor.Round(time.Millisecond), s.Held, s.Waiters)
+	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, s.LeaseFor.Round(time.Millisecond), s.Held, s.Waiters)
 	if s.Waiting != "" {
-		fmt.Fprintf(&b, "\nwaiting: %s", s.Waiting)
+		line("\nwaiting: %s", s.Waiting)
 	}
 	if s.Health != nil {
 		fmt.Fprintf(&b, "\n%v", *s.Health)
 	}
 	if s.Err != nil {
-		fmt.Fprintf(&b, "\nfailed: %v", s.Err)
+		line("\nfailed: %v", s.Err)
 	}
 	return b.String()
 }

@@ -44,5 +44,5 @@ func waitsFor(s mortise.Status, err error) string {
 func probe(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	fmt.Fprintln(w, strings.ReplaceAll(text, "\n", "; ")) // net/http drops the body for HEAD
+	fmt.Fprintln(w, shown(strings.ReplaceAll(text, "\n", "; "))) // net/http drops the body for HEAD
 }

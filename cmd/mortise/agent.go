@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -70,8 +71,7 @@ func (c *call) tellStart(node *mortise.Node, at net.Addr) error {
 	if c.json {
 		return c.show(struct{ Name, Address, Listen string }{s.Name, s.Address, where})
 	}
-	_, err := fmt.Fprintf(c.out, "%s is an instance at %s; programs ask at %s\n", s.Name, s.Address, where)
-	return err
+	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, cmp.Or(s.Address, "no address of its own"), where)
 }
 
 // serve waits for an end: a signal, the door's, or the node's.

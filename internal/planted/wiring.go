@@ -37,6 +37,8 @@ func wiring() []Bug {
 		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
 		{Name: "damage-not-told", Room: ".", Hazard: "none", Nodes: "TestADamagedLogOfTheOnlyVoterIsTold",
 			Breaks: "an instance whose own log is damaged says that it waits for a leader, and not what to do"},
+		{Name: "raw-reason", Room: ".", Hazard: "none", Nodes: "TestARawReasonIsRefusedByTheLeader",
+			Breaks: "a hostile instance writes escape sequences into what every operator is shown"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},
 	}
