@@ -22,7 +22,7 @@
 //
 // # Limits
 //
-// top looks at 10,000 keys. The agent has 10,000 leases.
+// top looks at 10,000 keys. The agent has 10,000 leases, and 1,000 for each client.
 //
 // # Refused alternative
 //
