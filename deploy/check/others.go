@@ -83,7 +83,7 @@ func (f *faults) one(name string, s service, p Program) {
 // unitKeys are the keys of systemd.unit(5), systemd.service(5), systemd.exec(5) and systemd.kill(5) that the unit uses.
 var unitKeys = [...]string{
 	"Unit Description", "Unit Wants", "Unit After", "Unit StartLimitIntervalSec",
-	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service Environment", "Service DynamicUser", "Service StateDirectory",
+	"Service Type", "Service ExecStart", "Service EnvironmentFile", "Service LoadCredential", "Service Environment", "Service DynamicUser", "Service StateDirectory",
 	"Service StateDirectoryMode", "Service Restart", "Service RestartSec", "Service KillSignal", "Service TimeoutStopSec", "Service OOMScoreAdjust",
 	"Service NoNewPrivileges", "Service PrivateDevices", "Service CapabilityBoundingSet", "Install WantedBy",
 }
@@ -115,9 +115,18 @@ func Unit(file string, p Program) []error {
 	f.must(err == nil && time.Duration(stop)*time.Second > p.End, "TimeoutStopSec is %q, not longer than the %v that the program's end may take", values["Service TimeoutStopSec"], p.End)
 	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
 	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0", "who crashes is not started again for ever")
-	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the secret does not come from a file")
-	variable, dir, _ := strings.Cut(values["Service Environment"], "=")
-	f.must(variable == prefix+"DIR" && strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
+	own := map[string]string{}
+	for _, assignment := range strings.Fields(values["Service Environment"]) {
+		variable, value, _ := strings.Cut(assignment, "=")
+		f.must(p.Variables[variable], "the program does not read the variable %s", variable)
+		own[variable] = value
+	}
+	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the addresses do not come from a file, by which the unit is the same everywhere")
+	id, path, _ := strings.Cut(values["Service LoadCredential"], ":")
+	f.must(strings.HasPrefix(path, "/") && own[prefix+"SECRET_FILE"] == "%d/"+id, "the secret does not come from a file that only the service sees")
+	f.must(own[prefix+"SECRET"] == "" && !strings.Contains(file, prefix+"SECRET="), "the secret is in a variable, which every user of the machine can read")
+	dir := own[prefix+"DIR"]
+	f.must(strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
 	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
 	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target", "it starts before there is a route by which it finds its address")
 	f.must(values["Install WantedBy"] != "", "nothing starts it")

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,22 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	}
 	_, limited := container.Resources.Limits[corev1.ResourceCPU]
 	f.must(!limited, "there is a limit of cpu: a throttled process renews its lease late")
-	return f.variables(container, p), container
+	variables = f.variables(container, p)
+	f.secret(spec, container, variables[prefix+"SECRET_FILE"])
+	return variables, container
+}
+
+// secret checks that the secret is a file of a Secret that has to be there, and that only the program's user reads it.
+func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
+	f.must(path != "", "there is no secret: the program refuses to start")
+	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return strings.HasPrefix(path, m.MountPath+"/") && m.ReadOnly && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+			s := v.Secret
+			return v.Name == m.Name && s != nil && (s.Optional == nil || !*s.Optional) && s.DefaultMode != nil && *s.DefaultMode&0o007 == 0
+		})
+	})
+	f.must(mounted, "the secret's file %q is not on a volume of a Secret that has to be there, mounted read-only and closed to others", path)
+	f.must(spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil, "there is no fsGroup: the program's user may not read the secret")
 }
 
 func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string) {
@@ -57,17 +73,13 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 			continue
 		}
 		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
-		if v.Name == prefix+"SECRET" {
-			f.must(v.Value == "" && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil && (v.ValueFrom.SecretKeyRef.Optional == nil || !*v.ValueFrom.SecretKeyRef.Optional),
-				"the secret does not come from a Secret that has to be there")
-		}
 		if v.Name == prefix+"ADVERTISE" {
 			_, known := values["POD_IP"]
 			f.must(known, "POD_IP is not defined before it is used, so it would not be filled in")
 		}
 	}
-	_, secret := values[prefix+"SECRET"]
-	f.must(secret, "there is no secret: the program refuses to start")
+	_, open := values[prefix+"SECRET"]
+	f.must(!open, "the secret is in a variable, which everybody who may look at the pod is shown")
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
 	return values
 }

@@ -114,7 +114,13 @@ func configured(env func(string) string) (c mortise.Config, err error) {
 	c.Name, c.Bind, c.Advertise, c.Dir, c.Zone, c.Secret = get("NAME"), get("BIND"), get("ADVERTISE"), get("DIR"), get("ZONE"), get("SECRET")
 	c.Join, c.Founders = strings.FieldsFunc(get("JOIN"), comma), strings.FieldsFunc(get("FOUNDERS"), comma)
 	if c.Replicas, err = strconv.Atoi(cmp.Or(get("REPLICAS"), "0")); err != nil {
-		err = fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
+		return c, fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
 	}
-	return c, err
+	if path := get("SECRET_FILE"); path != "" {
+		secret, err := os.ReadFile(path)
+		if c.Secret = strings.TrimSpace(string(secret)); c.Secret == "" {
+			return c, fmt.Errorf("ORDERS_LOCK_SECRET_FILE: %s has no secret (%v)", path, err)
+		}
+	}
+	return c, nil
 }
