@@ -30,10 +30,12 @@ type Config struct {
 	// 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
-	// Bind is the address to listen on, host:port. One TCP port carries everything. Default: ":7947" with Join; without it the node
-	// listens nowhere, since it has no other instance to talk to. Set Bind beside an empty Join only to reach a node on its own from
-	// outside its process, with cmd/mortise for example. Anything but a loopback address needs Secret, TLS, TLSFiles or Insecure. A
-	// loopback address without them is open to every user of this machine: they can take and break locks.
+	// Bind is the address to listen on, host:port. One TCP port carries everything. Default:
+	// ":7947" with Join; without it the node listens nowhere, since it has no other instance to
+	// talk to. Set Bind beside an empty Join only to reach a node on its own from outside its
+	// process, with cmd/mortise for example. Anything but a loopback address needs Secret, TLS,
+	// TLSFiles or Insecure. A loopback address without them is open to every user of this machine:
+	// they can take and break locks.
 	Bind string
 
 	// Advertise is the address, host:port, at which the other instances reach this one. Default: Bind if it names a host, else
@@ -170,7 +172,8 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 // unreachable reports whether this is a node on its own that no other process is to reach.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// listen opens the port, or a listener without one for a node on its own: a port that serves no purpose lets every user of the machine in.
+// listen opens the port, or a listener without one for a node on its own: a port that serves no
+// purpose lets every user of the machine in.
 func (c Config) listen(e env) (net.Listener, error) {
 	if c.unreachable() && !bug("solo-listens") {
 		return transport.Deaf(), nil

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// No other instance can take the place of the only voter: a person has to, and needs to know which file is damaged and what to do.
+// No other instance can take the place of the only voter: a person has to, and needs to know which
+// file is damaged and what to do.
 func TestADamagedLogOfTheOnlyVoterIsTold(t *testing.T) {
 	var log lines
 	c := Config{Dir: filepath.Join(t.TempDir(), "d"), Grace: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}

@@ -40,8 +40,9 @@ import (
 //	ORDERS_LOCK_TLS_SERVER_NAME  TLSFiles.ServerName
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
-// A file of secrets that other users may read or write is used all the same, and one line of WARN in [slog.Default] names it. Its group may
-// read it if it belongs to root: so do the files of Kubernetes and systemd.
+// A file of secrets that other users may read or write is used all the same, and one line of WARN
+// in [slog.Default] names it. Its group may read it if it belongs to root: so do the files of
+// Kubernetes and systemd.
 //
 // White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
 // Logger have no variables: set them in what is returned. Nothing else is read from the environment, here or in Start.

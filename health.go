@@ -102,7 +102,8 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// String shows the health in a few lines. Texts are escaped: one that was decoded may come from anywhere.
+// String shows the health in a few lines. Texts are escaped: one that was decoded may come from
+// anywhere.
 func (h Health) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }

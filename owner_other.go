@@ -4,5 +4,5 @@ package mortise
 
 import "io/fs"
 
-// openToOthers reports nothing where a mode does not say who may open a file.
+// openToOthers reports false where a mode does not limit access.
 func openToOthers(fs.FileInfo) bool { return false }

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// openToOthers reports whether a file of secrets is open to users that it should be closed to. What root lets a group read it does so on purpose.
+// openToOthers reports whether a file of secrets is open to users that it should be closed to. What
+// root lets a group read it does so on purpose.
 func openToOthers(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)

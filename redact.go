@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// This file keeps secrets out of what is printed. A Config ends up in logs sooner or later, and a Node by way of a struct that holds one.
+// This file keeps secrets out of what is printed. A Config ends up in logs sooner or later, and a
+// Node by way of a struct that holds one.
 
 // redacted stands where a secret is.
 const redacted = "[redacted]"
 
-// withoutSecrets returns a copy in which every secret is replaced by with, and without TLS, which may hold a key.
+// withoutSecrets returns a copy in which every secret is replaced by with, and without TLS, which
+// may hold a key.
 func (c Config) withoutSecrets(with string) Config {
 	if c.Secret != "" {
 		c.Secret = with
@@ -28,9 +30,10 @@ func (c Config) withoutSecrets(with string) Config {
 	return c
 }
 
-// Format implements [fmt.Formatter]: for every verb it shows [redacted] in place of Secret, of each of OldSecrets, and nothing of TLS. The
-// fmt package asks neither this method nor any other about an unexported field: in a struct of your own keep a Config in an exported field, or
-// behind a pointer.
+// Format implements [fmt.Formatter]: for every verb it shows [redacted] in place of Secret, of each
+// of OldSecrets, and nothing of TLS. The fmt package asks neither this method nor any other about
+// an unexported field: in a struct of your own keep a Config in an exported field, or behind a
+// pointer.
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // without this method
 	if !bug("config-shows-secret") {
@@ -47,7 +50,8 @@ func (c Config) Format(f fmt.State, verb rune) {
 // LogValue implements [slog.LogValuer], as Format does it for fmt.
 func (c Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", c)) }
 
-// Format implements [fmt.Formatter]. A node shows its name and the ID of its present life; [Node.Status] has the rest.
+// Format implements [fmt.Formatter]. A node shows its name and the ID of its present life;
+// [Node.Status] has the rest.
 func (n *Node) Format(f fmt.State, _ rune) {
 	if n == nil {
 		fmt.Fprint(f, "<nil>")

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A node on its own has no use for a port, and through one every user of the machine could take and break its locks.
+// A node on its own has no use for a port, and through one every user of the machine could take and
+// break its locks.
 func TestANodeOnItsOwnListensNowhere(t *testing.T) {
 	e, listened := realEnv(), 0
 	e.listen = func(address string) (net.Listener, error) {

@@ -42,7 +42,8 @@ type Status struct {
 	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
-// Member is one instance as others see it. What it says of itself is escaped: a control character is shown as \u{1b}.
+// Member is one instance as others see it. What it says of itself is escaped: a control character
+// is shown as \u{1b}.
 type Member struct {
 	Name     string
 	Instance string
@@ -158,7 +159,8 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String shows the status in a few lines. Texts are escaped: one that was decoded may come from anywhere.
+// String shows the status in a few lines. Texts are escaped: one that was decoded may come from
+// anywhere.
 func (s Status) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }

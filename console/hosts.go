@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// named reports whether a request names the console by an IP address, by localhost, or by one of Options.Hosts. Any other name may be that of
-// another site, which lets its name lead to this address, so that a browser takes its page and the console for one site (DNS rebinding).
+// named reports whether a request names the console by an IP address, by localhost, or by one of
+// Options.Hosts. Any other name may be that of another site, which lets its name lead to this
+// address, so that a browser takes its page and the console for one site (DNS rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
 	if net.ParseIP(host) != nil || host == "localhost" {

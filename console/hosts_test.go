@@ -11,8 +11,9 @@ import (
 	"github.com/mortise-lock/mortise"
 )
 
-// A page of another site whose name leads to this address is of the same origin for a browser, and its requests carry the address of the
-// operator's machine. MayForce that goes by that address would let it end holds.
+// A page of another site whose name leads to this address is of the same origin for a browser, and
+// its requests carry the address of the operator's machine. MayForce that goes by that address
+// would let it end holds.
 func TestDNSRebinding(t *testing.T) {
 	node := solo(t)
 	held := lock(t, node, mortise.Request{Key: "k"})

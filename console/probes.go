@@ -41,8 +41,9 @@ func waitsFor(s mortise.Status, err error) string {
 	return err.Error()
 }
 
-// probe answers whatever the Host header says, since what probes an instance by a name must not take it for dead; but names of instances and
-// their addresses are told only where the page would be.
+// probe answers whatever the Host header says, since what probes an instance by a name must not
+// take it for dead; but names of instances and their addresses are told only where the page would
+// be.
 func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, why string) {
 	if why != "" && h.named(r) {
 		text += ": " + why

@@ -119,7 +119,8 @@ func makeDir(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// warnOpen says if other users may enter the directory: who may write there can put another log in the place of this one's.
+// warnOpen logs that other users may enter the directory: with write permission they can put another
+// log in the place of this one.
 func warnOpen(cfg DirConfig) {
 	info, err := os.Stat(cfg.Path)
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes

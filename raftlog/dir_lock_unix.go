@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// noFollow has an open fail at a symbolic link: what is opened in a Dir may be written, and a link may lead to any file of this user.
+// noFollow has an open fail at a symbolic link: what is opened in a Dir may be written, and a link
+// may lead to any file of this user.
 const noFollow = syscall.O_NOFOLLOW
 
 // lockFile takes the lock of a directory for as long as the file is open: the system lets go of it when the process ends, however it ends.

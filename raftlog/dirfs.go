@@ -82,7 +82,8 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// createOS makes an empty file. Where a name is taken it is freed, not opened: a symbolic link could have the file that it leads to emptied.
+// createOS makes an empty file. Where a name is taken it is freed, not opened: a symbolic link
+// could have the file that it leads to emptied.
 func createOS(path string) (*os.File, error) {
 	if bug("links-followed") {
 		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePerm)

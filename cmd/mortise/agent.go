@@ -32,7 +32,7 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 	if standard == "" {
 		standard = "127.0.0.1:7948"
 	}
-	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"), "a file with tokens, one a line: who asks shows one; "+agentToken+"_FILE, or one token in "+agentToken)
+	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"), "a file with tokens, one a line: every request shows one; "+agentToken+"_FILE, or one token in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask: a loopback address, or unix:/path of a socket; "+prefix+"_LISTEN")
 }
 
@@ -71,8 +71,9 @@ func agent(ctx context.Context, c *call) error {
 	return errors.Join(err, within(doorWithin, server.Shutdown), within(leaveWithin, node.Leave))
 }
 
-// secure keeps other users of this machine out of the port for instances where nothing else does: an agent on its own gets a secret that nobody
-// else has. Agents that are to find each other need one that all of them know.
+// secure keeps other users of this machine out of the port for instances where nothing else does:
+// an agent on its own gets a random secret of its own. Agents that are to find each other need
+// one that all of them know.
 func (c *call) secure(config *mortise.Config) {
 	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
 		return

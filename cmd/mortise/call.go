@@ -195,7 +195,8 @@ func (c *call) show(v any) error {
 	return err
 }
 
-// printf prints for people. Every text among args is escaped: what is in it comes from other processes.
+// printf prints for people. Every text among args is escaped: what is in it comes from other
+// processes.
 func (c *call) printf(format string, args ...any) error {
 	_, err := io.WriteString(c.out, plain.Sprintf(format, args...))
 	return err

@@ -59,7 +59,8 @@ func ask(t *testing.T, client *http.Client, method, url, body string, headers ..
 	return answer.StatusCode, text.String()
 }
 
-// A page of another site may load from any address, by an image or a link, and sends no Origin then.
+// A page of another site may load from any address, by an image or a link, and sends no Origin
+// then.
 func TestTheDoorRefusesOtherSites(t *testing.T) {
 	server, _ := doorTo(t, nil)
 	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz", "/healthz"} {
@@ -183,7 +184,7 @@ func TestALeaseHasAPlainName(t *testing.T) {
 	}
 }
 
-// An agent on its own without a secret has one that nobody else has; what is configured stays.
+// An agent on its own without a secret makes a random one; what is configured stays.
 func TestAnAgentOnItsOwnHasASecret(t *testing.T) {
 	secrets := map[string]bool{}
 	for range 3 {

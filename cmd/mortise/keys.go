@@ -182,7 +182,8 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	return row
 }
 
-// quoted is a word as a shell takes it. What cannot be printed is written as its bytes, as bash, zsh and ksh read it.
+// quoted is a word as a shell takes it. What cannot be printed is written as its bytes, as bash,
+// zsh and ksh read it.
 func quoted(word string) string {
 	harmless := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)

@@ -18,7 +18,8 @@ import (
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 
-// nothingRaw fails if a terminal would obey what was printed, or if a foreign text has begun a line.
+// nothingRaw fails if a terminal would obey what was printed, or if a foreign text has begun a
+// line.
 func nothingRaw(t *testing.T, what, text string) {
 	t.Helper()
 	if text == "" || plain.Lines(text) != text {

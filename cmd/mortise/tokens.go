@@ -9,13 +9,16 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 )
 
-// tokenLeast is how many bytes a token has at least: 128 bits in hexadecimal digits have 32, in base64 22.
+// tokenLeast is how many bytes a token has at least: 128 bits in hexadecimal digits have 32, in
+// base64 22.
 const tokenLeast = 22
 
-// tokens are the sums of what programs show at the door, one for each client. Nil: every program that reaches the door may enter.
+// tokens are the sums of what programs show at the door, one for each client. Nil: every program
+// that reaches the door may enter.
 type tokens [][sha256.Size]byte
 
 // readTokens reads them from a file, one a line, or takes the one of the environment.
@@ -35,7 +38,7 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 		if err != nil {
 			return nil, fmt.Errorf("-token-file: %w", err)
 		}
-		if perm := info.Mode().Perm(); perm&0o007 != 0 {
+		if perm := info.Mode().Perm(); perm&0o007 != 0 && runtime.GOOS != "windows" {
 			c.warn("agent", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the tokens; run chmod 600 %[1]s, and make new ones", path, perm))
 		}
 		lines = strings.Split(string(text), "\n")
@@ -56,7 +59,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 	return all, nil
 }
 
-// which returns the number of the token that a request shows, from 1 on, or 0. It takes as long for a wrong one as for a right one.
+// which returns the number of the token that a request shows, from 1 on, or 0. It takes as long for
+// a wrong one as for a right one.
 func (ts tokens) which(r *http.Request) (found int) {
 	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	sum := sha256.Sum256([]byte(shown))

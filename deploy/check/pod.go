@@ -38,7 +38,8 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	return variables, container
 }
 
-// secret checks that the secret is a file of a Secret that has to be there, and that only the program's user reads it.
+// secret checks that the secret is a file of a Secret that has to be there, and that only the
+// program's user reads it.
 func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
 	f.must(path != "", "there is no secret: the program refuses to start")
 	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
@@ -79,7 +80,7 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 		}
 	}
 	_, open := values[prefix+"SECRET"]
-	f.must(!open, "the secret is in a variable, which everybody who may look at the pod is shown")
+	f.must(!open, "the secret is in a variable, which kubectl describe shows")
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
 	return values
 }

@@ -1,13 +1,15 @@
-// Package plain makes text of other people safe to print. A key, a value, a name or a reason is what another process says. Printed raw it may clear a terminal,
-// rewrite the line above, begin a line of its own, or turn the direction of what follows.
+// Package plain makes text of other processes safe to print. A key, a value, a name or a reason is
+// what another process says. Printed raw it may clear a terminal, rewrite the line above, begin a
+// line of its own, or turn the direction of what follows.
 //
 //   - [Text] escapes one piece of it, [Lines] what consists of lines, [JSON] what is encoded already.
 //   - [Sprintf] is fmt.Sprintf over pieces that it escapes.
 //   - [Is] reports whether a text may enter where only ordinary text belongs.
 //
-// Guarantees: what Text returns has no rune but letters, marks, numbers, punctuation, symbols and the ordinary space, and Text leaves it as it is. Concurrency: pure
-// functions. Failure: none. Limits: letters that look alike stay alike. Refused alternative: to escape where text is stored. What is stored would then differ from
-// what was said, and comparing it would fail.
+// Guarantees: what Text returns has no rune but letters, marks, numbers, punctuation, symbols and
+// the ordinary space, and Text leaves it as it is. Concurrency: pure functions. Failure: none.
+// Limits: letters that look alike stay alike. Refused alternative: to escape where text is stored.
+// What is stored would then differ from what was said, and comparing it would fail.
 package plain
 
 import (
@@ -17,7 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns text with every rune that cannot be seen, or that changes how the rest is seen, as its number: \u{1b}. A byte that is not UTF-8 becomes \x{ff}.
+// Text returns text with every rune that cannot be seen, or that changes how the rest is seen, as
+// its number: \u{1b}. A byte that is not UTF-8 becomes \x{ff}.
 func Text(text string) string { return escape(text, hidden) }
 
 // Lines is Text, but for line breaks, which it keeps.
@@ -25,7 +28,8 @@ func Lines(text string) string {
 	return escape(text, func(r rune) bool { return r != '\n' && hidden(r) })
 }
 
-// hidden reports whether a rune cannot be seen: all but letters, marks, numbers, punctuation, symbols and the ordinary space.
+// hidden reports whether a rune cannot be seen: all but letters, marks, numbers, punctuation,
+// symbols and the ordinary space.
 func hidden(r rune) bool { return !unicode.IsPrint(r) }
 
 func escape(text string, hidden func(rune) bool) string {
@@ -48,7 +52,8 @@ func escape(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// JSON returns an encoded value in which the runes that Text would escape are escapes of JSON: it decodes to the same. Line breaks outside of strings stay.
+// JSON returns an encoded value in which the runes that Text would escape are escapes of JSON: it
+// decodes to the same. Line breaks outside of strings stay.
 func JSON(encoded []byte) []byte {
 	if text := string(encoded); strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }) >= 0 {
 		var b strings.Builder
@@ -68,7 +73,8 @@ func JSON(encoded []byte) []byte {
 	return encoded
 }
 
-// Sprintf is fmt.Sprintf with Text applied to every argument that is a string, an error or a list of strings. The format is the program's own, and is not escaped.
+// Sprintf is fmt.Sprintf with Text applied to every argument that is a string, an error or a list
+// of strings. The format is the program's own, and is not escaped.
 func Sprintf(format string, args ...any) string {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -90,7 +96,8 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
-// Is reports whether text is UTF-8 without control characters, line separators and marks that change the direction of writing.
+// Is reports whether text is UTF-8 without control characters, line separators and marks that
+// change the direction of writing.
 func Is(text string) bool {
 	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
