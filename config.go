@@ -247,7 +247,7 @@ func (cs *complaints) checkText(field, text string, least, most int) {
 	case len(text) > most:
 		cs.add(field, "has %d bytes, more than %d", len(text), most)
 	case !plain.Is(text):
-		cs.add(field, "%q is not UTF-8 text without control characters and marks of the direction of writing", text)
+		cs.add(field, "%q %s", text, plain.NotText)
 	}
 }
 

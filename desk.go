@@ -148,9 +148,9 @@ func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (e
 func (n *Node) evictFor(ctx context.Context, q desk.Question) (ended bool, err error) {
 	switch {
 	case len(q.By) == 0 || len(q.By) > nameMost || !plain.Is(q.By):
-		return false, fmt.Errorf("%w: By %q is not a name of 1 to %d bytes without control characters and marks of the direction of writing", ErrBadRequest, q.By, nameMost)
+		return false, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, q.By, nameMost, plain.NotText)
 	case !plain.Is(q.Reason):
-		return false, fmt.Errorf("%w: the reason %q is not UTF-8 text without control characters and marks of the direction of writing", ErrBadRequest, q.Reason)
+		return false, fmt.Errorf("%w: the reason %q %s", ErrBadRequest, q.Reason, plain.NotText)
 	case len(q.Reason) > lockfsm.MaxValueBytes:
 		return false, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(q.Reason), lockfsm.MaxValueBytes)
 	case q.Token == 0:

@@ -239,8 +239,8 @@ func (e *environment) lines(suffix, path string) []string {
 		return nil
 	}
 	if openToOthers(info) {
-		slog.Warn("a file of secrets can be read or written by other users of this machine: close it with chmod 600, and change the secret if one of them may have read it",
-			"path", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "variable", e.prefix+suffix)
+		slog.Warn("a file of secrets can be read or written by other users of this machine: close it with chmod 600, and "+
+			"change the secret if one of them may have read it", "path", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "variable", e.prefix+suffix)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -125,7 +125,7 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 		return false, fmt.Errorf("%w: ForceUnlock: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
 	}
 	if !plain.Is(reason) {
-		return false, fmt.Errorf("%w: ForceUnlock: the reason %q is not UTF-8 text without control characters and marks of the direction of writing", ErrBadRequest, reason)
+		return false, fmt.Errorf("%w: ForceUnlock: the reason %q %s", ErrBadRequest, reason, plain.NotText)
 	}
 	if token == 0 {
 		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)

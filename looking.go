@@ -212,8 +212,9 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 
 // look answers a question if this replica leads.
 func (r *replica) look(ctx context.Context, q question) (sight, error) {
-	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") { // another instance should have refused it
-		return sight{}, fmt.Errorf("%w: By %q or the reason %q is not UTF-8 text without control characters and marks of the direction of writing", ErrBadRequest, q.By, q.Reason)
+	// An honest instance has refused such a text before it asks.
+	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") {
+		return sight{}, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}
 	id, one, err := r.lookers.add(q)
 	if err != nil {

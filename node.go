@@ -92,7 +92,10 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{config: config.withoutSecrets(""), env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{})}
+	n := &Node{
+		config: config.withoutSecrets(""), env: env, logger: config.Logger,
+		started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
+	}
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}

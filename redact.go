@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 )
 
 // This file keeps secrets out of what is printed. A Config ends up in logs sooner or later, and a
@@ -57,7 +56,7 @@ func (n *Node) Format(f fmt.State, _ rune) {
 		fmt.Fprint(f, "<nil>")
 		return
 	}
-	fmt.Fprintf(f, "mortise.Node(%s %s)", strings.Trim(fmt.Sprintf("%q", n.config.Name), `"`), instanceText(n.instance.Load()))
+	fmt.Fprintf(f, "mortise.Node(%s %s)", n.config.Name, instanceText(n.instance.Load()))
 }
 
 // LogValue implements [slog.LogValuer], as Format does it for fmt.

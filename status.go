@@ -80,7 +80,8 @@ func (n *Node) Status() Status {
 			s.Health = &h
 		}
 	}
-	if unread := n.unread.Load(); unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
+	unread := n.unread.Load()
+	if unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
 		s.Waiting = n.waitsForLog(s, *unread)
 	}
 	if s.Waiting == "" {
@@ -107,11 +108,14 @@ func (s *Status) fill(c cluster.Status, leader uint64) {
 	for _, m := range c.Members {
 		names[m.Instance] = plain.Text(m.Name)
 		s.Members = append(s.Members, Member{
-			Name: names[m.Instance], Instance: instanceText(m.Instance), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Votes: m.Raft != 0,
+			Name: names[m.Instance], Instance: instanceText(m.Instance), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
+			Votes: m.Raft != 0,
 		})
 	}
 	for _, v := range c.Voters {
-		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: instanceText(v.Instance), Address: plain.Text(v.Addr), Votes: !v.Learner})
+		s.Voters = append(s.Voters, Member{
+			Name: names[v.Instance], Instance: instanceText(v.Instance), Address: plain.Text(v.Addr), Votes: !v.Learner,
+		})
 	}
 	if leader != 0 {
 		if s.Leader = names[leader]; s.Leader == "" {
@@ -136,8 +140,10 @@ func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
 	case len(s.Voters) == 0:
 		return "no group is known yet"
 	}
-	return "no leader answers; a majority of these voters must be running and reach each other: " + s.votersText()
+	return noLeader + s.votersText()
 }
+
+const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
 // votersText lists the voters, and which of them gossip does not see.
 func (s Status) votersText() string {
@@ -168,7 +174,8 @@ func (s Status) String() string {
 	if s.Group != "" {
 		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
-	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, s.LeaseFor.Round(time.Millisecond), s.Held, s.Waiters)
+	left := s.LeaseFor.Round(time.Millisecond)
+	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, left, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}

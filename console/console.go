@@ -72,7 +72,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer a browser would send a form as if it came from elsewhere
 	w.Header().Set("X-Frame-Options", "DENY")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'") // the page has one of its own
+	// The page has a policy of its own.
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	answer, methods, probed := http.HandlerFunc(http.NotFound), "GET, HEAD", false
 	switch strings.Trim(r.URL.Path, "/") {
 	case "":

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -12,7 +14,7 @@ import (
 // address, so that a browser takes its page and the console for one site (DNS rebinding).
 func (h *handler) named(r *http.Request) bool {
 	host := hostOf(r)
-	if net.ParseIP(host) != nil || host == "localhost" {
+	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" {
 		return true
 	}
 	return slices.ContainsFunc(h.options.Hosts, func(own string) bool { return own == "*" || strings.EqualFold(own, host) })
@@ -30,6 +32,7 @@ func hostOf(r *http.Request) string {
 // misnamed refuses a request that names the console by another name.
 func misnamed(w http.ResponseWriter, r *http.Request) {
 	host := clip(shown(hostOf(r)), briefly)
-	http.Error(w, "this console is not known by the name \""+host+"\", which the Host header gives: ask by an IP address or localhost. "+
-		"If it is the console's name, behind a proxy for example, its owner adds \""+host+"\" to Hosts of console.Options", http.StatusForbidden)
+	text := "this console is not known by the name %q, which the Host header gives: ask by an IP address or localhost. " +
+		"If it is the console's name, behind a proxy for example, its owner adds %[1]q to Hosts of console.Options"
+	http.Error(w, fmt.Sprintf(text, host), http.StatusForbidden)
 }

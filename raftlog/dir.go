@@ -126,7 +126,8 @@ func warnOpen(cfg DirConfig) {
 	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
 		return
 	}
-	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700", "path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
+		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
 // openMeta opens meta.db. Only a directory without any log may be without it.

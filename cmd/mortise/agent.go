@@ -32,7 +32,8 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 	if standard == "" {
 		standard = "127.0.0.1:7948"
 	}
-	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"), "a file with tokens, one a line: every request shows one; "+agentToken+"_FILE, or one token in "+agentToken)
+	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
+		"a file with tokens, one a line: every request shows one; "+agentToken+"_FILE, or one token in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask: a loopback address, or unix:/path of a socket; "+prefix+"_LISTEN")
 }
 
@@ -82,7 +83,8 @@ func (c *call) secure(config *mortise.Config) {
 		config.Secret = rand.Text() + rand.Text() // 256 bits
 		return
 	}
-	c.warn("agent", errors.New("there is no secret: every user of this machine can take and break locks by the port of this instance; give all agents the same -secret-file"))
+	c.warn("agent", errors.New("there is no secret: every user of this machine can take and break locks by the port of "+
+		"this instance; give all agents the same -secret-file"))
 }
 
 // tellStart says where the agent is, once.
@@ -95,7 +97,8 @@ func (c *call) tellStart(node *mortise.Node, at net.Addr) error {
 	if c.json {
 		return c.show(struct{ Name, Address, Listen string }{s.Name, s.Address, where})
 	}
-	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, cmp.Or(s.Address, "no address of its own"), where)
+	own := cmp.Or(s.Address, "no address of its own")
+	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where)
 }
 
 // serve waits for an end: a signal, the door's, or the node's.

@@ -124,7 +124,8 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 
 // config reads the configuration from the variables and the flags, which win.
 func (c *call) config() (mortise.Config, error) {
-	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} { // ours, and no field of a Config
+	// Ours, and no field of a Config.
+	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {

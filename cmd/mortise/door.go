@@ -119,7 +119,8 @@ func (d *door) guard(next http.Handler) http.Handler {
 			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
 		case d.tokens != nil && r.URL.Path != "/healthz" && d.tokens.which(r) == 0:
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			say(w, http.StatusUnauthorized, problem{"show one of this agent's tokens: Authorization: Bearer TOKEN", "no token", nil})
+			text := "show one of this agent's tokens: Authorization: Bearer TOKEN"
+			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -176,7 +177,7 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 // checkName refuses what others could not be shown.
 func checkName(name string) error {
 	if len(name) > nameMost || !plain.Is(name) {
-		return bad("name %q is not text of at most %d bytes, without control characters and marks of the direction of writing", name, nameMost)
+		return bad("name %q has more than %d bytes, or %s", name, nameMost, plain.NotText)
 	}
 	return nil
 }
@@ -376,7 +377,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusNotFound, "no lock")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
-	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
+	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")

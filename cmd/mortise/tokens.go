@@ -39,7 +39,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 			return nil, fmt.Errorf("-token-file: %w", err)
 		}
 		if perm := info.Mode().Perm(); perm&0o007 != 0 && runtime.GOOS != "windows" {
-			c.warn("agent", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the tokens; run chmod 600 %[1]s, and make new ones", path, perm))
+			c.warn("agent", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the tokens; "+
+				"run chmod 600 %[1]s, and make new ones", path, perm))
 		}
 		lines = strings.Split(string(text), "\n")
 	}
@@ -49,7 +50,8 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 			continue
 		}
 		if len(line) < tokenLeast {
-			return nil, fmt.Errorf("token %d has %d bytes, less than %d: make one with openssl rand -hex 32", len(all)+1, len(line), tokenLeast)
+			return nil, fmt.Errorf("token %d has %d bytes, less than %d: make one with openssl rand -hex 32",
+				len(all)+1, len(line), tokenLeast)
 		}
 		all = append(all, sha256.Sum256([]byte(line)))
 	}

@@ -96,6 +96,9 @@ func Sprintf(format string, args ...any) string {
 	return fmt.Sprintf(format, safe...)
 }
 
+// NotText ends the sentence of an error about a text that Is does not hold of.
+const NotText = "is not UTF-8 text without control characters and marks of the direction of writing"
+
 // Is reports whether text is UTF-8 without control characters, line separators and marks that
 // change the direction of writing.
 func Is(text string) bool {
