@@ -114,5 +114,6 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	}
 	var out bytes.Buffer
 	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged}, &mortise.HeldError{Key: forged, Holder: forged}))
+	report(&out, "ls", errors.New("of a package that escapes nothing: \x1b[2J\r\u202e"))
 	nothingRaw(t, "error", out.String())
 }
