@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,10 +14,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 // Config says how one instance takes part. It is passed by value and copied: neither side changes it afterwards. The zero value is a
@@ -30,8 +31,12 @@ type Config struct {
 	// 1 to 128 bytes. Default: "mortise".
 	Cluster string
 
-	// Bind is the address to listen on, host:port. One TCP port carries everything. Default: "127.0.0.1:0" without Join, ":7947"
-	// with it. Anything but a loopback address needs Secret, TLS, TLSFiles or Insecure.
+	// Bind is the address to listen on, host:port. One TCP port carries everything. Default:
+	// ":7947" with Join; without it the node listens nowhere, since it has no other instance to
+	// talk to. Set Bind beside an empty Join only to reach a node on its own from outside its
+	// process, with cmd/mortise for example. Anything but a loopback address needs Secret, TLS,
+	// TLSFiles or Insecure. A loopback address without them is open to every user of this machine:
+	// they can take and break locks.
 	Bind string
 
 	// Advertise is the address, host:port, at which the other instances reach this one. Default: Bind if it names a host, else
@@ -164,11 +169,8 @@ func (c Config) withDefaults() Config {
 	if c.Cluster == "" {
 		c.Cluster = "mortise"
 	}
-	if c.Bind == "" {
-		c.Bind = "127.0.0.1:0"
-		if !c.alone() {
-			c.Bind = ":" + defaultPort
-		}
+	if c.Bind == "" && !c.unreachable() {
+		c.Bind = ":" + defaultPort
 	}
 	if c.Voters == 0 {
 		c.Voters = 3
@@ -189,6 +191,22 @@ func (c Config) withDefaults() Config {
 
 // alone reports whether this is a node on its own.
 func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
+
+// unreachable reports whether this is a node on its own that no other process is to reach.
+func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
+
+// listen opens the port, or a listener without one for a node on its own: a port that serves no
+// purpose lets every user of the machine in.
+func (c Config) listen(e env) (net.Listener, error) {
+	if c.unreachable() && !bug("solo-listens") {
+		return transport.Deaf(), nil
+	}
+	listener, err := e.listen(cmp.Or(c.Bind, "127.0.0.1:0"))
+	if err != nil {
+		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", c.Bind, err)
+	}
+	return listener, nil
+}
 
 // complaints collects what is wrong with a Config, one error a mistake.
 type complaints []error
@@ -219,7 +237,7 @@ func (cs *complaints) checkEach(c Config) {
 	cs.checkText("Cluster", c.Cluster, 1, 128)
 	cs.checkText("Zone", c.Zone, 0, 64)
 	cs.checkText("Dir", c.Dir, 0, 4096)
-	if err := checkAddress(c.Bind, false); err != nil {
+	if err := checkAddress(c.Bind, false); err != nil && !c.unreachable() {
 		cs.add("Bind", "%v", err)
 	}
 	if c.Advertise != "" {
@@ -251,13 +269,9 @@ func (cs *complaints) checkText(field, text string, least, most int) {
 		cs.add(field, "is empty, and no default could be found; set it")
 	case len(text) > most:
 		cs.add(field, "has %d bytes, more than %d", len(text), most)
-	case !printable(text):
-		cs.add(field, "%q is not UTF-8 text without control characters", text)
+	case !plain.Is(text):
+		cs.add(field, "%q %s", text, plain.NotText)
 	}
-}
-
-func printable(text string) bool {
-	return utf8.ValidString(text) && !slices.ContainsFunc([]rune(text), unicode.IsControl)
 }
 
 func (cs *complaints) checkBind(c Config) {
@@ -349,7 +363,7 @@ func checkAddress(address string, reachable bool) error {
 		return fmt.Errorf("%q has port 0, which nobody can reach", address)
 	case reachable && host == "":
 		return fmt.Errorf("%q names no host", address)
-	case !printable(host) || len(host) > 253:
+	case !plain.Is(host) || len(host) > 253:
 		return fmt.Errorf("%q is not a host name or an IP address", address)
 	}
 	return nil

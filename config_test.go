@@ -52,7 +52,7 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	alone := Config{Name: "a"}.withDefaults()
-	if alone.Bind != "127.0.0.1:0" || alone.Cluster != "mortise" || alone.Voters != 3 || alone.SessionTTL != 10*time.Second || alone.Grace != 10*time.Second {
+	if alone.Bind != "" || alone.Cluster != "mortise" || alone.Voters != 3 || alone.SessionTTL != 10*time.Second || alone.Grace != 10*time.Second {
 		t.Errorf("defaults without Join: %+v", alone)
 	}
 	joined := Config{Join: []string{"a:1"}}.withDefaults()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -146,8 +147,10 @@ func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (e
 // evictFor ends a hold for somebody who is no instance: he says who he is, and is believed as every instance is.
 func (n *Node) evictFor(ctx context.Context, q desk.Question) (ended bool, err error) {
 	switch {
-	case len(q.By) == 0 || len(q.By) > nameMost || !printable(q.By):
-		return false, fmt.Errorf("%w: who ends a lock gives a name of 1 to %d bytes", ErrBadRequest, nameMost)
+	case len(q.By) == 0 || len(q.By) > nameMost || !plain.Is(q.By):
+		return false, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, q.By, nameMost, plain.NotText)
+	case !plain.Is(q.Reason):
+		return false, fmt.Errorf("%w: the reason %q %s", ErrBadRequest, q.Reason, plain.NotText)
 	case len(q.Reason) > lockfsm.MaxValueBytes:
 		return false, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(q.Reason), lockfsm.MaxValueBytes)
 	case q.Token == 0:

@@ -2,7 +2,9 @@ package mortise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -89,6 +91,38 @@ func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err err
 		return nil, false, err
 	}
 	return n.timed(store), state.Empty(), nil
+}
+
+// logUnread notes that the log of this voter cannot be used, for Status, and says so once.
+func (n *Node) logUnread(err error) {
+	n.unread.Store(&err)
+	if n.onlyVoter(n.cluster().Status()) {
+		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is removed and "+
+			"this instance started again", "dir", n.config.Dir, "why", err)
+		return
+	}
+	n.logger.Error("the log of this voter cannot be used: this instance goes on as a member, and may get a vote under "+
+		"another raft ID", "dir", n.config.Dir, "why", err)
+}
+
+// onlyVoter reports whether no other instance has a vote, as far as is known here.
+func (n *Node) onlyVoter(c cluster.Status) bool {
+	other := func(v cluster.Voter) bool { return !v.Learner && v.Instance != n.instance() }
+	return !slices.ContainsFunc(c.Voters, other)
+}
+
+// waitsForLog says what an instance without a leader waits for whose own log cannot be used.
+func (n *Node) waitsForLog(s Status, unread error) string {
+	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, unread)
+	if !n.onlyVoter(n.cluster().Status()) {
+		return text + "; " + noLeader + s.votersText()
+	}
+	if errors.Is(unread, raftlog.ErrStorage) {
+		return text + "; no other instance votes, so nothing is granted until the disk is repaired and this instance " +
+			"started again"
+	}
+	return text + "; no other instance votes, so nothing is granted until this is done: the new group has none of the " +
+		"locks and data of the old one"
 }
 
 // dropLog removes the log of a raft ID that this instance has given up.

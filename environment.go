@@ -42,6 +42,10 @@ import (
 //	                             a comment line, and a name may have several lines
 //	ORDERS_LOCK_INSECURE         Insecure: true or false
 //
+// A file of secrets that other users may read or write is used all the same, and one line of WARN
+// in [slog.Default] names it. Its group may read it if it belongs to root: so do the files of
+// Kubernetes and systemd.
+//
 // White space around values and around the parts of a list does not count, and an empty variable is none. JoinFunc, TLS, History, Hooks and
 // Logger have no variables: set them in what is returned. Nothing else is read from the environment, here or in Start.
 //
@@ -249,15 +253,11 @@ func (e *environment) guests() map[string]string {
 	return rights
 }
 
-// looseBits are the permissions that a file of secrets should not have: other users may
-// read it, or the group may write it.
-const looseBits = 0o026
-
-// loose notes a file that others may read or change.
-func (e *environment) loose(path string, mode os.FileMode) {
-	if perm := mode.Perm(); perm&looseBits != 0 && runtime.GOOS != "windows" {
+// loose notes a file of secrets that others may read or change.
+func (e *environment) loose(path string, info os.FileInfo) {
+	if openToOthers(info) {
 		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
-			"600, or defaultMode: 0440 in Kubernetes", path, perm))
+			"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
 	}
 }
 
@@ -273,7 +273,7 @@ func (e *environment) lines(suffix, path string) []string {
 		e.fault(suffix, "%s is not a regular file", path)
 		return nil
 	}
-	e.loose(path, info.Mode())
+	e.loose(path, info)
 	file, err := os.Open(path)
 	if err != nil {
 		e.fault(suffix, "%v", err)

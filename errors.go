@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -75,9 +76,9 @@ func (e *HeldError) Error() string {
 		value = fmt.Sprintf(", value %q", e.Value)
 	}
 	if e.Token == 0 {
-		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, e.Holder, value, e.Waiters)
+		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, plain.Text(e.Holder), value, e.Waiters)
 	}
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, e.Holder, e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
+	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, plain.Text(e.Holder), e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.
@@ -104,7 +105,7 @@ type DeadlockLink struct {
 func (e *DeadlockError) Error() string {
 	text := "mortise: deadlock"
 	for i, link := range e.Circle {
-		text += fmt.Sprintf("%s %s waits for %q", []string{":", ","}[min(i, 1)], link.Holder, link.Key)
+		text += fmt.Sprintf("%s %s waits for %q", []string{":", ","}[min(i, 1)], plain.Text(link.Holder), link.Key)
 	}
 	return text
 }
@@ -118,9 +119,9 @@ type ForcedError struct {
 
 func (e *ForcedError) Error() string {
 	if e.Resumed {
-		return fmt.Sprintf("mortise: the lock was resumed by its token on %s", e.By)
+		return fmt.Sprintf("mortise: the lock was resumed by its token on %s", plain.Text(e.By))
 	}
-	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", e.By, e.Reason)
+	return fmt.Sprintf("mortise: the lock was ended by force on %s: %s", plain.Text(e.By), plain.Text(e.Reason))
 }
 
 // Is makes errors.Is(err, ErrLost) true.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // Health is how the voters of the group stand, as its leader sees them: for people who ask whether they may stop an instance now, and for
@@ -52,10 +52,13 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Health {
 	c := n.cluster().Status()
 	h := Health{
-		Leader: nameIn(c.Members, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: r.Next.Why, Differs: slices.Clone(remarks),
+		Leader: nameIn(c.Members, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why),
+	}
+	for _, remark := range remarks {
+		h.Differs = append(h.Differs, plain.Text(remark))
 	}
 	for _, m := range r.Missing {
-		name := m.Name
+		name := plain.Text(m.Name)
 		if name == "" {
 			name = nameIn(c.Members, m.Instance)
 		}
@@ -100,23 +103,25 @@ func (h *Health) missing() string {
 	return strings.Join(names, ", ")
 }
 
-// String shows the health in a few lines.
+// String shows the health in a few lines. Texts are escaped: one that was decoded may come from
+// anywhere.
 func (h Health) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
+	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
+	line("leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
 	if len(h.Missing) > 0 {
-		b.WriteString("\nmissing: " + h.missing())
+		line("\nmissing: %s", h.missing())
 	}
 	if len(h.CannotLose) > 0 {
-		b.WriteString("\nthis group cannot survive the loss of " + strings.Join(h.CannotLose, ", or of "))
+		line("\nthis group cannot survive the loss of %s", strings.Join(h.CannotLose, ", or of "))
 	}
 	if h.Change != "" {
-		fmt.Fprintf(&b, "\nvoters: %s", h.Change)
+		line("\nvoters: %s", h.Change)
 	}
 	for _, d := range h.Differs {
-		b.WriteString("\ndiffers: " + d)
+		line("\ndiffers: %s", d)
 	}
-	b.WriteString("\nnext safe step: " + h.Advice)
+	line("\nnext safe step: %s", h.Advice)
 	return b.String()
 }
 
@@ -129,7 +134,7 @@ func nameIn(members []cluster.Member, instance nodeid.ID) string {
 	if at < 0 {
 		return instance.String()
 	}
-	return members[at].Name
+	return plain.Text(members[at].Name)
 }
 
 // String says who wants what.

@@ -31,7 +31,7 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 	}
 	r, err := foundReplica(n, c, raft)
 	if err != nil && n.dir != nil {
-		n.logger.Error("the log of this voter cannot be used: this instance goes on as a member, and may get a vote under another raft ID", "dir", n.config.Dir, "why", err)
+		n.logUnread(err)
 		n.bind(nil, c.Group)
 		n.unusable(raft, err)
 		return
@@ -90,6 +90,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 	n.binding.Lock()
 	n.key.Store(&key)
 	n.binding.Unlock()
+	n.unread.Store(nil)
 	n.bind(nil, 0)
 }
 
@@ -104,6 +105,9 @@ func (n *Node) bind(r *replica, group uint64) bool {
 	}
 	if r != nil && r.retired {
 		r = nil
+	}
+	if r != nil {
+		n.unread.Store(nil)
 	}
 	n.replica.Store(r)
 	n.identify(r, group)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -122,6 +123,9 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
 	if len(reason) > lockfsm.MaxValueBytes {
 		return false, fmt.Errorf("%w: ForceUnlock: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
+	}
+	if !plain.Is(reason) {
+		return false, fmt.Errorf("%w: ForceUnlock: the reason %q %s", ErrBadRequest, reason, plain.NotText)
 	}
 	if token == 0 {
 		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -210,6 +211,10 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 
 // look answers a question if this replica leads.
 func (r *replica) look(ctx context.Context, q question) (sight, error) {
+	// An honest instance has refused such a text before it asks.
+	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") {
+		return sight{}, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
+	}
 	id, one, err := r.lookers.add(q)
 	if err != nil {
 		return sight{}, err

@@ -57,6 +57,7 @@ type Node struct {
 
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
+	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none
 
 	started   chan struct{} // closed when members is set, or never will be
 	leaving   chan struct{} // closed when the node begins to leave
@@ -89,15 +90,17 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mortise: %w", err)
 	}
-	config = config.withoutSecrets()
 	for _, text := range config.warnings {
 		config.Logger.Warn(text)
 	}
-	listener, err := env.listen(config.Bind)
+	listener, err := config.listen(env)
 	if err != nil {
-		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", config.Bind, err)
+		return nil, err
 	}
-	n := &Node{config: config, env: env, logger: config.Logger, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{})}
+	n := &Node{
+		config: config.withoutSecrets(""), env: env, logger: config.Logger,
+		started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
+	}
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}

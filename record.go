@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
@@ -91,10 +92,10 @@ func (n *Node) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool)
 	return capability, true
 }
 
-// holderName tells people who holds a lock, by what that instance said of itself.
+// holderName tells people who holds a lock, by what that instance said of itself, which is escaped.
 func holderName(b []byte, session lockfsm.SessionID) string {
 	if r := decodeRecord(b); r.Name != "" {
-		return r.Name
+		return plain.Text(r.Name)
 	}
 	return fmt.Sprintf("session %d", session)
 }

@@ -2,7 +2,6 @@ package mortise
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -59,41 +58,4 @@ func (c Config) mayStart(source *credentials.Source) error {
 			"they are", own.Name)
 	}
 	return nil
-}
-
-const hidden = "(hidden)"
-
-// printed is a Config without methods, for printing.
-type printed Config
-
-// printed returns c without its secrets.
-func (c Config) printed() printed {
-	if c.Secret != "" {
-		c.Secret = hidden
-	}
-	c.OldSecrets = slices.Clone(c.OldSecrets)
-	for i := range c.OldSecrets {
-		c.OldSecrets[i] = hidden
-	}
-	return printed(c)
-}
-
-// Format prints c without its secrets, under every verb.
-func (c Config) Format(out fmt.State, verb rune) {
-	if verb != 'v' {
-		verb = 's' // of no other verb's use
-	}
-	fmt.Fprintf(out, fmt.FormatString(out, verb), c.printed())
-}
-
-// LogValue is what slog prints: c without its secrets.
-func (c Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", c.printed())) }
-
-// withoutSecrets returns c for a Node to keep: fmt reads unexported fields without asking their
-// methods.
-func (c Config) withoutSecrets() Config {
-	if !bug("node-keeps-secret") {
-		c.Secret, c.OldSecrets, c.TLS = "", nil, nil
-	}
-	return c
 }

@@ -234,7 +234,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			t.Error("a secret is printed")
 		}
 	}
-	if !strings.Contains(fmt.Sprint(c), "orders-0") || !strings.Contains(fmt.Sprintf("%+v", c), "Secret:(hidden)") {
+	if !strings.Contains(fmt.Sprint(c), "orders-0") || !strings.Contains(fmt.Sprintf("%+v", c), "Secret:[redacted]") {
 		t.Errorf("%+v", c)
 	}
 }

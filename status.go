@@ -1,12 +1,14 @@
 package mortise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/session"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -16,7 +18,7 @@ import (
 type Status struct {
 	Name     string // of this instance
 	Instance string // ID of its present life
-	Address  string // at which others reach it
+	Address  string // at which others reach it, "" if it listens nowhere
 	Phase    string // "newborn", "bound" or "member"
 
 	Group   string   // ID of the group, "" without one
@@ -42,7 +44,8 @@ type Status struct {
 	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
-// Member is one instance as others see it.
+// Member is one instance as others see it. What it says of itself is escaped: a control character
+// is shown as \u{1b}.
 type Member struct {
 	Name     string
 	Instance string
@@ -79,25 +82,42 @@ func (n *Node) Status() Status {
 			s.Health = &h
 		}
 	}
+	unread := n.unread.Load()
+	if unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
+		s.Waiting = n.waitsForLog(s, *unread)
+	}
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
+	}
+	if n.config.unreachable() { // what it has in place of an address leads nowhere
+		s.Address = ""
+		for _, list := range [...][]Member{s.Members, s.Voters} {
+			for i := range list {
+				list[i].Address = ""
+			}
+		}
 	}
 	return s
 }
 
 // fill adds what the cluster room knows.
 func (s *Status) fill(c cluster.Status, leader nodeid.ID) {
-	s.Phase, s.Waiting = c.Phase.String(), c.Waiting
+	s.Phase, s.Waiting = c.Phase.String(), plain.Text(c.Waiting)
 	if c.Group != 0 {
 		s.Group = groupText(c.Group)
 	}
 	names := map[nodeid.ID]string{}
 	for _, m := range c.Members {
-		names[m.Instance] = m.Name
-		s.Members = append(s.Members, Member{Name: m.Name, Instance: m.Instance.String(), Address: m.Addr, Zone: m.Zone, Votes: m.Raft != 0})
+		names[m.Instance] = plain.Text(m.Name)
+		s.Members = append(s.Members, Member{
+			Name: names[m.Instance], Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
+			Votes: m.Raft != 0,
+		})
 	}
 	for _, v := range c.Voters {
-		s.Voters = append(s.Voters, Member{Name: names[v.Instance], Instance: v.Instance.String(), Address: v.Addr, Votes: !v.Learner})
+		s.Voters = append(s.Voters, Member{
+			Name: names[v.Instance], Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
+		})
 	}
 	if !leader.IsZero() {
 		if s.Leader = names[leader]; s.Leader == "" {
@@ -122,8 +142,10 @@ func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
 	case len(s.Voters) == 0:
 		return "no group is known yet"
 	}
-	return "no leader answers; a majority of these voters must be running and reach each other: " + s.votersText()
+	return noLeader + s.votersText()
 }
+
+const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
 // votersText lists the voters, and which of them gossip does not see.
 func (s Status) votersText() string {
@@ -145,22 +167,25 @@ func (s Status) votersText() string {
 	return strings.Join(list, ", ")
 }
 
-// String shows the status in a few lines.
+// String shows the status in a few lines. Texts are escaped: one that was decoded may come from
+// anywhere.
 func (s Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s: %s", s.Name, s.Address, s.Phase)
+	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
+	line("%s at %s: %s", s.Name, cmp.Or(s.Address, "no address"), s.Phase)
 	if s.Group != "" {
-		fmt.Fprintf(&b, " of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
+		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
-	fmt.Fprintf(&b, "\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, s.LeaseFor.Round(time.Millisecond), s.Held, s.Waiters)
+	left := s.LeaseFor.Round(time.Millisecond)
+	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, left, s.Held, s.Waiters)
 	if s.Waiting != "" {
-		fmt.Fprintf(&b, "\nwaiting: %s", s.Waiting)
+		line("\nwaiting: %s", s.Waiting)
 	}
 	if s.Health != nil {
 		fmt.Fprintf(&b, "\n%v", *s.Health)
 	}
 	if s.Err != nil {
-		fmt.Fprintf(&b, "\nfailed: %v", s.Err)
+		line("\nfailed: %v", s.Err)
 	}
 	return b.String()
 }

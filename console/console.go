@@ -31,6 +31,14 @@ type Options struct {
 	// shown, and again before anything is done; it may be called by several goroutines at once. Nil: nobody may, and there is no form.
 	MayForce func(*http.Request) bool
 
+	// Hosts are the names, without a port, by which browsers and proxies ask for the page and its
+	// JSON: what the Host header may say besides IP addresses and localhost. A request that names
+	// any other host is refused, since it may come from a page of another site whose name leads
+	// here (DNS rebinding), and such a page may read all and send the form where MayForce goes by
+	// addresses alone. "*" allows every name: only for a handler behind your own check of the Host
+	// header, or one that asks for credentials in a header.
+	Hosts []string
+
 	// Long is how old a hold is, while others wait for it, when the page calls it long, and when it is thought that its instance does not work on anything else meanwhile.
 	// 0 or less: 30 s.
 	Long time.Duration
@@ -63,7 +71,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer a browser would send a form as if it came from elsewhere
-	answer, methods := http.HandlerFunc(http.NotFound), "GET, HEAD"
+	w.Header().Set("X-Frame-Options", "DENY")
+	// The page has a policy of its own.
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	answer, methods, probed := http.HandlerFunc(http.NotFound), "GET, HEAD", false
 	switch strings.Trim(r.URL.Path, "/") {
 	case "":
 		answer = h.servePage
@@ -73,9 +84,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "status.json":
 		answer = h.serveJSON
 	case "livez":
-		answer = h.serveLive
+		answer, probed = h.serveLive, true
 	case "readyz":
-		answer = h.serveReady
+		answer, probed = h.serveReady, true
+	}
+	if !probed && !h.named(r) {
+		misnamed(w, r)
+		return
 	}
 	if !slices.Contains(strings.Split(methods, ", "), r.Method) {
 		w.Header().Set("Allow", methods)

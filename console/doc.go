@@ -22,6 +22,9 @@
 //     otherwise within milliseconds; a probe's within half a second. Without a leader the page shows what was seen last, and how old that is.
 //   - However many look, and however many keys there are, one instance has at most one question at a time with the leader, asks the same again after
 //     a second at the earliest, and puts about twenty questions for it, for 1,000 keys at most. What is left out is counted, or said to be left out.
+//   - The page and its JSON are answered to requests that name an IP address, localhost or one of [Options.Hosts], and to no others: a page of another site
+//     whose name leads here gets nothing. The two probes answer every request, and say why only to those that could see the page.
+//   - No answer may be framed by another page.
 //   - Keys, values and names are shown as text, whatever is in them; what is not printable, such as a mark that turns the direction of writing, is
 //     shown as its number.
 //

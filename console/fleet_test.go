@@ -126,7 +126,7 @@ func get(t *testing.T, h http.Handler, path string) (*http.Response, string, tim
 	t.Helper()
 	begun := time.Now()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://10.0.0.9"+path, nil))
 	answer := w.Result()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 const (
@@ -41,6 +42,9 @@ func (h *handler) force(w http.ResponseWriter, r *http.Request, may bool) *outco
 		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the form names no key, or no token of a hold."}
 	case reason == "":
 		return &outcome{http.StatusBadRequest, broken, "Nothing was done: give a reason. The holder finds it in its error, and it stands in the leader's log."}
+	}
+	if !plain.Is(reason) {
+		return &outcome{http.StatusBadRequest, broken, "Nothing was done: the reason " + plain.NotText + "."}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forceWithin) // what was begun is not broken off by a closed window
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 // post sends a form with headers, in pairs.
 func post(t *testing.T, h http.Handler, form neturl.Values, headers ...string) (int, string) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://ops.example/?key="+neturl.QueryEscape(form.Get("key")), strings.NewReader(form.Encode()))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.0.0.9/?key="+neturl.QueryEscape(form.Get("key")), strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -86,7 +86,7 @@ func TestForceIsRefusedFromOtherSites(t *testing.T) {
 	if held.Err() != nil {
 		t.Fatalf("the hold has ended: %v", held.Err())
 	}
-	if code, _ := post(t, h, form, "Origin", "http://ops.example"); code != http.StatusOK {
+	if code, _ := post(t, h, form, "Origin", "http://10.0.0.9"); code != http.StatusOK {
 		t.Errorf("from the page itself: %d", code)
 	}
 	eventually(t, "the hold has ended", func() bool { return held.Err() != nil })

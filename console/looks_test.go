@@ -191,7 +191,7 @@ func TestAViewerWhoGoes(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://10.0.0.9/", nil))
 		}()
 		synctest.Wait()
 		cancel()

@@ -14,12 +14,12 @@ import (
 const readyWithin = 500 * time.Millisecond
 
 // serveLive says whether a restart of the process would help. It asks nobody.
-func (h *handler) serveLive(w http.ResponseWriter, _ *http.Request) {
+func (h *handler) serveLive(w http.ResponseWriter, r *http.Request) {
 	if err := h.node.Err(); err != nil {
-		probe(w, http.StatusServiceUnavailable, "the node has ended: "+err.Error())
+		h.probe(w, r, http.StatusServiceUnavailable, "the node has ended", err.Error())
 		return
 	}
-	probe(w, http.StatusOK, "alive")
+	h.probe(w, r, http.StatusOK, "alive", "")
 }
 
 // serveReady says whether this instance can be granted locks now.
@@ -27,10 +27,10 @@ func (h *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 	defer cancel()
 	if err := h.node.Ready(ctx); err != nil {
-		probe(w, http.StatusServiceUnavailable, "not ready: "+waitsFor(h.node.Status(), err))
+		h.probe(w, r, http.StatusServiceUnavailable, "not ready", waitsFor(h.node.Status(), err))
 		return
 	}
-	probe(w, http.StatusOK, "ready")
+	h.probe(w, r, http.StatusOK, "ready", "")
 }
 
 // waitsFor is what a node that is not ready waits for: its own sentence, which names the way out, or else the error.
@@ -41,8 +41,14 @@ func waitsFor(s mortise.Status, err error) string {
 	return err.Error()
 }
 
-func probe(w http.ResponseWriter, code int, text string) {
+// probe answers whatever the Host header says, since what probes an instance by a name must not
+// take it for dead; but names of instances and their addresses are told only where the page would
+// be.
+func (h *handler) probe(w http.ResponseWriter, r *http.Request, code int, text, why string) {
+	if why != "" && h.named(r) {
+		text += ": " + why
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	fmt.Fprintln(w, strings.ReplaceAll(text, "\n", "; ")) // net/http drops the body for HEAD
+	fmt.Fprintln(w, shown(strings.ReplaceAll(text, "\n", "; "))) // net/http drops the body for HEAD
 }

@@ -6,27 +6,13 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // shown is a key, a value or a name as it is shown: what a reader would not see, or what would change how he sees the rest, such as a mark that turns the direction of
 // writing, is written as its number.
-func shown(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			fmt.Fprintf(&b, "\\u{%x}", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// hidden reports whether a rune cannot be seen: all but letters, marks, numbers, punctuation, symbols and the ordinary space.
-func hidden(r rune) bool { return !unicode.IsPrint(r) }
+func shown(text string) string { return plain.Text(text) }
 
 // clip shortens text to so many runes.
 func clip(text string, most int) string {

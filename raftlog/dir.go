@@ -93,6 +93,7 @@ func OpenDir(cfg DirConfig) (_ *Dir, err error) {
 			err = errors.Join(err, d.lock.Close())
 		}
 	}()
+	warnOpen(cfg)
 	volatile, numbers := mount(cfg.Path)
 	if volatile {
 		cfg.Logger.Warn("the directory is in memory (tmpfs) and is lost with the machine: it keeps nothing that no Dir would not keep", "path", cfg.Path)
@@ -116,6 +117,17 @@ func makeDir(path string) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// warnOpen logs that other users may enter the directory: with write permission they can put another
+// log in the place of this one.
+func warnOpen(cfg DirConfig) {
+	info, err := os.Stat(cfg.Path)
+	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
+		return
+	}
+	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
+		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
 // openMeta opens meta.db. Only a directory without any log may be without it.

@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
+const noFollow = 0
+
 // lockFile only makes the file: on these systems bbolt's lock on its own file has to do.
 func lockFile(path string) (io.Closer, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)

@@ -9,9 +9,13 @@ import (
 	"syscall"
 )
 
+// noFollow has an open fail at a symbolic link: what is opened in a Dir may be written, and a link
+// may lead to any file of this user.
+const noFollow = syscall.O_NOFOLLOW
+
 // lockFile takes the lock of a directory for as long as the file is open: the system lets go of it when the process ends, however it ends.
 func lockFile(path string) (io.Closer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, filePerm)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, filePerm)
 	if err != nil {
 		return nil, err
 	}

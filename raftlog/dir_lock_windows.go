@@ -7,6 +7,8 @@ import (
 	"syscall"
 )
 
+const noFollow = 0
+
 // lockFile takes the lock of a directory for as long as the file is open: it is opened without sharing.
 func lockFile(path string) (io.Closer, error) {
 	name, err := syscall.UTF16PtrFromString(path)

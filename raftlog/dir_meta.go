@@ -64,7 +64,7 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 		db, err = bbolt.Open(path, filePerm, &bbolt.Options{
 			Timeout: metaTimeout, FreelistType: bbolt.FreelistArrayType, PageSize: 4096,
 			OpenFile: func(name string, flag int, perm os.FileMode) (_ *os.File, err error) {
-				file, err = os.OpenFile(name, flag, perm)
+				file, err = os.OpenFile(name, flag|noFollow, perm)
 				return file, err
 			},
 		})

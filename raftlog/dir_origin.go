@@ -42,7 +42,7 @@ func checkOrigin(dir string) error {
 
 // writeOrigin makes the file in one step, so that a crash leaves none or a whole one.
 func writeOrigin(dir, path string) error {
-	f, err := os.OpenFile(path+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePerm)
+	f, err := createOS(path + ".tmp")
 	if err != nil {
 		return err
 	}

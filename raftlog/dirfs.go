@@ -13,7 +13,7 @@ import (
 //
 // bbolt maps its file into memory and does not go through it, except for the rename and the directory sync at its creation.
 type FS interface {
-	// Create makes an empty file for reading and writing, and empties one that is there.
+	// Create makes an empty file for reading and writing, in the place of what had that name.
 	Create(path string) (File, error)
 
 	// Open opens a file that is there for reading and writing.
@@ -60,13 +60,13 @@ const (
 	dirPerm  fs.FileMode = 0o700
 )
 
-func (osFS) Create(path string) (File, error) {
-	return openOS(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+func (osFS) Create(path string) (File, error) { return asFile(createOS(path)) }
+func (osFS) Open(path string) (File, error) {
+	return asFile(os.OpenFile(path, os.O_RDWR|noFollow, filePerm))
 }
-func (osFS) Open(path string) (File, error) { return openOS(path, os.O_RDWR) }
-func (osFS) Rename(from, to string) error   { return os.Rename(from, to) }
-func (osFS) Remove(path string) error       { return os.Remove(path) }
-func (osFS) SyncDir(dir string) error       { return syncDir(dir) }
+func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
+func (osFS) Remove(path string) error     { return os.Remove(path) }
+func (osFS) SyncDir(dir string) error     { return syncDir(dir) }
 
 func (osFS) List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
@@ -82,8 +82,19 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-func openOS(path string, flag int) (File, error) {
-	f, err := os.OpenFile(path, flag, filePerm)
+// createOS makes an empty file. Where a name is taken it is freed, not opened: a symbolic link
+// could have the file that it leads to emptied.
+func createOS(path string) (*os.File, error) {
+	if bug("links-followed") {
+		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePerm)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, filePerm)
+}
+
+func asFile(f *os.File, err error) (File, error) {
 	if err != nil {
 		return nil, err
 	}

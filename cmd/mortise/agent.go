@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,13 +22,18 @@ const (
 	failedLook  = time.Second
 )
 
-type agentOptions struct{ listen string }
+type agentOptions struct{ listen, tokenFile string }
+
+// agentToken is the variable of a token, and with _FILE behind it that of a file with several.
+const agentToken = prefix + "_AGENT_TOKEN"
 
 func agentFlags(c *call, fs *flag.FlagSet) {
 	standard := os.Getenv(prefix + "_LISTEN")
 	if standard == "" {
 		standard = "127.0.0.1:7948"
 	}
+	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
+		"a file with tokens, one a line: every request shows one; "+agentToken+"_FILE, or one token in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask: a loopback address, or unix:/path of a socket; "+prefix+"_LISTEN")
 }
 
@@ -35,10 +42,15 @@ func agent(ctx context.Context, c *call) error {
 	if len(c.words) > 0 {
 		return usageError("agent takes no words, only flags: " + strings.Join(c.words, " "))
 	}
+	allowed, err := c.readTokens(c.agent.tokenFile, os.Getenv(agentToken))
+	if err != nil {
+		return usageError(err.Error())
+	}
 	config, err := c.config()
 	if err != nil {
 		return err
 	}
+	c.secure(&config)
 	listener, err := listenFor(c.agent.listen)
 	if err != nil {
 		return usageError(err.Error())
@@ -48,8 +60,8 @@ func agent(ctx context.Context, c *call) error {
 		return usageError(errors.Join(err, listener.Close()).Error())
 	}
 	clients := newLeases(node)
-	d := &door{node: node, leases: clients, local: listener.Addr().Network() == "unix"}
-	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second}
+	d := &door{node: node, leases: clients, local: listener.Addr().Network() == "unix", tokens: allowed}
+	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second, ConnContext: withConn}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	err = c.tellStart(node, listener.Addr())
@@ -58,6 +70,21 @@ func agent(ctx context.Context, c *call) error {
 	}
 	clients.close() // which ends their connections
 	return errors.Join(err, within(doorWithin, server.Shutdown), within(leaveWithin, node.Leave))
+}
+
+// secure keeps other users of this machine out of the port for instances where nothing else does:
+// an agent on its own gets a random secret of its own. Agents that are to find each other need
+// one that all of them know.
+func (c *call) secure(config *mortise.Config) {
+	if config.Secret != "" || config.TLSFiles != (mortise.TLSFiles{}) || config.Insecure {
+		return
+	}
+	if len(config.Join) == 0 {
+		config.Secret = rand.Text() + rand.Text() // 256 bits
+		return
+	}
+	c.warn("agent", errors.New("there is no secret: every user of this machine can take and break locks by the port of "+
+		"this instance; give all agents the same -secret-file"))
 }
 
 // tellStart says where the agent is, once.
@@ -70,8 +97,8 @@ func (c *call) tellStart(node *mortise.Node, at net.Addr) error {
 	if c.json {
 		return c.show(struct{ Name, Address, Listen string }{s.Name, s.Address, where})
 	}
-	_, err := fmt.Fprintf(c.out, "%s is an instance at %s; programs ask at %s\n", s.Name, s.Address, where)
-	return err
+	own := cmp.Or(s.Address, "no address of its own")
+	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where)
 }
 
 // serve waits for an end: a signal, the door's, or the node's.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // call is one command line, read.
@@ -125,7 +127,8 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 
 // config reads the configuration from the variables and the flags, which win.
 func (c *call) config() (mortise.Config, error) {
-	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN"} { // ours, and no field of a Config
+	// Ours, and no field of a Config.
+	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {
@@ -186,8 +189,27 @@ func (c *call) put(ctx context.Context, g *guest.Guest, q desk.Question) (desk.A
 	return g.Put(ctx, q)
 }
 
-// show prints a value as one line of JSON.
-func (c *call) show(v any) error { return json.NewEncoder(c.out).Encode(v) }
+// show prints a value as one line of JSON, in which nothing is raw that a terminal would obey.
+func (c *call) show(v any) error {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(v); err != nil {
+		return err
+	}
+	_, err := c.out.Write(plain.JSON(b.Bytes()))
+	return err
+}
+
+// printf prints for people. Every text among args is escaped: what is in it comes from other
+// processes.
+func (c *call) printf(format string, args ...any) error {
+	_, err := io.WriteString(c.out, plain.Sprintf(format, args...))
+	return err
+}
+
+// warn says what went wrong while the command goes on.
+func (c *call) warn(command string, err error) {
+	fmt.Fprintf(c.errs, "mortise %s: %s\n", command, plain.Lines(err.Error()))
+}
 
 // table prints rows below a heading, in columns.
 func (c *call) table(heading string, rows [][]string) error { return table(c.out, heading, rows) }
@@ -197,7 +219,7 @@ func table(out io.Writer, heading string, rows [][]string) error {
 	fmt.Fprintln(w, strings.ReplaceAll(heading, " ", "\t"))
 	for _, r := range rows {
 		for i := range r {
-			if r[i] == "" {
+			if r[i] = plain.Text(r[i]); r[i] == "" {
 				r[i] = "-"
 			}
 		}
@@ -215,8 +237,8 @@ func myself() string {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	text := fmt.Sprintf("%s@%s", name, host)
-	return text[:min(len(text), 100)]
+	text := plain.Text(name + "@" + host)
+	return strings.ToValidUTF8(text[:min(len(text), 100)], "")
 }
 
 // short rounds a time for people.

@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // This file says what is wrong with a cluster, from what its instances have answered. It asks nobody and is told everything.
@@ -29,10 +29,10 @@ type diagnosis struct {
 }
 
 func (d *diagnosis) why(format string, args ...any) {
-	d.Why = append(d.Why, fmt.Sprintf(format, args...))
+	d.Why = append(d.Why, plain.Sprintf(format, args...))
 }
 func (d *diagnosis) step(format string, args ...any) {
-	d.Steps = append(d.Steps, fmt.Sprintf(format, args...))
+	d.Steps = append(d.Steps, plain.Sprintf(format, args...))
 }
 
 // diagnose finds the worst that is wrong.
@@ -122,7 +122,7 @@ func (f facts) two(d *diagnosis, leaders []guest.Report) {
 
 // led: there is one leader.
 func (f facts) led(d *diagnosis, by guest.Report) {
-	d.Well, d.Problem = true, fmt.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
+	d.Well, d.Problem = true, plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
 	trouble := func(format string, args ...any) {
 		d.Well = false
 		d.why(format, args...)
@@ -158,16 +158,16 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 func (f facts) fewer() (list []string) {
 	first := f.answers()[0]
 	if n := len(f.members()); first.Answer.Replicas > n {
-		list = append(list, fmt.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n))
+		list = append(list, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n))
 	}
 	for _, name := range first.Answer.Founders {
 		if !slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
-			list = append(list, fmt.Sprintf("the founder %s does not answer", name))
+			list = append(list, plain.Sprintf("the founder %s does not answer", name))
 		}
 	}
 	if len(list) > 0 {
 		for _, r := range f.silent() {
-			list = append(list, fmt.Sprintf("%s: %s: %v", f.place(r), r.Outcome, r.Err))
+			list = append(list, plain.Sprintf("%s: %s: %v", f.place(r), r.Outcome, r.Err))
 		}
 	}
 	return list
@@ -209,13 +209,13 @@ func (f facts) fate(instance, address string) string {
 		}
 		switch r.Outcome {
 		case "answered":
-			return fmt.Sprintf("its process has been started anew: at %s is somebody new, %s", address, r.Status.Name)
+			return plain.Sprintf("its process has been started anew: at %s is somebody new, %s", address, r.Status.Name)
 		case "refused":
-			return fmt.Sprintf("its process does not run: %s refuses the connection", address)
+			return plain.Sprintf("its process does not run: %s refuses the connection", address)
 		case "silent":
-			return fmt.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer", address)
+			return plain.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer", address)
 		}
-		return fmt.Sprintf("at %s is somebody else: %v", address, r.Err)
+		return plain.Sprintf("at %s is somebody else: %v", address, r.Err)
 	}
 	return "nobody knows where it is"
 }
@@ -269,7 +269,7 @@ func (f facts) headless(d *diagnosis) {
 		d.step("if they do: an election takes a second; ask again, and look at their logs if it stays so")
 		return
 	}
-	d.Problem = fmt.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since, len(missing), len(voters))
+	d.Problem = plain.Sprintf("the quorum is lost%s: %d of %d voters are missing, nothing is granted", since, len(missing), len(voters))
 	if time.Duration(view.Answer.Leaderless) > settledAfter { // by then it has asked everybody itself
 		d.why("%s says: %s", view.Status.Name, view.Status.Waiting)
 	}

@@ -96,40 +96,40 @@ func hotOf(k mortise.KeyInfo) hot {
 }
 
 func (c *call) tellDiagnosis(d *diagnosis, f facts) {
-	fmt.Fprintln(c.out, map[bool]string{true: "well: ", false: "trouble: "}[d.Well]+d.Problem)
+	c.printf("%s%s\n", map[bool]string{true: "well: ", false: "trouble: "}[d.Well], d.Problem)
 	for _, text := range d.Why {
-		fmt.Fprintln(c.out, "  "+text)
+		c.printf("  %s\n", text)
 	}
-	fmt.Fprintln(c.out, "next safe step:")
+	c.printf("next safe step:\n")
 	for i, text := range d.Steps {
-		fmt.Fprintf(c.out, "  %d. %s\n", i+1, text)
+		c.printf("  %d. %s\n", i+1, text)
 	}
-	fmt.Fprintln(c.out, "asked:")
+	c.printf("asked:\n")
 	for _, r := range f.reports {
 		who := r.Outcome
 		if r.Status != nil {
 			who = fmt.Sprintf("%s, %s, leader %s", r.Status.Name, part(r.Status), cmp.Or(r.Status.Leader, "none"))
 		}
-		fmt.Fprintf(c.out, "  %s (by %s): %s\n", r.Addr, r.From, who)
+		c.printf("  %s (by %s): %s\n", r.Addr, r.From, who)
 	}
 }
 
 // tellKeys says of each key why those who wait for it do.
 func (c *call) tellKeys(keys []hot, f facts) error {
-	fmt.Fprintln(c.out, "waited for:")
+	c.printf("waited for:\n")
 	for _, k := range keys {
 		if len(k.Queue) == 0 {
-			fmt.Fprintf(c.out, "  %s is free, and nobody waits for it\n", k.Key)
+			c.printf("  %s is free, and nobody waits for it\n", k.Key)
 			continue
 		}
 		first := k.Queue[0]
 		if first.Token == 0 {
-			fmt.Fprintf(c.out, "  %s: nobody holds it, %d wait: %s is first, for the end of the grace or for another of its keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
+			c.printf("  %s: nobody holds it, %d wait: %s is first, for the end of the grace or for another of its keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
 			continue
 		}
-		fmt.Fprintf(c.out, "  %s: %s holds it for %s (token %d, %q), %d wait\n    %s\n", k.Key, first.Holder, short(k.HeldFor), uint64(first.Token), first.Value, k.Waiting, holderFate(first, f))
+		c.printf("  %s: %s holds it for %s (token %d, %q), %d wait\n    %s\n", k.Key, first.Holder, short(k.HeldFor), uint64(first.Token), first.Value, k.Waiting, holderFate(first, f))
 		if k.Waiting > 0 && !first.Expired {
-			fmt.Fprintf(c.out, "    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(k.Key), uint64(first.Token))
+			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(k.Key), uint64(first.Token))
 		}
 	}
 	return nil

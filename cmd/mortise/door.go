@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // This file is the HTTP door of an agent. Bodies and answers are JSON, a token is a string, a time is written 10s.
 
 const (
 	bodyMost    = 1 << 20
+	nameMost    = 256
 	keysMost    = 1000                   // that /v1/keys tells
 	answerSoon  = time.Second            // of /readyz and of questions to the leader, so that the answer can say why there is none
 	lostLook    = 100 * time.Millisecond // how often a held lease is looked at
@@ -30,6 +32,7 @@ const (
 type door struct {
 	node   *mortise.Node
 	leases *leases
+	tokens tokens
 	local  bool // it is a socket in the file system: who may open it is decided there
 }
 
@@ -108,11 +111,16 @@ func (d *door) guard(next http.Handler) http.Handler {
 			host = r.Host
 		}
 		ip := net.ParseIP(strings.Trim(host, "[]"))
+		fetched := r.Header.Get("Sec-Fetch-Site")
 		switch {
-		case r.Header.Get("Origin") != "":
+		case r.Header.Get("Origin") != "" || fetched != "" && fetched != "none": // an image or a link sends no Origin
 			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
 		case !d.local && host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
+		case d.tokens != nil && r.URL.Path != "/healthz" && d.tokens.which(r) == 0:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			text := "show one of this agent's tokens: Authorization: Bearer TOKEN"
+			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -148,7 +156,7 @@ func span(name, text string, fallback time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-func (d *door) open(_ *http.Request, a asked) (any, error) {
+func (d *door) open(r *http.Request, a asked) (any, error) {
 	ttl, err := span("ttl", a.TTL, leaseTTL)
 	if err == nil && (ttl < leaseTTLMin || ttl > leaseTTLMax) {
 		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, leaseTTLMax)
@@ -156,11 +164,22 @@ func (d *door) open(_ *http.Request, a asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := d.leases.open(a.Name, ttl)
+	if err := checkName(a.Name); err != nil {
+		return nil, err
+	}
+	l, err := d.leases.open(d.client(r), a.Name, ttl)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]string{"lease": l.id, "ttl": ttl.String()}, nil
+}
+
+// checkName refuses what others could not be shown.
+func checkName(name string) error {
+	if len(name) > nameMost || !plain.Is(name) {
+		return bad("name %q has more than %d bytes, or %s", name, nameMost, plain.NotText)
+	}
+	return nil
 }
 
 func (d *door) keepalive(_ *http.Request, a asked) (any, error) {
@@ -244,7 +263,11 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	l, err := d.leases.open(a.Name, 0)
+	if err = checkName(a.Name); err != nil {
+		refuse(w, err)
+		return
+	}
+	l, err := d.leases.open(d.client(r), a.Name, 0)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -354,7 +377,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusNotFound, "no lock")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
-	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany):
+	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")

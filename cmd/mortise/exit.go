@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // Exit codes. Those of the command that run has run are passed on as they are, so ours stand where few programs have theirs.
@@ -43,7 +44,7 @@ func report(errs io.Writer, command string, err error) int {
 		if command != "" {
 			command = " " + command
 		}
-		fmt.Fprintf(errs, "mortise%s: %s\n", command, text)
+		fmt.Fprintf(errs, "mortise%s: %s\n", command, plain.Lines(text))
 		if code == exitNotReady {
 			fmt.Fprintln(errs, "mortise doctor, with the same flags, says why and what to do.")
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // walk gives every key that begins with prefix to each, which ends the walk by false.
@@ -134,10 +135,10 @@ func get(ctx context.Context, c *call) error {
 		return c.show(k)
 	}
 	if k.Revision != 0 {
-		fmt.Fprintf(c.out, "data %q at revision %d\n", k.Data, k.Revision)
+		c.printf("data %q at revision %d\n", k.Data, k.Revision)
 	}
 	if len(k.Queue) == 0 {
-		fmt.Fprintf(c.out, "%s is free, and nobody waits for it\n", key)
+		c.printf("%s is free, and nobody waits for it\n", key)
 		return nil
 	}
 	var rows [][]string
@@ -148,10 +149,10 @@ func get(ctx context.Context, c *call) error {
 		return err
 	}
 	if more := k.Held + k.Waiting - len(k.Queue); more > 0 {
-		fmt.Fprintf(c.out, "and %d more\n", more)
+		c.printf("and %d more\n", more)
 	}
 	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 {
-		fmt.Fprintf(c.out, "\nIf %s will not give it back: stop it, then  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(key), uint64(first.Token))
+		c.printf("\nIf %s will not give it back: stop it, then  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(key), uint64(first.Token))
 	}
 	return nil
 }
@@ -181,13 +182,25 @@ func standingRow(i int, s mortise.Standing, now time.Time) []string {
 	return row
 }
 
-// quoted is a word as a shell takes it.
+// quoted is a word as a shell takes it. What cannot be printed is written as its bytes, as bash,
+// zsh and ksh read it.
 func quoted(word string) string {
-	plain := func(r rune) bool {
+	harmless := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !harmless(r) }) < 0 {
 		return word
+	}
+	if plain.Text(word) != word {
+		var b strings.Builder
+		for i := range len(word) {
+			if c := word[i]; c >= ' ' && c < 0x7f && c != '\'' && c != '\\' {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, "\\x%02x", c)
+			}
+		}
+		return "$'" + b.String() + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

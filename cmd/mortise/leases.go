@@ -14,6 +14,7 @@ import (
 // Bounds of the leases of an agent.
 const (
 	leasesMost  = 10_000
+	leasesEach  = 1_000 // of one client: a token, or else a connection
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	leaseTTLMax = 10 * time.Minute
@@ -23,6 +24,7 @@ var (
 	errNoLease   = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, or it was ended; what it held is released")
 	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
 	errTooMany   = errors.New("this agent has as many leases as it may")
+	errTooMuch   = errors.New("this client has as many leases as it may: end some, or let them run out")
 	errLeaseOver = errors.New("the lease has ended")
 )
 
@@ -34,12 +36,14 @@ type leases struct {
 
 	mu     sync.Mutex // guards what follows, and every lease; never held across a wait
 	all    map[string]*lease
+	each   map[any]int // leases of each client that has any
 	closed bool
 }
 
 // lease is one client.
 type lease struct {
 	id, name string
+	client   any
 	ttl      time.Duration // 0: it lives as long as its connection
 	timer    *time.Timer   // nil without a ttl
 	locks    map[mortise.Token]*mortise.Lock
@@ -48,14 +52,14 @@ type lease struct {
 }
 
 func newLeases(node *mortise.Node) *leases {
-	ls := &leases{node: node, all: map[string]*lease{}}
+	ls := &leases{node: node, all: map[string]*lease{}, each: map[any]int{}}
 	ls.ctx, ls.end = context.WithCancel(context.Background())
 	return ls
 }
 
-// open begins a lease. Without a ttl it has to be ended.
-func (ls *leases) open(name string, ttl time.Duration) (*lease, error) {
-	l := &lease{id: rand.Text(), name: name, ttl: ttl, locks: map[mortise.Token]*mortise.Lock{}}
+// open begins a lease of a client. Without a ttl it has to be ended.
+func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
+	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]*mortise.Lock{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -65,6 +69,10 @@ func (ls *leases) open(name string, ttl time.Duration) (*lease, error) {
 	if len(ls.all) >= leasesMost {
 		return nil, errTooMany
 	}
+	if ls.each[client] >= leasesEach {
+		return nil, errTooMuch
+	}
+	ls.each[client]++
 	ls.all[l.id] = l
 	if ttl > 0 {
 		l.timer = time.AfterFunc(ttl, func() { ls.drop(l.id) })
@@ -195,6 +203,9 @@ func (ls *leases) drop(id string) bool {
 		return false
 	}
 	delete(ls.all, id)
+	if ls.each[l.client]--; ls.each[l.client] == 0 {
+		delete(ls.each, l.client)
+	}
 	if l.timer != nil {
 		l.timer.Stop()
 	}

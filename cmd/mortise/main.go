@@ -22,7 +22,7 @@
 //
 // # Limits
 //
-// top looks at 10,000 keys. The agent has 10,000 leases.
+// top looks at 10,000 keys. The agent has 10,000 leases, and 1,000 for each client.
 //
 // # Refused alternative
 //
@@ -37,6 +37,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // command is one word behind mortise.
@@ -95,7 +97,7 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		return report(errs, cmd.name, err)
 	}
-	return report(errs, "", usageError("there is no command "+args[0]+"; mortise help lists them"))
+	return report(errs, "", usageError("there is no command "+plain.Text(args[0])+"; mortise help lists them"))
 }
 
 func usage(out io.Writer) {

@@ -160,9 +160,9 @@ func status(ctx context.Context, c *call) error {
 		return c.show(all)
 	}
 	if h != nil {
-		fmt.Fprintf(c.out, "%s\n\n", h)
+		c.printf("%v\n\n", h) // which escapes what is in it
 	} else {
-		fmt.Fprint(c.out, "nobody leads; mortise doctor says why\n\n")
+		c.printf("nobody leads; mortise doctor says why\n\n")
 	}
 	var rows [][]string
 	var notes []string
@@ -185,7 +185,7 @@ func status(ctx context.Context, c *call) error {
 		}
 	}
 	for _, n := range notes {
-		fmt.Fprintln(c.out, n)
+		c.printf("%s\n", n)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func runUnderLock(ctx context.Context, c *call) error {
 		if errors.Is(gone, mortise.ErrLost) {
 			return &exitError{exitLost, "the lock was lost before the command ended by itself: " + gone.Error()}
 		}
-		fmt.Fprintln(c.errs, "mortise run: the lock was not given back in time and runs out by itself:", gone)
+		c.warn("run", fmt.Errorf("the lock was not given back in time and runs out by itself: %w", gone))
 	}
 	if err == nil && code != 0 {
 		err = &exitError{code: code}
@@ -182,7 +182,7 @@ func (c *call) under(lock *guest.Lock, path string, signals <-chan os.Signal) (c
 			}
 		case <-gone:
 			gone, lost = nil, lock.Err()
-			fmt.Fprintf(c.errs, "mortise run: %v: the command is asked to end, and killed in %v\n", lost, c.run.grace)
+			c.warn("run", fmt.Errorf("%w: the command is asked to end, and killed in %v", lost, c.run.grace))
 			tell(cmd, syscall.SIGTERM, at)
 			timer := time.NewTimer(c.run.grace)
 			defer timer.Stop()

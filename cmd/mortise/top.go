@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // topKeys is how many keys top looks at.
@@ -66,7 +67,7 @@ func top(ctx context.Context, c *call) error {
 			return err
 		}
 		if err != nil {
-			fmt.Fprintln(c.errs, "mortise top:", err) // it may come back
+			c.warn("top", err) // it may come back
 		}
 		if look == c.top.count {
 			return nil
@@ -144,7 +145,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	}
 	which := "keys"
 	if prefix != "" {
-		which = "keys of " + prefix
+		which = "keys of " + plain.Text(prefix)
 	}
 	if more {
 		which = "first " + which

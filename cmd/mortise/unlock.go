@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 type unlockOptions struct {
@@ -38,6 +39,8 @@ func unlock(ctx context.Context, c *call) error {
 		return usageError("--token is missing: mortise get " + quoted(key) + " shows it; so nothing is ended that was granted since")
 	case c.unlock.reason == "":
 		return usageError("--reason is missing: the holder and the log are told why")
+	case !plain.Is(c.unlock.reason):
+		return usageError("--reason has control characters, or marks that change the direction of writing")
 	}
 	g, err := c.guest()
 	if err != nil {
@@ -51,9 +54,9 @@ func unlock(ctx context.Context, c *call) error {
 	if c.json {
 		err = c.show(struct{ Ended bool }{a.Ended})
 	} else if a.Ended {
-		fmt.Fprintf(c.out, "%s: the hold with token %d has ended\n", key, c.unlock.token)
+		c.printf("%s: the hold with token %d has ended\n", key, c.unlock.token)
 	} else {
-		fmt.Fprintf(c.out, "%s: nobody holds it with token %d any more; nothing was ended\n", key, c.unlock.token)
+		c.printf("%s: nobody holds it with token %d any more; nothing was ended\n", key, c.unlock.token)
 	}
 	if err == nil && !a.Ended {
 		err = &exitError{code: exitNo}
@@ -85,15 +88,15 @@ func recoverGroup(ctx context.Context, c *call) error {
 		switch {
 		case r.Status == nil || r.Status.Group != group:
 		case r.Status.Leader != "":
-			return fmt.Errorf("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name, r.Status.Leader, group)
+			return wrong("%s says that %s leads group %s: nothing is lost, and nothing was done", r.Status.Name, r.Status.Leader, group)
 		case !r.Answer.Durable:
-			return fmt.Errorf("%s keeps no directory: a group in memory starts anew by itself when all its instances are there; nothing was done", r.Status.Name)
+			return wrong("%s keeps no directory: a group in memory starts anew by itself when all its instances are there; nothing was done", r.Status.Name)
 		default:
 			told = append(told, r)
 		}
 	}
 	if len(told) == 0 {
-		return fmt.Errorf("no instance that answers belongs to group %s; nothing was done", group)
+		return wrong("no instance that answers belongs to group %s; nothing was done", group)
 	}
 	return c.giveUp(ctx, g, group, told)
 }
@@ -106,20 +109,23 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Recover, Group: group})
 		cancel()
 		if err == nil && a.Error != "" {
-			err = errors.New(a.Error)
+			err = errors.New(plain.Text(a.Error))
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s at %s: %w", r.Status.Name, r.Addr, err))
+			failed = append(failed, wrong("%s at %s: %v", r.Status.Name, r.Addr, err))
 			continue
 		}
-		fmt.Fprintf(c.out, "%s at %s has given group %s up\n", r.Status.Name, r.Addr, group)
+		c.printf("%s at %s has given group %s up\n", r.Status.Name, r.Addr, group)
 	}
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
-	fmt.Fprintln(c.out, "they found the next group as soon as all that "+foundedBy(told[0])+" asks for are in reach; it grants nothing until its grace is over")
+	c.printf("they found the next group as soon as all that %s asks for are in reach; it grants nothing until its grace is over\n", foundedBy(told[0]))
 	return nil
 }
+
+// wrong is an error whose texts are escaped.
+func wrong(format string, args ...any) error { return errors.New(plain.Sprintf(format, args...)) }
 
 // foundedBy names the setting by which a group is founded.
 func foundedBy(r guest.Report) string {

@@ -57,7 +57,7 @@ func watch(ctx context.Context, c *call) error {
 		case err != nil && (!told || codeOf(err) != exitNotReady):
 			return err
 		case err != nil:
-			fmt.Fprintln(c.errs, "mortise watch:", err) // it may come back
+			c.warn("watch", err) // it may come back
 			continue
 		}
 		told = true
@@ -90,8 +90,7 @@ func (c *call) tellEvent(e mortise.Event) error {
 	if e.What == "current" {
 		return nil
 	}
-	_, err := fmt.Fprintln(c.out, eventLine(e))
-	return err
+	return c.printf("%s\n", eventLine(e))
 }
 
 func happenedOf(e mortise.Event) happened {

@@ -115,12 +115,18 @@ func Unit(file string, p Program) []error {
 	f.must(err == nil && time.Duration(stop)*time.Second > p.End, "TimeoutStopSec is %q, not longer than the %v that the program's end may take", values["Service TimeoutStopSec"], p.End)
 	f.must(values["Service KillSignal"] == "SIGTERM", "the program leaves on SIGTERM")
 	f.must(values["Service Restart"] == "always" && values["Unit StartLimitIntervalSec"] == "0", "who crashes is not started again for ever")
-	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the settings do not come from a file")
-	own, given, _ := strings.Cut(values["Service Environment"], " ")
-	f.must(given == prefix+"SECRET_FILE=%d/secret" && strings.HasPrefix(values["Service LoadCredential"], "secret:/") && p.Variables[prefix+"SECRET_FILE"],
-		"the secret does not come from a file of its own")
-	variable, dir, _ := strings.Cut(own, "=")
-	f.must(variable == prefix+"DIR" && strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
+	own := map[string]string{}
+	for _, assignment := range strings.Fields(values["Service Environment"]) {
+		variable, value, _ := strings.Cut(assignment, "=")
+		f.must(p.Variables[variable], "the program does not read the variable %s", variable)
+		own[variable] = value
+	}
+	f.must(strings.HasPrefix(values["Service EnvironmentFile"], "/"), "the addresses do not come from a file, by which the unit is the same everywhere")
+	id, path, _ := strings.Cut(values["Service LoadCredential"], ":")
+	f.must(strings.HasPrefix(path, "/") && own[prefix+"SECRET_FILE"] == "%d/"+id, "the secret does not come from a file that only the service sees")
+	f.must(own[prefix+"SECRET"] == "" && !strings.Contains(file, prefix+"SECRET="), "the secret is in a variable, which every user of the machine can read")
+	dir := own[prefix+"DIR"]
+	f.must(strings.HasPrefix(dir, "%S/"+values["Service StateDirectory"]+"/") && values["Service StateDirectory"] != "", "the directory is not in the unit's own: it would not be writable")
 	f.must(strings.HasPrefix(values["Service ExecStart"], "/"), "ExecStart names no program")
 	f.must(values["Unit After"] == "network-online.target" && values["Unit Wants"] == "network-online.target", "it starts before there is a route by which it finds its address")
 	f.must(values["Install WantedBy"] != "", "nothing starts it")

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,20 @@ func (f *faults) pod(spec corev1.PodSpec, p Program) (variables map[string]strin
 	return variables, container
 }
 
+// secret checks that the secret is a file of a Secret that has to be there, and that only the
+// program's user reads it.
+func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, path string) {
+	f.must(path != "", "there is no secret: the program refuses to start")
+	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return strings.HasPrefix(path, m.MountPath+"/") && m.ReadOnly && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool {
+			s := v.Secret
+			return v.Name == m.Name && s != nil && (s.Optional == nil || !*s.Optional) && s.DefaultMode != nil && *s.DefaultMode&0o007 == 0
+		})
+	})
+	f.must(mounted, "the secret's file %q is not on a volume of a Secret that has to be there, mounted read-only and closed to others", path)
+	f.must(spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil, "there is no fsGroup: the program's user may not read the secret")
+}
+
 func (f *faults) probe(kind string, probe *corev1.Probe, p Program, path string) {
 	if probe == nil || probe.HTTPGet == nil {
 		f.must(false, "there is no %s probe by HTTP", kind)
@@ -59,32 +74,15 @@ func (f *faults) variables(container corev1.Container, p Program) map[string]str
 			continue
 		}
 		f.must(p.Variables[v.Name], "the program does not read the variable %s", v.Name)
-		f.must(v.Name != prefix+"SECRET", "the secret is in the environment, which many tools show: pass it by a file")
 		if v.Name == prefix+"ADVERTISE" {
 			_, known := values["POD_IP"]
 			f.must(known, "POD_IP is not defined before it is used, so it would not be filled in")
 		}
 	}
+	_, open := values[prefix+"SECRET"]
+	f.must(!open, "the secret is in a variable, which kubectl describe shows")
 	f.must(values[prefix+"ADVERTISE"] == fmt.Sprintf("$(POD_IP):%d", p.LockPort), "the advertised address is not the pod's: without it the program asks DNS, which may not know a new pod")
 	return values
-}
-
-// secret checks that the file of the secret lies on a volume of a Secret, for this user alone.
-func (f *faults) secret(spec corev1.PodSpec, container corev1.Container, file string) {
-	f.must(file != "", "there is no secret: the program refuses to start")
-	for _, mount := range container.VolumeMounts {
-		if file != mount.MountPath+"/secret" {
-			continue
-		}
-		for _, volume := range spec.Volumes {
-			if s := volume.Secret; s != nil && volume.Name == mount.Name && (s.Optional == nil || !*s.Optional) {
-				f.must(s.DefaultMode != nil && *s.DefaultMode == 0o440 && spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil,
-					"the secret's file may be read by others, or not by the program: want defaultMode 0440 and an fsGroup")
-				return
-			}
-		}
-	}
-	f.must(file == "", "the secret does not come from a Secret that has to be there")
 }
 
 func split(list string) []string {

@@ -7,7 +7,9 @@
 // server compares fencing tokens. Two of them are killed with SIGKILL while they hold the lock, one after the other, the leader first, and
 // started again. All state is in memory: who comes back is somebody new, and is made a voter in the place of who it was. It takes its first
 // turn when it is ready, which is when the group can lose another. With -dir the workers keep their state there, and each comes back as the
-// voter that it was. With -secret all connections are encrypted. At the end the number must equal the sum of all turns and tokens must have
+// voter that it was. With -secret all connections are encrypted. Without it every user of this
+// machine can take and break the locks while it runs, since loopback is open to all of them. At the
+// end the number must equal the sum of all turns and tokens must have
 // risen without exception, or the exit status is 1.
 //
 // What it promises to show and nothing more: it runs for about fifteen seconds, needs no other set-up, and leaves nothing behind. The

@@ -116,12 +116,11 @@ func configured(env func(string) string) (c mortise.Config, err error) {
 	if c.Replicas, err = strconv.Atoi(cmp.Or(get("REPLICAS"), "0")); err != nil {
 		return c, fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
 	}
-	if path := get("SECRET_FILE"); path != "" { // by a file, since the environment is seen by more than this process
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return c, fmt.Errorf("ORDERS_LOCK_SECRET_FILE: %w", err)
+	if path := get("SECRET_FILE"); path != "" {
+		secret, err := os.ReadFile(path)
+		if c.Secret = strings.TrimSpace(string(secret)); c.Secret == "" {
+			return c, fmt.Errorf("ORDERS_LOCK_SECRET_FILE: %s has no secret (%v)", path, err)
 		}
-		c.Secret = strings.TrimSpace(string(text))
 	}
 	return c, nil
 }

@@ -76,6 +76,19 @@ func TestConfigurationComesFromVariables(t *testing.T) {
 	if err != nil || strings.Join(c.Join, " ") != "a:1 b:2" || strings.Join(c.Founders, " ") != "a b" || c.Secret != "s" || c.Replicas != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
+	file := filepath.Join(t.TempDir(), "secret")
+	of := func(path string) func(string) string {
+		return func(name string) string { return map[string]string{"ORDERS_LOCK_SECRET_FILE": path}[name] }
+	}
+	if err := os.WriteFile(file, []byte("kept in a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := configured(of(file)); err != nil || c.Secret != "kept in a file" {
+		t.Errorf("%q, %v", c.Secret, err)
+	}
+	if _, err := configured(of(file + "s")); err == nil || !strings.Contains(err.Error(), "SECRET_FILE") {
+		t.Errorf("a secret that is not there gives %v", err)
+	}
 	if _, err := configured(func(string) string { return "three" }); err == nil || !strings.Contains(err.Error(), "REPLICAS") {
 		t.Errorf("a number that is none gives %v", err)
 	}

@@ -49,10 +49,11 @@ func Open(config mortise.Config) (*Guest, error) {
 	if err = errors.Join(check(config), err); err != nil {
 		return nil, err
 	}
+	config.Secret, config.OldSecrets, config.TLS = "", nil, nil // source has what is needed of them
 	g := &Guest{config: config, source: source, key: nodeid.NewKey(random)}
 	settings := transport.Config{
 		Cluster: config.Cluster, Self: transport.Self{Key: g.key},
-		Listener: newDeaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
+		Listener: transport.Deaf(), Dial: g.dial, Handler: inbound{g}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if source != nil {
 		settings.TLS = source
@@ -179,26 +180,8 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-func (in inbound) Ask(context.Context, transport.Identity, []byte) ([]byte, error) { return nil, errGuest }
+func (in inbound) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
+	return nil, errGuest
+}
 
 func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
-
-// deaf is a listener that nobody can reach: a port wants one.
-type deaf struct {
-	once   sync.Once
-	closed chan struct{}
-}
-
-func newDeaf() *deaf { return &deaf{closed: make(chan struct{})} }
-
-func (d *deaf) Accept() (net.Conn, error) {
-	<-d.closed
-	return nil, net.ErrClosed
-}
-
-func (d *deaf) Close() error {
-	d.once.Do(func() { close(d.closed) })
-	return nil
-}
-
-func (d *deaf) Addr() net.Addr { return &net.TCPAddr{} }

@@ -13,6 +13,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -167,9 +168,9 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 			switch {
 			case err != nil:
 			case a.Kind == desk.NotReady:
-				err = errors.New(a.Error)
+				err = errors.New(plain.Text(a.Error))
 			case a.Error != "":
-				return a, errors.New(a.Error)
+				return a, errors.New(plain.Text(a.Error))
 			default:
 				return a, nil
 			}

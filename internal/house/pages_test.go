@@ -70,7 +70,7 @@ func whatIsThere(t *testing.T) known {
 		}
 	}
 	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
-		if err != nil || entry.Name() == ".git" {
+		if err != nil || entry.IsDir() && entry.Name() == ".git" { // in a work tree of git it is a file
 			return errOrSkip(err)
 		}
 		rel, err := filepath.Rel(root, at)

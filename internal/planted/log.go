@@ -45,6 +45,7 @@ func log() []Bug {
 		{Name: "removed-in-a-save", Room: "raftlog", Hazard: "A8", Breaks: "appends wait until the files of a large log are removed, and then make them anew"},
 		{Name: "probe-kept-back", Room: "raftlog", Hazard: "A8", Breaks: "a replica that is being probed waits for a tick before each attempt"},
 		{Name: "lingers-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "few who come behind a crowd wait as long as it does, however long the round trip is"},
+		{Name: "links-followed", Room: "raftlog", Hazard: "none", Breaks: "a symbolic link in the directory has another file of this user emptied"},
 		{Name: "patient-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "requests that only wait are never proposed while nothing else is"},
 		{Name: "reminded-of-another", Room: "raftlog", Hazard: "A8", Breaks: "the end of one batch's patience is taken for that of the next, and hand-overs take two entries again"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,

@@ -34,6 +34,13 @@ func wiring() []Bug {
 			Breaks: "a voter that retires while its instance starts anew says for ever that it belongs to the old group"},
 		{Name: "broken-state-goes-on", Room: ".", Hazard: "53, 55", Nodes: "TestBrokenStateEndsTheNode", Breaks: "a node whose state machine is broken goes on"},
 		{Name: "first-exit-frees", Room: ".", Hazard: "none", Nodes: "TestEntriesAreCounted", Breaks: "a lock that was entered again is free when the first of its handles is unlocked"},
+		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
+			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
+		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
+		{Name: "damage-not-told", Room: ".", Hazard: "none", Nodes: "TestADamagedLogOfTheOnlyVoterIsTold",
+			Breaks: "an instance whose own log is damaged says that it waits for a leader, and not what to do"},
+		{Name: "raw-reason", Room: ".", Hazard: "none", Nodes: "TestARawReasonIsRefusedByTheLeader",
+			Breaks: "a hostile instance writes escape sequences into what every operator is shown"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},
 	}

@@ -15,8 +15,8 @@ class Lost(MortiseError): pass
 
 
 class Mortise:
-    def __init__(self, agent, name="python", timeout=None):
-        self.agent, self.timeout = agent, timeout
+    def __init__(self, agent, name="python", timeout=None, token=None):
+        self.agent, self.timeout, self.token = agent, timeout, token
         self._held, answer = self._send("/v1/hold", {"name": name})
         self.lease = json.loads(answer.readline())["lease"]
 
@@ -26,7 +26,10 @@ class Mortise:
             conn.sock = socket.socket(socket.AF_UNIX)
             conn.sock.settimeout(self.timeout)
             conn.sock.connect(self.agent[5:])
-        conn.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = "Bearer " + self.token
+        conn.request("POST", path, json.dumps(body), headers)
         answer = conn.getresponse()
         if answer.status != 200:
             problem = json.loads(answer.read())

@@ -1,0 +1,211 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// doorTo is a door on a loopback port, of a node on its own.
+func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
+	t.Helper()
+	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { node.Close() })
+	all := newLeases(node)
+	t.Cleanup(all.close)
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, tokens: allowed}).handler())
+	server.Config.ConnContext = withConn
+	server.Start()
+	t.Cleanup(server.Close)
+	return server, all
+}
+
+// ask sends a request with headers, in pairs, and returns the code and the body.
+func ask(t *testing.T, client *http.Client, method, url, body string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var text bytes.Buffer
+	if answer.StatusCode != http.StatusOK { // an answer of watch has no end
+		if _, err := text.ReadFrom(answer.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answer.StatusCode, text.String()
+}
+
+// A page of another site may load from any address, by an image or a link, and sends no Origin
+// then.
+func TestTheDoorRefusesOtherSites(t *testing.T) {
+	server, _ := doorTo(t, nil)
+	for _, path := range []string{"/v1/watch", "/v1/keys", "/v1/key?key=k", "/v1/status", "/v1/health", "/readyz", "/healthz"} {
+		for _, site := range []string{"cross-site", "same-site", "same-origin"} {
+			if code, text := ask(t, server.Client(), http.MethodGet, server.URL+path, "", "Sec-Fetch-Site", site); code != http.StatusForbidden {
+				t.Errorf("%s from %s: %d %s", path, site, code, text)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/leases", "/v1/hold"} {
+		if code, _ := ask(t, server.Client(), http.MethodPost, server.URL+path, "{}", "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	for _, headers := range [][]string{nil, {"Sec-Fetch-Site", "none"}} {
+		if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/watch", "", headers...); code != http.StatusOK {
+			t.Errorf("%v: %d %s", headers, code, text)
+		}
+	}
+}
+
+func TestTheDoorWantsAToken(t *testing.T) {
+	const one, two = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(one+"\n\n "+two+"\r\n"+two+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	c := &call{errs: &errs}
+	allowed, err := c.readTokens(path, "")
+	if err != nil || len(allowed) != 3 || errs.Len() != 0 {
+		t.Fatal(len(allowed), err, errs.String())
+	}
+	server, all := doorTo(t, allowed)
+	for header, want := range map[string]int{
+		"": 401, "Bearer ": 401, "Bearer " + one[1:]: 401, one: 401, "Basic " + one: 401, "Bearer " + one + "0": 401, "Bearer " + one: 200, "Bearer " + two: 200,
+	} {
+		for method, path := range map[string]string{http.MethodGet: "/v1/status", http.MethodPost: "/v1/leases"} {
+			code, text := ask(t, server.Client(), method, server.URL+path, map[string]string{http.MethodPost: "{}"}[method], "Authorization", header)
+			if code != want || strings.Contains(text, one) {
+				t.Errorf("%s with %q: %d %s", path, header, code, text)
+			}
+		}
+	}
+	if code, _ := ask(t, server.Client(), http.MethodGet, server.URL+"/healthz", ""); code != http.StatusOK {
+		t.Errorf("a probe: %d", code)
+	}
+	if len(all.each) != 2 {
+		t.Errorf("%d clients, want one for each token", len(all.each))
+	}
+
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.readTokens(path, ""); err != nil || !strings.Contains(errs.String(), path+" has the mode 0644") || !strings.Contains(errs.String(), "chmod 600 "+path) {
+		t.Errorf("%v, %s", err, &errs)
+	}
+	for _, wrong := range [][2]string{{path, one}, {path + "none", ""}, {"", "short"}, {os.DevNull, ""}} {
+		if got, err := c.readTokens(wrong[0], wrong[1]); err == nil || got != nil || strings.Contains(err.Error(), "short") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if got, err := c.readTokens("", ""); err != nil || got != nil {
+		t.Error(got, err)
+	}
+}
+
+// One client that opens leases without end takes none away from the others.
+func TestLeasesAreBoundedForEachClient(t *testing.T) {
+	server, all := doorTo(t, nil)
+	open := func(client *http.Client) (int, string) {
+		return ask(t, client, http.MethodPost, server.URL+"/v1/leases", `{"ttl":"10m"}`)
+	}
+	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
+	defer greedy.CloseIdleConnections()
+	conn := new(int) // what stands for the connection
+	for i := range leasesEach {
+		if _, err := all.open(conn, "", leaseTTLMax); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := all.open(conn, "", leaseTTLMax); err != errTooMuch {
+		t.Errorf("one more: %v", err)
+	}
+	if l, err := all.open(new(int), "", leaseTTLMax); err != nil || !all.drop(l.id) {
+		t.Error(err)
+	}
+	code := http.StatusOK
+	for range leasesEach + 1 {
+		r, err := greedy.Post(server.URL+"/v1/leases", "application/json", strings.NewReader(`{"ttl":"10m"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if _, err = text.ReadFrom(r.Body); err != nil { // or the connection is not used again
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		code = r.StatusCode
+	}
+	if code != http.StatusServiceUnavailable || len(all.all) != 2*leasesEach {
+		t.Errorf("by one connection: %d, %d leases", code, len(all.all))
+	}
+	if code, text := open(server.Client()); code != http.StatusOK {
+		t.Errorf("another client: %d %s", code, text)
+	}
+	for id := range all.all {
+		all.drop(id)
+	}
+	if len(all.each) != 0 {
+		t.Errorf("%d clients are left without leases", len(all.each))
+	}
+}
+
+func TestALeaseHasAPlainName(t *testing.T) {
+	server, _ := doorTo(t, nil)
+	for _, path := range []string{"/v1/leases", "/v1/hold"} {
+		if code, text := ask(t, server.Client(), http.MethodPost, server.URL+path, `{"name":"x\u001b[2J"}`); code != http.StatusBadRequest || !strings.Contains(text, "name") {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}
+
+// An agent on its own without a secret makes a random one; what is configured stays.
+func TestAnAgentOnItsOwnHasASecret(t *testing.T) {
+	secrets := map[string]bool{}
+	for range 3 {
+		var errs bytes.Buffer
+		config := mortise.Config{Bind: "127.0.0.1:0"}
+		(&call{errs: &errs}).secure(&config)
+		if secrets[config.Secret] = true; len(config.Secret) < 32 || errs.Len() != 0 {
+			t.Errorf("%d bytes, %s", len(config.Secret), &errs)
+		}
+	}
+	if len(secrets) != 3 {
+		t.Error("agents have the same secret")
+	}
+	for name, config := range map[string]mortise.Config{
+		"secret": {Secret: "s"}, "insecure": {Insecure: true}, "files": {TLSFiles: mortise.TLSFiles{Cert: "c"}}, "join": {Join: []string{"127.0.0.1:1"}},
+	} {
+		var errs bytes.Buffer
+		before := config.Secret
+		(&call{errs: &errs}).secure(&config)
+		if config.Secret != before || strings.Contains(errs.String(), "every user of this machine") != (name == "join") {
+			t.Errorf("%s: %q, %s", name, config.Secret, &errs)
+		}
+	}
+}

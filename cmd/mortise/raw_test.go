@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
+)
+
+// nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
+const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
+
+// nothingRaw fails if a terminal would obey what was printed, or if a foreign text has begun a
+// line.
+func nothingRaw(t *testing.T, what, text string) {
+	t.Helper()
+	if text == "" || plain.Lines(text) != text {
+		t.Errorf("%s: %q", what, text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "\\u{7}") || strings.HasPrefix(line, "FORGED") {
+			t.Errorf("%s: a text of another process begins a line: %q", what, text)
+		}
+	}
+}
+
+// What users of the library put into keys, values and data, as every command shows it.
+func TestNothingIsPrintedRaw(t *testing.T) {
+	const key = "k\u202e\u2066'\\z" // control characters no key can have
+	node, err := mortise.Start(t.Context(), mortise.Config{Name: "n", Bind: "127.0.0.1:0", Grace: -1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := node.Put(ctx, key, []byte(nasty), 0); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Value: nasty})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.UnlockSoon()
+	waiting, give := context.WithCancel(ctx)
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		_, _ = node.Acquire(waiting, mortise.Request{Key: key, Value: nasty})
+	}()
+	defer func() { give(); <-waits }()
+	for info, err := node.Peek(ctx, key); info.Waiting == 0; info, err = node.Peek(ctx, key) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"ls"}, {"ls", "-o", "json"}, {"get", key}, {"get", "-o", "json", key}, {"top", "-count", "1"}, {"top", "-count", "1", "-o", "json"}, {"top", "-count", "1", key}, {"doctor"}, {"doctor", key},
+		{"doctor", "-o", "json", key}, {"watch"}, {"watch", "-o", "json"}, {"status"}, {"members"}, {"get", nasty}, {nasty}, {"run", "-n", key, "--", "true"}, {"unlock", "--force", key, "--token", "1", "--reason", nasty},
+		{"unlock", "--force", key, "--token", "1", "--reason", "r"}, {"recover", nasty},
+	} {
+		var out bytes.Buffer
+		running, stop := ctx, context.CancelFunc(func() {})
+		if args[0] == "watch" {
+			running, stop = context.WithTimeout(ctx, time.Second)
+		}
+		Main(running, append(args[:1:1], append([]string{"-join", node.Status().Address}, args[1:]...)...), &out, &out)
+		stop()
+		nothingRaw(t, fmt.Sprintf("%q", args), out.String())
+		if strings.Contains(out.String(), "there is no command ls") || args[0] == "get" && args[len(args)-1] == key && args[1] != "-o" && !strings.Contains(out.String(), `mortise unlock --force $'k\xe2\x80\xae\xe2\x81\xa6\x27\x5cz'`) {
+			t.Errorf("%q: %s", args, out.String())
+		}
+	}
+}
+
+// What hostile instances answer: nothing on this side has checked it.
+func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
+	const forged = "\nFORGED\x1b[1A\u202e"
+	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Votes: true}
+	s := &mortise.Status{
+		Name: forged, Instance: forged, Address: forged, Phase: "member", Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
+	}
+	health := &mortise.Health{
+		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}}, CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
+	}
+	answered := guest.Report{Addr: "a:1", From: forged, Outcome: "answered", Status: s}
+	answered.Answer.Failed, answered.Answer.Founders = forged, []string{forged}
+	silent := guest.Report{Addr: forged, From: forged, Outcome: "silent", Err: errors.New(forged)}
+	for name, f := range map[string]facts{
+		"led":      {reports: []guest.Report{answered, silent}, health: health},
+		"headless": {reports: []guest.Report{answered, silent}},
+		"nobody":   {reports: []guest.Report{silent}, lookups: []error{errors.New(forged)}},
+	} {
+		var out bytes.Buffer
+		c := &call{out: &out, errs: &out}
+		c.tellDiagnosis(diagnose(f), f)
+		key := mortise.KeyInfo{Key: forged, Held: 1, Waiting: 1, Queue: []mortise.Standing{{Holder: forged, Value: forged, Token: 7, Keys: []string{forged, forged}}}}
+		waiting := key
+		waiting.Queue = []mortise.Standing{{Holder: forged, Keys: []string{forged}}}
+		err := errors.Join(c.tellKeys([]hot{{KeyInfo: key}, {KeyInfo: waiting}}, f), c.table(keyHeading, [][]string{keyRow(key, time.Now()), standingRow(0, key.Queue[0], time.Now())}),
+			c.tellEvent(mortise.Event{What: forged, Key: forged, Holder: forged, By: forged, Reason: forged, Cause: forged, Data: []byte(forged)}), c.show(s), c.show(health), c.printf("%v\n", health))
+		if err != nil {
+			t.Error(err)
+		}
+		nothingRaw(t, name, out.String())
+	}
+	var out bytes.Buffer
+	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged}, &mortise.HeldError{Key: forged, Holder: forged}))
+	report(&out, "ls", errors.New("of a package that escapes nothing: \x1b[2J\r\u202e"))
+	nothingRaw(t, "error", out.String())
+}

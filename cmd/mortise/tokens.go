@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// tokenLeast is how many bytes a token has at least: 128 bits in hexadecimal digits have 32, in
+// base64 22.
+const tokenLeast = 22
+
+// tokens are the sums of what programs show at the door, one for each client. Nil: every program
+// that reaches the door may enter.
+type tokens [][sha256.Size]byte
+
+// readTokens reads them from a file, one a line, or takes the one of the environment.
+func (c *call) readTokens(path, one string) (tokens, error) {
+	lines := []string{one}
+	switch {
+	case path == "" && one == "":
+		return nil, nil
+	case path != "" && one != "":
+		return nil, errors.New("-token-file is set beside " + agentToken + ": set one of them")
+	case path != "":
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("-token-file: %w", err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("-token-file: %w", err)
+		}
+		if perm := info.Mode().Perm(); perm&0o007 != 0 && runtime.GOOS != "windows" {
+			c.warn("agent", fmt.Errorf("%s has the mode %04o: every user of this machine can read or replace the tokens; "+
+				"run chmod 600 %[1]s, and make new ones", path, perm))
+		}
+		lines = strings.Split(string(text), "\n")
+	}
+	var all tokens
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if len(line) < tokenLeast {
+			return nil, fmt.Errorf("token %d has %d bytes, less than %d: make one with openssl rand -hex 32",
+				len(all)+1, len(line), tokenLeast)
+		}
+		all = append(all, sha256.Sum256([]byte(line)))
+	}
+	if all == nil {
+		return nil, errors.New("-token-file: " + path + " has no token")
+	}
+	return all, nil
+}
+
+// which returns the number of the token that a request shows, from 1 on, or 0. It takes as long for
+// a wrong one as for a right one.
+func (ts tokens) which(r *http.Request) (found int) {
+	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	sum := sha256.Sum256([]byte(shown))
+	for i := range ts {
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], ts[i][:]), i+1, found)
+	}
+	if !ok {
+		return 0
+	}
+	return found
+}
+
+// connKey finds the connection of a request in its context.
+type connKey struct{}
+
+// withConn is http.Server.ConnContext.
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// client is whose leases are counted together: those of one token, or else of one connection.
+func (d *door) client(r *http.Request) any {
+	if number := d.tokens.which(r); number > 0 {
+		return number
+	}
+	return r.Context().Value(connKey{})
+}

@@ -1,0 +1,90 @@
+package mortise
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
+const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
+
+// Where only ordinary text belongs nothing else enters.
+func TestRawTextIsRefused(t *testing.T) {
+	if _, err := Start(t.Context(), Config{Name: "a\u202eb"}); err == nil || !strings.Contains(err.Error(), `Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
+		t.Errorf("Name: %v", err)
+	}
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		l := f.lock(0, "k")
+		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
+		wantIs(t, err, ErrBadRequest)
+		for _, q := range []desk.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
+			q.Op, q.Key, q.Token = desk.Evict, "k", uint64(l.Token())
+			_, err := f.nodes[0].evictFor(brief(t), q)
+			wantIs(t, err, ErrBadRequest)
+			if plain.Lines(err.Error()) != err.Error() {
+				t.Errorf("raw: %v", err)
+			}
+		}
+		unlock(t, l)
+	})
+}
+
+// A hostile instance asks the leader itself, and leaves the checks of its own side out.
+func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(f.follower(), "k")
+		hostile := f.nodes[f.follower()]
+		for _, q := range []question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
+			q.Op, q.Key, q.Token = opEvict, "k", uint64(l.Token())
+			if s, err := hostile.lookOnce(brief(t), q); err == nil || s.Held {
+				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
+			}
+		}
+		time.Sleep(time.Second) // fake time
+		if err := l.Err(); err != nil {
+			t.Errorf("the hold has ended: %v", err)
+		}
+		unlock(t, l)
+		f.nothingLeft()
+	})
+}
+
+// What others say of themselves is in many sentences, and raw in none.
+func TestNoErrorOrStatusIsRaw(t *testing.T) {
+	texts := map[string]string{
+		"held":     (&HeldError{Key: nasty, Holder: nasty, Value: nasty, Token: 1}).Error(),
+		"waited":   (&HeldError{Key: nasty, Holder: nasty, Value: nasty}).Error(),
+		"deadlock": (&DeadlockError{Circle: []DeadlockLink{{nasty, nasty}}}).Error(),
+		"forced":   (&ForcedError{By: nasty, Reason: nasty}).Error(),
+		"resumed":  (&ForcedError{By: nasty, Resumed: true}).Error(),
+		"holder":   holderName([]byte(`{"name":"x\u001b[2J\u202e","Name":"x\u001b[2J\u202e"}`), lockfsm.SessionID(1)),
+	}
+	for what, text := range texts {
+		if plain.Text(text) != text || len(text) < 8 {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+	s := Status{Name: nasty, Address: "a:1", Err: &ForcedError{By: nasty}}
+	s.fill(cluster.Status{
+		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
+	}, nodeidtest.ID(7))
+	s.Health = &Health{Leader: nameIn([]cluster.Member{{Name: nasty, Instance: nodeidtest.ID(7)}}, nodeidtest.ID(7))}
+	for _, m := range append(s.Members, s.Voters...) {
+		if all := m.Name + m.Address + m.Zone; plain.Text(all) != all || all == "" {
+			t.Errorf("%q", all)
+		}
+	}
+	if text := s.String(); plain.Lines(text) != text || strings.Count(text, "\n") != 5 {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,29 @@
+package transport
+
+import (
+	"net"
+	"sync"
+)
+
+// deaf is a listener without a socket.
+type deaf struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Deaf returns a listener for a [Config] of a Port that nothing can connect to: it opens no socket,
+// and its Accept waits until it is closed.
+func Deaf() net.Listener { return &deaf{closed: make(chan struct{})} }
+
+func (d *deaf) Accept() (net.Conn, error) {
+	<-d.closed
+	return nil, net.ErrClosed
+}
+
+func (d *deaf) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return nil
+}
+
+// Addr has the form of an address. Nothing listens there.
+func (d *deaf) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
