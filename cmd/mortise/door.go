@@ -354,7 +354,8 @@ func refuse(w http.ResponseWriter, err error) {
 		set(http.StatusNotFound, "no lock")
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
-	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany):
+	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed), errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom),
+		errors.Is(err, errTooMany):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")
