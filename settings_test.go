@@ -12,7 +12,7 @@ import (
 )
 
 func groupOf(change func(*groupSettings)) groupSettings {
-	g := groupSettings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second}
+	g := groupSettings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 	if change != nil {
 		change(&g)
 	}
@@ -37,6 +37,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	short := groupOf(func(g *groupSettings) { g.SessionTTL = 2 * time.Second })
 	others := groupOf(func(g *groupSettings) { g.Founders = []string{"a", "b", "d"} })
 	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
+	budget := groupOf(func(g *groupSettings) { g.SessionBytes, g.GroupBytes = 128<<20, 1<<30 })
 	noGrace := groupOf(func(g *groupSettings) { g.Grace = 0 })
 	both := groupOf(func(g *groupSettings) { g.Voters, g.Founders = 5, []string{"a", "b", "d"} })
 	many := groupOf(func(g *groupSettings) {
@@ -59,6 +60,8 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		"three values":           {five, []groupSettings{five, old, groupOf(func(g *groupSettings) { g.Voters = 1 })}, 0, old, "Voters 3: 1 n3, 5 n1"},
 		"all differ alike":       {five, []groupSettings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
 		"all but this one":       {old, []groupSettings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
+		"a budget":               {budget, []groupSettings{budget, budget}, 0, budget, "MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
+		"a budget of one":        {budget, []groupSettings{budget, old}, 0, old, "MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
 		"a longer TTL":           {long, []groupSettings{long, long}, 10 * time.Second, long, "SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
 		"a longer TTL than the grace": {
 			longOnly, []groupSettings{longOnly}, 10 * time.Second, old, "SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
@@ -88,7 +91,10 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			if a.blob == nil {
 				return
 			}
-			again, err := presentSettings(lockfsm.Charter{SessionTTL: a.adopt.SessionTTL, Settings: a.blob})
+			again, err := presentSettings(lockfsm.Charter{
+				SessionTTL: a.adopt.SessionTTL, Settings: a.blob,
+				Limits: lockfsm.Limits{SessionBytes: uint64(a.adopt.SessionBytes), GroupBytes: uint64(a.adopt.GroupBytes)},
+			})
 			if err != nil || !reflect.DeepEqual(again, c.adopt) {
 				t.Fatalf("what is adopted comes back as %+v, %v", again, err)
 			}

@@ -87,6 +87,10 @@ func (e *entry) requestCharge() uint64 {
 // charge adds a request to its session's charges and to the group's. The keys, entries and locks of the group are counted where they
 // come and go.
 func (m *Machine) charge(e *entry) {
+	if e.rest == nil { // the usual case, in line
+		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
+		return
+	}
 	e.session.charged += e.requestCharge()
 	m.bulk += e.restCharge()
 }
@@ -94,6 +98,10 @@ func (m *Machine) charge(e *entry) {
 // refund takes back what charge has added. It comes before anything of the request changes.
 func (m *Machine) refund(e *entry) {
 	if bug("budget-not-returned") {
+		return
+	}
+	if e.rest == nil {
+		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
 		return
 	}
 	e.session.charged -= e.requestCharge()
@@ -107,15 +115,14 @@ func (c *view) hasRest() bool {
 
 // chargeOf is what the request of c would be charged.
 func (c *view) chargeOf() uint64 {
+	if !c.hasRest() {
+		return entryCharge + lockCharge + content(len(c.key))
+	}
 	bytes, keys := len(c.key), 1
 	for more := c.more; more.left > 0; keys++ {
 		bytes += len(more.next())
 	}
-	sum := uint64(keys)*(entryCharge+lockCharge) + content(bytes)
-	if c.hasRest() {
-		sum += restCharge + content(len(c.value))
-	}
-	return sum
+	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
 }
 
 // overBudget says which budget has no room for the request of c, or 0. For the group too it counts every key as new.
