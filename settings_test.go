@@ -139,10 +139,10 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines: the rules go by the charter's, whatever the settings say.
+// TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the settings say.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
-	g, err := presentSettings(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).encode()})
-	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *groupSettings) { g.SessionTTL = 7 * time.Second })) {
+	g, err := presentSettings(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).encode(), Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
+	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *groupSettings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if _, err := presentSettings(lockfsm.Charter{}); err == nil {
