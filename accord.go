@@ -37,7 +37,7 @@ func (r *replica) agreeOn(term uint64, f *voters.Facts, records []record, longes
 	last := &r.accord
 	again := last.term != term || now.Sub(last.at) >= accordEvery
 	if a.blob != nil && (again || !bytes.Equal(a.blob, last.blob)) {
-		r.keeper.ProposeAdopt(term, a.adopt.SessionTTL, a.blob)
+		r.keeper.ProposeAdopt(term, a.adopt.SessionTTL, a.blob, a.adopt.budgets())
 		last.term, last.at, last.blob = term, now, a.blob
 	}
 	var replicas []nodeid.ID

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -93,6 +94,21 @@ type Config struct {
 	// first deployment, where no earlier group can exist.
 	Grace time.Duration
 
+	// MaxSessionBytes is how much memory of one voter the locks, waiters and values of one session may cost. A node has one session, and
+	// each [Node.NewSession] one more. What a thing costs is charged by its worst case, with its copies in snapshots and in the log: 608
+	// bytes for a request that holds or waits, 192 if it has an owner, a value, labels, several keys or a delay, 352 and 256 for each
+	// further key, and 6 for each byte of keys, values and labels. A request for which there is no room is ErrNoRoom. 1 MiB to 1 TiB,
+	// at most MaxGroupBytes. Default: 64 MiB, about 95,000 locks of 16-byte keys.
+	MaxSessionBytes int64
+
+	// MaxGroupBytes is how much all sessions, locks, waiters, values and data together may cost one voter, charged likewise: 1,024 bytes
+	// for a session and 6 for each byte of what its instance says of itself, 544 for data and 6 for each of its bytes. A sixteenth is
+	// kept for sessions, so that an instance that restarts finds room. The default keeps the memory of a voter below 1 GiB in the worst
+	// case. Like SessionTTL, both budgets are the group's: it begins with the defaults, and adopts others once all its instances name
+	// them. 1 MiB to 1 TiB. Default: 256 MiB, about 350,000 locks of 16-byte keys, or
+	// MaxSessionBytes if that is more.
+	MaxGroupBytes int64
+
 	// Secret is all that is needed for encryption: from it every instance derives the cluster's own authority and makes itself a
 	// certificate, so that every connection is mutual TLS 1.3 with no PKI to run. Make one with `mortise secret`; a random text of
 	// your own (openssl rand -hex 32) is accepted if it is estimated at 128 bits or more, and costs 40 ms at the start. The root
@@ -161,6 +177,12 @@ type TLSFiles struct {
 // defaultPort is where instances with Join listen: beside, and not on, the port of other gossip tools (7946).
 const defaultPort = "7947"
 
+// The bounds of both budgets.
+const (
+	minBudget = 1 << 20
+	maxBudget = 1 << 40
+)
+
 // withDefaults returns a copy in which every zero value is replaced by its default.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
@@ -181,6 +203,8 @@ func (c Config) withDefaults() Config {
 	if c.Grace == 0 {
 		c.Grace = c.SessionTTL
 	}
+	c.MaxSessionBytes = cmp.Or(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().SessionBytes))
+	c.MaxGroupBytes = cmp.Or(c.MaxGroupBytes, max(c.MaxSessionBytes, int64(lockfsm.DefaultLimits().GroupBytes)))
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -258,8 +282,19 @@ func (cs *complaints) checkEach(c Config) {
 	if c.SessionTTL < minSessionTTL || c.SessionTTL > 10*time.Minute {
 		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
 	}
+	cs.checkBudget("MaxSessionBytes", c.MaxSessionBytes)
+	cs.checkBudget("MaxGroupBytes", c.MaxGroupBytes)
+	if c.MaxSessionBytes > c.MaxGroupBytes {
+		cs.add("MaxSessionBytes", "%d is more than MaxGroupBytes, %d", c.MaxSessionBytes, c.MaxGroupBytes)
+	}
 	if c.Grace > time.Hour {
 		cs.add("Grace", "%v is longer than 1h", c.Grace)
+	}
+}
+
+func (cs *complaints) checkBudget(field string, bytes int64) {
+	if bytes < minBudget || bytes > maxBudget {
+		cs.add(field, "%d is not between %d (1 MiB) and %d (1 TiB)", bytes, int64(minBudget), int64(maxBudget))
 	}
 }
 

@@ -11,14 +11,14 @@ func TestEveryMistakeIsReportedAtOnceByFieldName(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	_, err := Start(context.Background(), Config{
 		Name: "a\x00b", Cluster: long, Bind: "nonsense", Advertise: "0.0.0.0:80", Join: []string{"host", ":1", "h:0", "h:99999"},
-		Replicas: 2000, Founders: []string{"a", "a", "", long}, Voters: 4, Zone: long, SessionTTL: time.Millisecond, Grace: 2 * time.Hour,
+		Replicas: 2000, Founders: []string{"a", "a", "", long}, Voters: 4, Zone: long, SessionTTL: time.Millisecond, Grace: 2 * time.Hour, MaxSessionBytes: 2 << 40, MaxGroupBytes: 5,
 	})
 	if err == nil {
 		t.Fatal("Start accepted a configuration in which every field is wrong")
 	}
 	for _, field := range []string{
 		"Name", "Cluster", "Bind", "Advertise", "Join[0]", "Join[1]", "Join[2]", "Join[3]", "Replicas", "Founders", "Founders[2]",
-		"Founders[3]", "Voters", "Zone", "SessionTTL", "Grace",
+		"Founders[3]", "Voters", "Zone", "SessionTTL", "Grace", "MaxSessionBytes", "MaxGroupBytes",
 	} {
 		if !strings.Contains(err.Error(), "Config."+field+": ") {
 			t.Errorf("the error does not name Config.%s:\n%v", field, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
@@ -21,7 +22,8 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 
 // Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as [Node.Get] or an earlier Put has told it; 0: if it has none. It returns
 // the new revision. No data takes it away; the new revision is 0 then. It needs no lock, and heeds none: of those who put at once one succeeds, and for
-// the others it is ErrConflict. At most 16,384 keys can have data; what is more is ErrNoRoom.
+// the others it is ErrConflict. At most 16,384 keys can have data; what is more is ErrNoRoom, as
+// is data for which the group's budget (Config.MaxGroupBytes) has no room.
 //
 // After any other error, as when ctx ends, it may have happened or not, or may yet happen: Get tells only what there is now. Whoever must know puts once more at the
 // same revision, and looks at what there is if that is ErrConflict; of the two no more than one takes effect, unless revision is 0 and somebody takes the data away. If the leader was lost in the middle of the call and another instance put something
@@ -49,6 +51,8 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)
 	case s.Code == lockfsm.BadKey:
 		return 0, fmt.Errorf("%w: %q", ErrBadKey, key)
+	case s.Code == lockfsm.OverGroupBudget:
+		return 0, fmt.Errorf("Put %q: %w", key, session.BudgetErrorOf(s.Code, s.Budget))
 	}
 	return 0, fmt.Errorf("%w: Put %q: too many keys have data, at most %d", ErrNoRoom, key, lockfsm.MaxData)
 }

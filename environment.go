@@ -29,6 +29,8 @@ import (
 //	ORDERS_LOCK_DIR              Dir
 //	ORDERS_LOCK_SESSION_TTL      SessionTTL, as 10s or 1m
 //	ORDERS_LOCK_GRACE            Grace, likewise, or none
+//	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
+//	ORDERS_LOCK_MAX_GROUP_BYTES  MaxGroupBytes, likewise
 //	ORDERS_LOCK_SECRET           Secret, a root secret or a derived one
 //	ORDERS_LOCK_SECRET_FILE      a file that holds Secret and nothing else but a line break at its end
 //	ORDERS_LOCK_OLD_SECRETS      OldSecrets, separated by commas
@@ -92,6 +94,7 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 		Name: e.text("NAME"), Cluster: e.text("CLUSTER"), Bind: e.text("BIND"), Join: e.list("JOIN"), Replicas: e.number("REPLICAS"),
 		Founders: e.list("FOUNDERS"), Voters: e.number("VOTERS"), Zone: e.text("ZONE"), Dir: e.text("DIR"), SessionTTL: e.duration("SESSION_TTL", false),
 		Grace: e.duration("GRACE", true), Insecure: e.flag("INSECURE"),
+		MaxSessionBytes: e.bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.bytes("MAX_GROUP_BYTES"),
 		TLSFiles: TLSFiles{Cert: e.text("TLS_CERT_FILE"), Key: e.text("TLS_KEY_FILE"), CA: e.text("TLS_CA_FILE"), ServerName: e.text("TLS_SERVER_NAME")},
 		TLSPeers: e.list("TLS_PEERS"), TLSGuests: e.guests(),
 	}
@@ -144,6 +147,26 @@ func (e *environment) number(suffix string) int {
 		e.fault(suffix, "0 means nothing here: leave it empty for the default")
 	}
 	return n
+}
+
+// bytes reads a number of bytes, which may have a unit.
+func (e *environment) bytes(suffix string) int64 {
+	text := e.text(suffix)
+	if text == "" {
+		return 0
+	}
+	digits, unit := text, int64(1)
+	for i, name := range [...]string{"KiB", "MiB", "GiB", "TiB"} {
+		if rest, found := strings.CutSuffix(text, name); found {
+			digits, unit = strings.TrimSpace(rest), 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > maxBudget/unit {
+		e.fault(suffix, "%q is not a number of bytes up to 1TiB, as 67108864 or 64MiB: leave it empty for the default", text)
+		return 0
+	}
+	return n * unit
 }
 
 func (e *environment) flag(suffix string) bool {

@@ -30,6 +30,8 @@ func (e *environment) check(c Config) {
 		"Config.Cluster", e.prefix+"CLUSTER", "Config.Bind", e.prefix+"BIND", "Config.Advertise", e.prefix+"ADVERTISE", "Config.Join", e.prefix+"JOIN",
 		"Config.Replicas", e.prefix+"REPLICAS", "Config.Founders", e.prefix+"FOUNDERS", "Config.Voters", e.prefix+"VOTERS", "Config.Zone", e.prefix+"ZONE",
 		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE", "Config.TLSPeers", e.prefix+"TLS_PEERS", "Config.TLSGuests", e.prefix+"TLS_GUESTS_FILE",
+		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE",
+		"Config.MaxSessionBytes", e.prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.prefix+"MAX_GROUP_BYTES",
 	)
 	for _, err := range wrong {
 		e.wrong = append(e.wrong, errors.New(names.Replace(err.Error())))

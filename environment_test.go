@@ -32,6 +32,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		"PATH=/bin", "ORDERS_LOCK_NAME=orders-0", "ORDERS_LOCK_CLUSTER=orders", "ORDERS_LOCK_BIND=:7000", "ORDERS_LOCK_ADVERTISE=fd00::7",
 		"ORDERS_LOCK_JOIN= dns:///orders:7000, srv:///_lock._tcp.orders ,", "ORDERS_LOCK_REPLICAS=5", "ORDERS_LOCK_FOUNDERS=orders-0,orders-1",
 		"ORDERS_LOCK_VOTERS=5", "ORDERS_LOCK_ZONE=a", "ORDERS_LOCK_DIR=/var/lib/orders", "ORDERS_LOCK_SESSION_TTL=20s", "ORDERS_LOCK_GRACE=1m",
+		"ORDERS_LOCK_MAX_SESSION_BYTES=128MiB", "ORDERS_LOCK_MAX_GROUP_BYTES=1073741824",
 		"ORDERS_LOCK_SECRET_FILE=" + secretFile(t, goodSecret+"\n"), "ORDERS_LOCK_OLD_SECRETS_FILE=" + old, "ORDERS_LOCK_INSECURE=true",
 		"ORDERS_LOCK_TLS_CERT_FILE=c", "ORDERS_LOCK_TLS_KEY_FILE=k", "ORDERS_LOCK_TLS_CA_FILE=ca", "ORDERS_LOCK_TLS_SERVER_NAME=orders",
 		"ORDERS_LOCK_TLS_PEERS=a.internal, spiffe://x/y", "ORDERS_LOCK_TLS_GUESTS_FILE=" + secretFile(t, "# cron\ncron.internal lock cron/*\nops read *\ncron.internal read cron/*\n"),
@@ -41,6 +42,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 	want := Config{
 		Name: "orders-0", Cluster: "orders", Bind: ":7000", Advertise: "[fd00::7]:7000", Join: []string{"dns:///orders:7000", "srv:///_lock._tcp.orders"},
 		Replicas: 5, Founders: []string{"orders-0", "orders-1"}, Voters: 5, Zone: "a", Dir: "/var/lib/orders", SessionTTL: 20 * time.Second, Grace: time.Minute,
+		MaxSessionBytes: 128 << 20, MaxGroupBytes: 1 << 30,
 		Secret: goodSecret, OldSecrets: []string{oldSecretA, oldSecretB}, Insecure: true,
 		TLSFiles: TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"}, TLSPeers: []string{"a.internal", "spiffe://x/y"},
 		TLSGuests: map[string]string{"cron.internal": "lock cron/*\nread cron/*\n", "ops": "read *\n"},
@@ -73,7 +75,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 	const leak = "hunter2"
 	_, err := configFromEnv("X", []string{
 		"X_NAME=" + strings.Repeat("n", 200), "X_BIND=nonsense", "X_ADVERTISE=0.0.0.0:1", "X_JOIN=a:1,,dns://b:1,c", "X_REPLICAS=three", "X_FOUNDERS=a,a",
-		"X_VOTERS=4", "X_SESSION_TTL=10", "X_GRACE=-1s", "X_SECRET=" + leak, "X_OLD_SECRETS=" + leak + ",", "X_INSECURE=maybe", "X_TLS_CERT_FILE=c",
+		"X_VOTERS=4", "X_SESSION_TTL=10", "X_MAX_SESSION_BYTES=1024", "X_MAX_GROUP_BYTES=2 TB", "X_GRACE=-1s", "X_SECRET=" + leak, "X_OLD_SECRETS=" + leak + ",", "X_INSECURE=maybe", "X_TLS_CERT_FILE=c",
 		"X_SECERT=" + leak, "X_SESSIONTTL=1s", "X_COLOUR=" + leak, "X_join=a:1",
 	})
 	if err == nil {
@@ -81,7 +83,7 @@ func TestEveryMistakeOfTheEnvironmentIsToldAtOnce(t *testing.T) {
 	}
 	for _, part := range []string{
 		"X_NAME: has 200 bytes", `X_BIND: "nonsense"`, "X_ADVERTISE: ", "X_JOIN: part 2 of the list is empty", `X_JOIN[1]: "dns://b:1" has two slashes`, "X_JOIN[2]: ",
-		`X_REPLICAS: "three" is not a number`, "X_FOUNDERS: ", "X_VOTERS: 4 ", `X_SESSION_TTL: "10" is not a length of time: write 10s`, `X_GRACE: "-1s"`,
+		`X_MAX_SESSION_BYTES: 1024 is not between`, `X_MAX_GROUP_BYTES: "2 TB" is not a number of bytes`, `X_REPLICAS: "three" is not a number`, "X_FOUNDERS: ", "X_VOTERS: 4 ", `X_SESSION_TTL: "10" is not a length of time: write 10s`, `X_GRACE: "-1s"`,
 		"X_SECRET: 7 bytes are too few", "X_OLD_SECRETS[0]: 7 bytes are too few", "X_INSECURE: ", "X_TLS_KEY_FILE: is not set", "X_TLS_CA_FILE: is not set",
 		"X_SECERT: there is no such setting: is X_SECRET meant?", "X_SESSIONTTL: there is no such setting: is X_SESSION_TTL meant?",
 		"X_COLOUR: there is no such setting; there are ADVERTISE, BIND,", "X_join: there is no such setting: is X_JOIN meant?",

@@ -37,8 +37,9 @@ var (
 	// when some have finished.
 	ErrOverloaded = session.ErrOverloaded
 
-	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of keys, detached holds, sessions of its user's own. The text
-	// says what. It passes when some are taken away.
+	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of keys, detached holds, sessions of its user's own, or
+	// bytes: the text says what, and names the budget that is used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some
+	// are taken away.
 	ErrNoRoom = session.ErrNoRoom
 
 	// ErrConflict says that the data of a key is not what it was at the revision that Put was given.

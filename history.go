@@ -100,7 +100,7 @@ func errorClass(err error) string {
 		name string
 	}{
 		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {ErrLost, "lost"}, {ErrClosed, "closed"}, {ErrLeaving, "leaving"},
-		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrBadKey, "bad key"}, {ErrNotHeld, "not held"}, {ErrBadRequest, "bad request"}, {session.ErrInGrace, "not ready"},
+		{ErrQueueFull, "queue full"}, {ErrOverloaded, "overloaded"}, {ErrNoRoom, "no room"}, {ErrBadKey, "bad key"}, {ErrNotHeld, "not held"}, {ErrBadRequest, "bad request"}, {session.ErrInGrace, "not ready"},
 		{session.ErrNoLeader, "not ready"},
 	} {
 		if errors.Is(err, class.err) {

@@ -232,6 +232,7 @@ func outcome(err error) string {
 	}{
 		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"}, {ErrHeld, "held"}, {ErrQueueFull, "queue_full"}, {ErrNotReady, "not_ready"},
 		{ErrOverloaded, "overloaded"}, {ErrLeaving, "leaving"}, {ErrClosed, "closed"}, {ErrBadRequest, "bad_request"}, {ErrBadKey, "bad_request"}, {ErrNotHeld, "not_held"},
+		{ErrNoRoom, "no_room"},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name

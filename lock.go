@@ -117,7 +117,7 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, unlockin
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
 // nothing; ErrLost if the lock was lost before (it stays then as well); ErrNoRoom if the group keeps too many detached holds, 65,536, or
-// too many sessions, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
+// too many sessions, or its budget of bytes is used up, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
 func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, detaching) }
 
 // exitBy lets go of this handle.

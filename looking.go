@@ -74,6 +74,7 @@ type sight struct {
 
 	Data     *lockfsm.Data   `json:",omitempty"`
 	Code     lockfsm.Code    // of a Put
+	Budget   uint64          `json:",omitempty"` // that had no room for it
 	Leader   uint64          // raft ID of who answers
 	Position uint64          // up to which Events tell, or the present one
 	Events   []lockfsm.Event `json:",omitempty"`
@@ -304,9 +305,9 @@ func (r *replica) changed(result *lockfsm.Result) {
 	if one == nil {
 		return
 	}
-	one.answer.Data, one.answer.Code = result.Data, result.Code
+	one.answer.Data, one.answer.Code, one.answer.Budget = result.Data, result.Code, result.Budget
 	switch result.Code {
-	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey:
+	case lockfsm.Changed, lockfsm.TooMuchData, lockfsm.BadKey, lockfsm.OverGroupBudget:
 	case lockfsm.Done, lockfsm.Finished:
 		one.answer.Held = result.Code == lockfsm.Done
 	default:

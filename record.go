@@ -33,6 +33,8 @@ type settings struct {
 	Voters       int           `json:"voters"`
 	SessionTTL   time.Duration `json:"session_ttl_ns"`
 	Grace        time.Duration `json:"grace_ns"` // 0: none
+	SessionBytes int64         `json:"session_bytes"`
+	GroupBytes   int64         `json:"group_bytes"`
 }
 
 func (n *Node) record() []byte {

@@ -48,8 +48,9 @@ type replica struct {
 	telling  sync.Mutex  // makes reading role and telling it to the keeper one step; never held across a wait
 	allBound atomic.Bool // everybody on the charter's list is bound
 	born     atomic.Bool
-	counting sync.Mutex                            // guards counts
+	counting sync.Mutex                            // guards counts and used
 	counts   lockfsm.Counts                        // of the machine, at the end of the last turn
+	used     lockfsm.Usage                         // likewise
 	frame    []*raftpb.Message                     // owned by the log's owner goroutine; for its memory
 	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
 	revision atomic.Uint64                         // of the state, at the end of the last turn
@@ -61,6 +62,7 @@ type replica struct {
 	rules    atomic.Uint32                 // version of the lock rules in force
 	remarks  atomic.Pointer[[]string]      // settings that differ, while this replica leads
 	missed   seldom                        // snapshots that did not arrive
+	noRoom   seldom                        // requests for which a budget of bytes had no room
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
@@ -208,6 +210,9 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
 				r.changed(result)
 			}
+			if result.Budget != 0 {
+				r.warnNoRoom(result)
+			}
 			r.registry.note(result)
 			r.keeper.Applied(result)
 		}
@@ -280,9 +285,9 @@ func (r *replica) TurnEnd() {
 	if r.machine == nil {
 		return
 	}
-	counts := r.machine.Counts()
+	counts, used := r.machine.Counts(), r.machine.Usage()
 	r.counting.Lock()
-	r.counts = counts
+	r.counts, r.used = counts, used
 	r.counting.Unlock()
 	r.revision.Store(uint64(r.machine.Revision()))
 	r.tellWatchers()

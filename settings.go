@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file says which settings a group is to adopt: those that all its instances name alike and that are not the group's yet. It is pure; the
@@ -27,12 +28,16 @@ type groupSettings struct {
 	Voters     int           `json:"voters"`
 	SessionTTL time.Duration `json:"session_ttl_ns"`
 	Grace      time.Duration `json:"grace_ns"` // 0: none
+	// The budgets are in no founding: a group begins with the defaults, and adopts these when all instances name them.
+	SessionBytes int64 `json:"session_bytes"`
+	GroupBytes   int64 `json:"group_bytes"`
 }
 
 // group returns what this configuration says of the group. A node on its own needs no grace: its group is closed, nobody else can have been
 // granted anything.
 func (c Config) group() groupSettings {
 	g := groupSettings{Replicas: c.Replicas, Founders: unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0)}
+	g.SessionBytes, g.GroupBytes = c.MaxSessionBytes, c.MaxGroupBytes
 	if c.alone() {
 		g.Grace = 0
 	}
@@ -41,7 +46,11 @@ func (c Config) group() groupSettings {
 
 // settingsOf returns the settings that a group was founded with.
 func settingsOf(s birth.Settings) groupSettings {
-	return groupSettings{Replicas: s.Replicas, Founders: unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace}
+	limits := lockfsm.DefaultLimits()
+	return groupSettings{
+		Replicas: s.Replicas, Founders: unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace,
+		SessionBytes: int64(limits.SessionBytes), GroupBytes: int64(limits.GroupBytes),
+	}
 }
 
 // birth returns the settings for the cluster room.
@@ -49,11 +58,17 @@ func (g groupSettings) birth(solo bool) birth.Settings {
 	return birth.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
 }
 
+// budgets returns what the leader proposes as budgets.
+func (g groupSettings) budgets() session.Budgets {
+	return session.Budgets{Session: uint64(g.SessionBytes), Group: uint64(g.GroupBytes)}
+}
+
 func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
 // named returns the settings as an instance's record names them.
 func (g groupSettings) named() settings {
 	s := settings{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace}
+	s.SessionBytes, s.GroupBytes = g.SessionBytes, g.GroupBytes
 	if len(g.Founders) > 0 {
 		sum := sha256.Sum256([]byte(strings.Join(g.Founders, "\x00")))
 		s.Founders = hex.EncodeToString(sum[:8])
@@ -83,6 +98,7 @@ func decodeSettings(b []byte) (groupSettings, error) {
 func presentSettings(c lockfsm.Charter) (groupSettings, error) {
 	g, err := decodeSettings(c.Settings)
 	g.SessionTTL = c.SessionTTL // by which the rules go
+	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
 	return g, err
 }
 
@@ -120,9 +136,11 @@ const (
 	ttlSetting
 	graceSetting
 	foundersSetting
+	sessionBytesSetting
+	groupBytesSetting
 )
 
-func allSettings() [4]setting {
+func allSettings() [6]setting {
 	called := func(name string) func(settings) string { return func(settings) string { return name } }
 	return [...]setting{
 		votersSetting: {
@@ -140,6 +158,14 @@ func allSettings() [4]setting {
 		foundersSetting: {
 			settings.foundedBy, settings.founding,
 			func(g *groupSettings, own groupSettings) { g.Replicas, g.Founders = own.Replicas, own.Founders },
+		},
+		sessionBytesSetting: {
+			called("MaxSessionBytes"), func(s settings) string { return session.FormatBytes(uint64(s.SessionBytes)) },
+			func(g *groupSettings, own groupSettings) { g.SessionBytes = own.SessionBytes },
+		},
+		groupBytesSetting: {
+			called("MaxGroupBytes"), func(s settings) string { return session.FormatBytes(uint64(s.GroupBytes)) },
+			func(g *groupSettings, own groupSettings) { g.GroupBytes = own.GroupBytes },
 		},
 	}
 }
@@ -163,7 +189,7 @@ func (s settings) founding() string {
 // sessions that live: with a shorter one in force, a later group would not wait for their holders.
 func agree(group, own groupSettings, registered []record, longest time.Duration) agreement {
 	a := agreement{adopt: group}
-	var why [4]string
+	var why [6]string
 	all := allSettings()
 	for i, s := range all {
 		mine := s.text(own.named())

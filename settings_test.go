@@ -16,7 +16,7 @@ import (
 )
 
 func groupOf(change func(*groupSettings)) groupSettings {
-	g := groupSettings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second}
+	g := groupSettings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 	if change != nil {
 		change(&g)
 	}
@@ -41,6 +41,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	short := groupOf(func(g *groupSettings) { g.SessionTTL = 2 * time.Second })
 	others := groupOf(func(g *groupSettings) { g.Founders = []string{"a", "b", "d"} })
 	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
+	budget := groupOf(func(g *groupSettings) { g.SessionBytes, g.GroupBytes = 128<<20, 1<<30 })
 	noGrace := groupOf(func(g *groupSettings) { g.Grace = 0 })
 	both := groupOf(func(g *groupSettings) { g.Voters, g.Founders = 5, []string{"a", "b", "d"} })
 	many := groupOf(func(g *groupSettings) {
@@ -63,6 +64,8 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		"three values":           {five, []groupSettings{five, old, groupOf(func(g *groupSettings) { g.Voters = 1 })}, 0, old, "Voters 3: 1 n3, 5 n1"},
 		"all differ alike":       {five, []groupSettings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
 		"all but this one":       {old, []groupSettings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
+		"a budget":               {budget, []groupSettings{budget, budget}, 0, budget, "MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
+		"a budget of one":        {budget, []groupSettings{budget, old}, 0, old, "MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
 		"a longer TTL":           {long, []groupSettings{long, long}, 10 * time.Second, long, "SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
 		"a longer TTL than the grace": {
 			longOnly, []groupSettings{longOnly}, 10 * time.Second, old, "SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
@@ -92,7 +95,10 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			if a.blob == nil {
 				return
 			}
-			again, err := presentSettings(lockfsm.Charter{SessionTTL: a.adopt.SessionTTL, Settings: a.blob})
+			again, err := presentSettings(lockfsm.Charter{
+				SessionTTL: a.adopt.SessionTTL, Settings: a.blob,
+				Limits: lockfsm.Limits{SessionBytes: uint64(a.adopt.SessionBytes), GroupBytes: uint64(a.adopt.GroupBytes)},
+			})
 			if err != nil || !reflect.DeepEqual(again, c.adopt) {
 				t.Fatalf("what is adopted comes back as %+v, %v", again, err)
 			}
@@ -137,10 +143,10 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	}
 }
 
-// TestTheTTLInForceIsTheMachines: the rules go by the charter's, whatever the settings say.
+// TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the settings say.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
-	g, err := presentSettings(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).encode()})
-	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *groupSettings) { g.SessionTTL = 7 * time.Second })) {
+	g, err := presentSettings(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).encode(), Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
+	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *groupSettings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	if _, err := presentSettings(lockfsm.Charter{}); err == nil {

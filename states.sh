@@ -27,7 +27,8 @@ cat >"$work/page" <<PAGE
 # Large states
 
 Written by \`./states.sh -o docs/STATES.md${*:+ $*}\`, which measures all of it again ([states_test.go](../states_test.go)). $(date -u '+%-d %B %Y'): $(nproc) cores
-($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(go env GOVERSION). All nodes are in one process and share those cores, and the callers do, too: three voters, an
+($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(go env GOVERSION). The budgets of bytes are raised (\`MaxSessionBytes\` 2 GiB, \`MaxGroupBytes\` 4 GiB): the
+defaults hold about 350,000 locks. All nodes are in one process and share those cores, and the callers do, too: three voters, an
 instance that holds all the locks, and 64 callers who lock and unlock keys of their own on the voters all the time, without a pause. Times in which something happens
 are medians of five. The ratio is that of the 99th percentile of Lock meanwhile to that with the same state while nothing happens.
 

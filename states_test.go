@@ -78,6 +78,7 @@ func newBigState(t *testing.T, dirs ...string) *bigState {
 	for len(s.voters()) < 3 {
 		time.Sleep(time.Millisecond)
 	}
+	adopted(t, s.leader())
 	s.holder = s.nodes[slices.IndexFunc(s.nodes, func(n *Node) bool { return !n.Status().Votes })]
 	return s
 }
@@ -87,6 +88,7 @@ func (s *bigState) start(i int, dir string) *Node {
 	n, err := Start(s.t.Context(), Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: s.addresses[i], Join: s.addresses[:4], Replicas: 4,
 		SessionTTL: 10 * time.Minute, Grace: -1, Dir: dir, Logger: slog.New(slog.DiscardHandler),
+		MaxSessionBytes: 2 << 30, MaxGroupBytes: 4 << 30, // a million locks are above the defaults
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -95,7 +95,7 @@ func lead(ctx context.Context, l *Leadership, fn func(context.Context, *Leadersh
 // passing reports whether an error of Campaign says to try again later.
 func passing(err error) bool {
 	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) ||
-		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrLost)
+		errors.Is(err, mortise.ErrNotReady) || errors.Is(err, mortise.ErrNoRoom) || errors.Is(err, mortise.ErrLost)
 }
 
 // because joins the reason for which a context has ended and what fn said then, if that is more than that it has ended.

@@ -128,7 +128,7 @@ func (b *Breaker) try(ctx context.Context, key string, turn uint64, fn func(cont
 
 // harmless reports whether an error of a call whose fn did not begin says nothing against the Locker.
 func harmless(err error) bool {
-	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
+	return deadlocked(err) || is(err, mortise.ErrBadKey, mortise.ErrBadRequest, mortise.ErrLeaving, mortise.ErrClosed, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
 // fallBack asks the Fallback; without one it returns why the Locker does not hold the lock.

@@ -63,10 +63,10 @@ func NewRetry(c RetryConfig) (*Retry, error) {
 }
 
 // Temporary reports whether an error means that the same call may succeed a moment later: mortise.ErrNotReady, ErrHeld, ErrOverloaded (which
-// *LimitError is too) and ErrQueueFull. A node's Do returns the last two of these, its TryLock all. It does not know whether fn has run: only
+// *LimitError is too), ErrQueueFull and ErrNoRoom. A node's Do returns the last three of these, its TryLock all. It does not know whether fn has run: only
 // a wrapper around fn does.
 func Temporary(err error) bool {
-	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull)
+	return !Final(err) && is(err, mortise.ErrNotReady, mortise.ErrHeld, mortise.ErrOverloaded, mortise.ErrQueueFull, mortise.ErrNoRoom)
 }
 
 // Final reports whether an error is one that asking again cannot help, or must not: mortise.ErrBadKey, ErrBadRequest, ErrLost, ErrUnlocked,

@@ -17,16 +17,20 @@ type Limits struct {
 	EntriesPerSession uint32
 	// Sessions bounds the sessions of the group.
 	Sessions uint32
+	// SessionBytes is the budget of one session, and GroupBytes that of all sessions, locks and data together: how much memory of a
+	// voter they may cost, by the charges of budget.go. Adopt can change both.
+	SessionBytes, GroupBytes uint64
 }
 
 // DefaultLimits returns the limits that a group is founded with: keys of 512 bytes, 65,536 waiters per lock, 1,048,576 entries per
-// session, 131,072 sessions.
+// session, 131,072 sessions, 64 MiB of
+// memory per session and 256 MiB for the group.
 func DefaultLimits() Limits {
-	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072}
+	return Limits{KeyBytes: 512, WaitersPerLock: 65_536, EntriesPerSession: 1_048_576, Sessions: 131_072, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 }
 
-// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL and Settings can be changed by commands. A
-// plain value, except for Settings.
+// Charter is what a group is founded with, and the same on every replica. Rules, SessionTTL, Settings and the
+// budgets of Limits can be changed by commands. A plain value, except for Settings.
 type Charter struct {
 	// Group names the group. The rules do not read it.
 	Group uint64
@@ -78,6 +82,11 @@ func (c Charter) validate(newest uint32) error {
 	}
 	if c.Limits.KeyBytes == 0 || c.Limits.WaitersPerLock == 0 || c.Limits.EntriesPerSession == 0 || c.Limits.Sessions == 0 {
 		bad("Limits has a zero in %+v; start from DefaultLimits", c.Limits)
+	}
+	for _, budget := range [...]uint64{c.Limits.SessionBytes, c.Limits.GroupBytes} {
+		if budget == 0 || budget > maxBudget {
+			bad("Limits has a budget of %d bytes; it must lie between 1 and %d", budget, uint64(maxBudget))
+		}
 	}
 	if len(c.Settings) > MaxSettingsBytes {
 		bad("Settings has %d bytes, more than %d", len(c.Settings), MaxSettingsBytes)

@@ -30,6 +30,7 @@ import (
 //	    who want to be told.
 //	17  Who is gone still holds something, and only with a delay.
 //	18  Data has a revision and a value within bounds, and is counted.
+//	19  The charges are the sums that budget.go says.
 
 // Check looks for broken invariants. It reads everything and takes time and memory in proportion; it is for tests, for Restore and for
 // whoever doubts. Nil means that all hold.
@@ -39,6 +40,7 @@ func (m *Machine) Check() error {
 	c.sessions()
 	c.locks()
 	c.revisions()
+	c.charges()
 	c.leftovers()
 	return errors.Join(c.errs...)
 }

@@ -37,8 +37,8 @@ const (
 	Release Kind = 11
 	// Cancel withdraws request Number. It does what Release does; the two are kept apart for whoever reads a log.
 	Cancel Kind = 12
-	// Adopt changes what the group was founded with: SessionTTL to TTL, if that is not 0, and Settings, if there are any. Sessions that live
-	// keep their TTL: their clients count on it.
+	// Adopt changes what the group was founded with: SessionTTL to TTL, the budgets to SessionBytes and GroupBytes, if they are not 0,
+	// and Settings, if there are any. Sessions that live keep their TTL: their clients count on it. What is over a budget stays.
 	Adopt Kind = 13
 	// Evict ends the request that holds Key with Token, whoever's it is; of a request for several locks all. Record says who wants it, and Value why.
 	// Number is the sender's, and comes back with the result.
@@ -107,6 +107,8 @@ type Command struct {
 	// Settings are the group's from now on, none for no change. They are opaque here, at most MaxSettingsBytes long. Append only reads them; Decode
 	// returns a copy.
 	Settings []byte
+	// SessionBytes and GroupBytes are the group's budgets from now on, 0 for no change. At most 2^50.
+	SessionBytes, GroupBytes uint64
 }
 
 // Header is what all commands have in common. It stands at the start of every command, at every rules version, so that a command

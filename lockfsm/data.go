@@ -30,6 +30,10 @@ func (m *Machine) put(c *view, res *Result) {
 		res.Code = TooMuchData
 		return
 	default:
+		if code, budget := m.overPut(l, c); code != 0 {
+			res.Code, res.Budget = code, budget
+			return
+		}
 		now = Data{Value: copied(c.value), Revision: m.bump(), nonce: c.nonce}
 		m.set(c.key, now)
 	}
@@ -41,7 +45,10 @@ func (m *Machine) set(key []byte, d Data) {
 	m.lockChanges(l)
 	if l.data == nil {
 		m.data++
+	} else {
+		m.bulk -= content(len(l.data.Value))
 	}
+	m.bulk += content(len(d.Value))
 	l.data = &d
 	m.noteData(l, d)
 }
@@ -53,6 +60,7 @@ func (m *Machine) clear(l *lock) Data {
 		return Data{}
 	}
 	m.lockChanges(l)
+	m.bulk -= content(len(l.data.Value))
 	l.data = nil
 	m.data--
 	m.noteData(l, Data{Revision: m.bump()})

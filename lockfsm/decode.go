@@ -68,6 +68,7 @@ func Decode(command []byte) (Command, error) {
 		Rules: v.Rules, Kind: v.Kind, Session: v.Session, Epoch: v.Epoch, Number: v.Number,
 		Key: string(v.key), Try: v.try, Permits: v.permits, Of: v.of, Owner: v.owner, Most: v.most, Value: copied(v.value), Notice: v.notice, Delay: time.Duration(v.delayMS) * time.Millisecond, Token: v.token, Revision: v.revision, Term: v.term, Nonce: v.nonce, Opener: v.opener, TTL: v.ttl, Record: copied(v.record),
 		WallUnixMS: v.wallUnixMS, Version: v.version, Settings: copied(v.settings),
+		SessionBytes: v.sessionBytes, GroupBytes: v.groupBytes,
 	}
 	if n := v.live.left; n > 0 {
 		c.Live = make([]Range, n)
@@ -103,6 +104,8 @@ type view struct {
 	ttl         time.Duration
 	wallUnixMS  int64
 	version     uint32
+
+	sessionBytes, groupBytes uint64
 }
 
 // ranges walks the encoded ranges of an Attach, which have been found good before.
@@ -154,6 +157,7 @@ func (r *reader) fields(v *view) {
 		r.acquire(v)
 	case Adopt:
 		v.ttl = time.Duration(r.max(math.MaxInt64, "TTL"))
+		v.sessionBytes, v.groupBytes = r.max(maxBudget, "budget"), r.max(maxBudget, "budget")
 		v.settings = r.take(r.max(MaxSettingsBytes, "settings"), "settings")
 	case Evict:
 		v.token = Token(r.positive(uint64(maxRevision), "token"))

@@ -61,7 +61,7 @@
 // shortest first: when none is left it is over, or before, when the last of them is taken up or ended. Detach makes a session that is gone from the beginning, for one hold.
 //
 // And the group: unborn, where every command but Born is refused; then in grace, where requests queue and nothing is granted; then,
-// after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL and the settings, and Raise the
+// after EndGrace or at once if the charter has no grace, as usual. Of its charter Adopt can change the TTL, the budgets and the settings, and Raise the
 // version of the rules; all else is for ever.
 //
 // # Guarantees
@@ -124,7 +124,8 @@
 //
 // # Limits
 //
-// Those of [Limits], and records of at most [MaxRecordBytes]. Commands that free something are exempt from all of them. Removing an entry
+// Those of [Limits], and records of at most [MaxRecordBytes]. Commands that free something are exempt from all of them. The budgets of
+// bytes are charged by the rules of budget.go. Removing an entry
 // takes constant time wherever it stands in its queue, unless it is the last holder of a semaphore to name the lowest number of permits, when the others are asked; ending a session takes time in proportion to its entries, and the sorting of
 // those that this wakes. Revisions last for two billion changes a second until the year 2109.
 //

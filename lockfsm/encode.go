@@ -20,7 +20,7 @@ import "encoding/binary"
 //	              bit 6 notice      nothing
 //	              bit 7 delay       in ms
 //	              bit 8 takes up    token
-//	adopt     ttl in ns | length, settings
+//	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value
 //	others    nothing
@@ -101,6 +101,7 @@ func (c Command) appendFields(b []byte) []byte {
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))
+		b = binary.AppendUvarint(binary.AppendUvarint(b, c.SessionBytes), c.GroupBytes)
 		b = binary.AppendUvarint(b, uint64(len(c.Settings)))
 		return append(b, c.Settings...)
 	}

@@ -53,7 +53,7 @@ func FuzzApply(f *testing.F) {
 		if which&1 != 0 {
 			charter.Grace = 1
 		}
-		charter.Limits = Limits{KeyBytes: 8, WaitersPerLock: 4, EntriesPerSession: 5, Sessions: 3}
+		charter.Limits = Limits{KeyBytes: 8, WaitersPerLock: 4, EntriesPerSession: 5, Sessions: 3, SessionBytes: 8 << 10, GroupBytes: 16 << 10}
 		m, err := New(charter)
 		if err != nil {
 			t.Fatal(err)

@@ -65,8 +65,17 @@ func (m *Machine) raise(index uint64, c *view) Code {
 func (m *Machine) adopt(c *view) Code {
 	ttl := c.ttl > 0 && c.ttl != m.charter.SessionTTL
 	settings := len(c.settings) > 0 && !bytes.Equal(c.settings, m.charter.Settings)
-	if ttl || settings {
+	limits := &m.charter.Limits
+	session := c.sessionBytes > 0 && c.sessionBytes != limits.SessionBytes
+	group := c.groupBytes > 0 && c.groupBytes != limits.GroupBytes
+	if ttl || settings || session || group {
 		m.bump()
+	}
+	if session {
+		limits.SessionBytes = c.sessionBytes
+	}
+	if group {
+		limits.GroupBytes = c.groupBytes
 	}
 	if ttl {
 		m.charter.SessionTTL = c.ttl

@@ -89,6 +89,7 @@ func TestWalk(t *testing.T) {
 // TestInspectIsBounded: long requests make a short answer, and a walk in more steps.
 func TestInspectIsBounded(t *testing.T) {
 	w := newWorld(t)
+	w.do(Command{Kind: Adopt, SessionBytes: 1 << 30, GroupBytes: 1 << 30}, Done)
 	s := w.session(1)
 	for n := range Number(100) {
 		keys := manyKeys(MaxKeys)

@@ -166,6 +166,7 @@ func (m *Machine) linkLock(l *lock) {
 	}
 	m.lastLock = l
 	m.counts.Locks++
+	m.bulk += content(len(l.key))
 }
 
 func (m *Machine) dropLock(l *lock) {
@@ -184,5 +185,6 @@ func (m *Machine) dropLock(l *lock) {
 	}
 	delete(m.locks, l.key)
 	m.counts.Locks--
+	m.bulk -= content(len(l.key))
 	m.recycleLock(l)
 }

@@ -20,6 +20,7 @@ type Machine struct {
 	counts                    Counts
 
 	data int    // how many locks have some
+	bulk uint64 // charges that the counts do not give: see charged
 	past uint64 // how many events there were
 	ends ends
 

@@ -21,6 +21,7 @@ type crowdOf struct {
 
 func newCrowd(t testing.TB, sessions, locks int) *crowdOf {
 	c := &crowdOf{world: newWorld(t)}
+	c.do(Command{Kind: Adopt, SessionBytes: 1 << 40, GroupBytes: 1 << 40}, Done)
 	for i := range sessions {
 		n := binary.LittleEndian.AppendUint32(nil, uint32(i+1))
 		nonce := Nonce(append(n, make([]byte, 12)...))

@@ -40,6 +40,8 @@ func (m *Machine) onlyWaits(command []byte, settled bool) bool {
 	switch {
 	case s == nil || c.Number < s.next || s.entries >= limits.EntriesPerSession:
 		return false
+	case overBudget(m.overBudget(s, &c)):
+		return false
 	case l == nil || l.notices > 0 || l.waiting >= limits.WaitersPerLock:
 		return false
 	}

@@ -25,6 +25,7 @@ type groupPicture struct {
 	wall         int64
 	failed       bool
 	locks, waits int
+	charged      uint64
 }
 
 type sessionPicture struct {
@@ -36,6 +37,7 @@ type sessionPicture struct {
 	leaving bool
 	gone    bool
 	record  string
+	charged uint64
 }
 
 func (p picture) equal(q picture) bool {
@@ -57,7 +59,7 @@ func (p picture) String() string {
 func (m *Machine) picture() picture {
 	counts := m.Counts()
 	p := picture{group: groupPicture{
-		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters,
+		fmt.Sprintf("%+v", m.Charter()), m.Born(), m.Born() && !m.GraceOver(), uint64(m.rev), m.wallUnixMS, m.Failed() != nil, counts.Locks, counts.Waiters, m.Usage().Bytes,
 	}}
 	for l := m.firstLock; l != nil; l = l.next {
 		for e := l.first; e != nil; e = e.after {
@@ -76,7 +78,7 @@ func (m *Machine) picture() picture {
 	p.data = fmt.Sprint(data)
 	for _, s := range m.Sessions() {
 		inside := m.sessions[s.ID]
-		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl), s.Leaving, s.Gone, string(s.Record)})
+		p.sessions = append(p.sessions, sessionPicture{s.ID, inside.nonce, s.Epoch, inside.next, int64(inside.ttl), s.Leaving, s.Gone, string(s.Record), inside.charged})
 	}
 	return p
 }
@@ -106,7 +108,7 @@ func sameEntry(a, b twinEntry) bool {
 
 func (t *twin) picture() picture {
 	keys := map[string]bool{}
-	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0}, entries: slices.Clone(t.entries)}
+	p := picture{group: groupPicture{fmt.Sprintf("%+v", t.charter), t.born, t.grace, t.rev, t.wall, t.failed, 0, 0, t.groupCharge()}, entries: slices.Clone(t.entries)}
 	for _, e := range t.entries {
 		for _, key := range e.keys {
 			keys[key] = true
@@ -121,7 +123,7 @@ func (t *twin) picture() picture {
 	p.data = fmt.Sprint(t.data)
 	p.group.locks = len(keys)
 	for _, s := range t.sessions {
-		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, s.gone, string(s.info.Record)})
+		p.sessions = append(p.sessions, sessionPicture{s.id, s.nonce, s.epoch, s.next, int64(s.info.TTL), s.info.Leaving, s.gone, string(s.info.Record), t.sessionCharge(s.id)})
 	}
 	return p
 }
@@ -151,7 +153,7 @@ func sameResult(a, b Result) bool {
 		return false
 	}
 	return a.Kind == b.Kind && a.Code == b.Code && a.Session == b.Session && a.Epoch == b.Epoch && a.Number == b.Number &&
-		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) && (a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
+		a.Nonce == b.Nonce && a.Token == b.Token && a.Watch == b.Watch && a.TTL == b.TTL && a.Budget == b.Budget && a.Detached == b.Detached && (a.Data == nil) == (b.Data == nil) && (a.Data == nil || fmt.Sprint(*a.Data) == fmt.Sprint(*b.Data))
 }
 
 // describe is a result as text, with the holder spelled out.

@@ -65,12 +65,12 @@ func allMet(t *testing.T, seen map[outcome]int) {
 	everyone := []Code{NotBorn, Unsupported, Done}
 	ofSession := []Code{NotBorn, Unsupported, NoSession, Stale}
 	for kind, codes := range map[Kind][]Code{
-		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions),
+		Stamp: everyone, Born: {Done}, EndGrace: everyone, Raise: everyone, Adopt: everyone, Open: append(everyone, TooManySessions, OverGroupBudget),
 		Attach: append(ofSession, Done), Leaving: append(ofSession, Done), Close: append(ofSession, Done), Expire: append(ofSession, Done),
-		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld, waited),
+		Acquire: append(ofSession, Granted, Waiting, Held, Finished, BadKey, QueueFull, TooManyEntries, InGrace, Deadlock, NotHeld, OverSessionBudget, OverGroupBudget, waited),
 		Evict:   append(everyone, Finished),
-		Put:     append(everyone, Changed, BadKey),
-		Detach:  append(ofSession, Done, Finished, TooManySessions),
+		Put:     append(everyone, Changed, BadKey, OverGroupBudget),
+		Detach:  append(ofSession, Done, Finished, TooManySessions, OverGroupBudget),
 		Release: append(ofSession, Done, Finished), Cancel: append(ofSession, Done, Finished),
 	} {
 		for _, code := range codes {

@@ -36,7 +36,7 @@ type rest struct {
 // push makes the entries that session s asks for with c, at the ends of their queues.
 func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 	e := m.pushOne(c.key, s, c, rev)
-	if c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0 {
+	if c.hasRest() {
 		e.rest = &rest{owner: c.owner, value: copied(c.value), delayMS: c.delayMS}
 	}
 	for more := c.more; more.left > 0; {
@@ -48,6 +48,7 @@ func (m *Machine) push(s *session, c *view, rev Revision) *entry {
 		e.rest.entries = append(e.rest.entries, next)
 	}
 	s.join(e)
+	m.charge(e)
 	return e
 }
 
@@ -110,6 +111,7 @@ func (m *Machine) remove(e *entry) {
 	if e.token != 0 {
 		m.noteEnd(e)
 	}
+	m.refund(e)
 	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
 		m.removeOne(each)

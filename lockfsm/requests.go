@@ -58,6 +58,10 @@ func (m *Machine) refuse(s *session, c *view, res *Result) Code {
 	case c.try && !m.graceOver:
 		return InGrace
 	}
+	if code, budget := m.overBudget(s, c); code != 0 {
+		res.Budget = budget
+		return code
+	}
 	code := m.refuseOne(c.key, c, res)
 	for more := c.more; more.left > 0 && code == 0; {
 		code = m.refuseOne(more.next(), c, res)

@@ -58,6 +58,7 @@ func (r *reader) charter() Charter {
 		Grace:         time.Duration(r.max(math.MaxInt64, "grace")),
 		Limits: Limits{
 			KeyBytes: u32("limits"), WaitersPerLock: u32("limits"), EntriesPerSession: u32("limits"), Sessions: u32("limits"),
+			SessionBytes: r.uvarint("limits"), GroupBytes: r.uvarint("limits"),
 		},
 		Settings: r.take(r.max(MaxSettingsBytes, "settings"), "settings"), // newMachine copies them
 	}

@@ -63,6 +63,7 @@ func (r *locksReader) data(l *lock) {
 	l.data = &Data{Revision: Revision(revision), nonce: r.nonce()}
 	l.data.Value = copied(r.take(r.positive(MaxDataBytes, "data"), "data"))
 	r.m.data++
+	r.m.bulk += content(len(l.data.Value))
 }
 
 // entry reads an entry into l's queue, and the first one of a request into the lookup.
@@ -179,6 +180,9 @@ func (r *locksReader) list() {
 		}
 		e.session.append(e)
 		e.session.own(e)
+		if !bug("budget-lost-in-snapshot") {
+			r.m.charge(e)
+		}
 		if e.token == 0 {
 			e.watch = e.watches()
 		}

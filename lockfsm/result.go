@@ -48,6 +48,10 @@ const (
 	Changed Code = 18
 	// TooMuchData: too many keys have data (MaxData).
 	TooMuchData Code = 19
+	// OverSessionBudget: the session's budget of bytes is used up (Limits.SessionBytes). Budget of the result is that budget.
+	OverSessionBudget Code = 20
+	// OverGroupBudget: the group's budget of bytes is used up (Limits.GroupBytes). Budget of the result is that budget.
+	OverGroupBudget Code = 21
 )
 
 // Change is the state of one live request. Token != 0: it holds its lock with that token, or all its locks. Otherwise it waits, and Watch is the
@@ -116,6 +120,8 @@ type Result struct {
 	// Circle is set with Deadlock: it begins with the request and its key, and the owner of the last link's key is the request's own. Of a long
 	// one only the beginning is told.
 	Circle []Link
+	// Budget is set with OverSessionBudget and OverGroupBudget: the budget in bytes.
+	Budget uint64
 	// States lists every live request of the session after an Attach that took effect, in ascending order of number. What the command
 	// named and States does not is finished.
 	States []Change
@@ -198,6 +204,10 @@ func (c Code) String() string {
 		return "changed"
 	case TooMuchData:
 		return "too much data"
+	case OverSessionBudget:
+		return "over the session's budget"
+	case OverGroupBudget:
+		return "over the group's budget"
 	}
 	return "unknown code"
 }

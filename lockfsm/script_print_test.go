@@ -40,6 +40,8 @@ func (s *script) result(r Result) string {
 		for i, link := range r.Circle {
 			fmt.Fprintf(&b, "%s %s waits for %s", []string{":", ","}[min(i, 1)], s.label(link.Session), link.Key)
 		}
+	case r.Budget != 0:
+		fmt.Fprintf(&b, " of %d bytes", r.Budget)
 	case r.Kind == Open && r.Code == Done:
 		fmt.Fprintf(&b, ", session %s, TTL %v", s.label(r.Session), r.TTL)
 	case r.Kind == Expire && r.TTL > 0:
@@ -62,6 +64,16 @@ func (s *script) result(r Result) string {
 		fmt.Fprintf(&b, "  fired: %s/%d %s\n", s.label(c.Session), c.Number, s.change(c))
 	}
 	return b.String()
+}
+
+// usage prints the charges.
+func (s *script) usage() string {
+	u := s.m.Usage()
+	text := fmt.Sprintf("group: %d of %d bytes\n", u.Bytes, u.Budget)
+	for each := s.m.firstSession; each != nil; each = each.after {
+		text += fmt.Sprintf("%s: %d of %d bytes\n", s.label(each.id), each.charged, s.m.charter.Limits.SessionBytes)
+	}
+	return text
 }
 
 // events prints those that are kept.

@@ -31,6 +31,8 @@ func (s *script) run(words []string) string {
 		printed = s.events()
 	case "ends":
 		printed = s.ends()
+	case "usage":
+		printed = s.usage()
 	case "restore":
 		printed = s.restore()
 	case "raw":
@@ -65,6 +67,8 @@ func (s *script) group(a *arguments) string {
 	limit("waiters", &limits.WaitersPerLock)
 	limit("entries", &limits.EntriesPerSession)
 	limit("sessions", &limits.Sessions)
+	limits.SessionBytes = a.number("sessionbytes", limits.SessionBytes)
+	limits.GroupBytes = a.number("groupbytes", limits.GroupBytes)
 	c := Charter{
 		Group: 1, FoundedUnixMS: 1_000_000, Rules: uint32(a.number("rules", 1)),
 		SessionTTL: a.duration("ttl", 10*time.Second), Grace: a.duration("grace", 0), Limits: limits,
@@ -154,6 +158,7 @@ func (s *script) command(name string, a *arguments) Command {
 	case Adopt:
 		c.TTL = a.duration("ttl", 0)
 		c.Settings = []byte(a.value("settings", ""))
+		c.SessionBytes, c.GroupBytes = a.number("sessionbytes", 0), a.number("groupbytes", 0)
 	case Open:
 		copy(c.Nonce[:], a.word())
 		c.TTL = a.duration("ttl", 0)

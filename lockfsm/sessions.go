@@ -20,6 +20,7 @@ type session struct {
 	requests    map[Number]*entry
 	owned       map[Number][]*entry // requests by their owner, if they have one; nil until there is one
 	entries     uint32
+	charged     uint64   // see budget.go
 	seen        uint32   // see Capture
 	prev, after *session // ascending by ID
 }
@@ -78,6 +79,10 @@ func (m *Machine) open(c *view, res *Result) {
 	if s == nil || bug("open-twice") {
 		if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) {
 			res.Code = TooManySessions
+			return
+		}
+		if m.noRoomToOpen(c.record) {
+			res.Code, res.Budget = OverGroupBudget, m.charter.Limits.GroupBytes
 			return
 		}
 		s = &session{who: &who{SessionID(m.bump()), copied(c.record)}, nonce: c.nonce, opener: c.opener, next: 1, ttl: m.charter.SessionTTL}
@@ -243,6 +248,8 @@ func (m *Machine) linkSession(s *session) {
 		m.nonces[s.nonce] = s
 	}
 	s.requests = map[Number]*entry{}
+	s.charged = s.ownCharge()
+	m.bulk += content(len(s.record))
 	s.seen = m.captures
 	s.prev = m.lastSession
 	if m.lastSession == nil {
@@ -272,6 +279,7 @@ func (m *Machine) unlinkSession(s *session) {
 		delete(m.nonces, s.nonce)
 	}
 	m.counts.Sessions--
+	m.bulk -= content(len(s.record))
 }
 
 func (s *session) append(e *entry) {

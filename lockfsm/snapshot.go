@@ -10,7 +10,7 @@ import (
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
 //
 //	"mlfs" | version
-//	group | founded | rules | session TTL | grace | the four limits | length, settings
+//	group | founded | rules | session TTL | grace | the six limits | length, settings
 //	flags (1 byte: 1 born, 2 grace over) | revision - first revision | wall stamp - founded
 //	sessions: count | each, ascending: ID - ID before | nonce (16 bytes) | opener | epoch | next | TTL | flags (1 byte: 1 leaving, 2 gone) | length, record
 //	locks: count | each, in order of appearance: length, key | 0, or data's revision - first revision, nonce (16 bytes), length, value | entries |
@@ -25,7 +25,7 @@ import (
 
 const (
 	snapshotMagic   = "mlfs"
-	snapshotVersion = 3
+	snapshotVersion = 4
 	checksumBytes   = 4
 
 	bornFlag      = 1
@@ -98,6 +98,7 @@ func (c Charter) appendTo(b []byte) []byte {
 	for _, v := range [...]uint64{
 		c.Group, uint64(c.FoundedUnixMS), uint64(c.Rules), uint64(c.SessionTTL), uint64(c.Grace),
 		uint64(c.Limits.KeyBytes), uint64(c.Limits.WaitersPerLock), uint64(c.Limits.EntriesPerSession), uint64(c.Limits.Sessions),
+		c.Limits.SessionBytes, c.Limits.GroupBytes,
 	} {
 		b = binary.AppendUvarint(b, v)
 	}

@@ -28,6 +28,12 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		m.fire()
 		return TooManySessions
 	}
+	if code, budget := m.overGroupBudget(sessionCharge + content(len(s.record))); code != 0 {
+		m.remove(e)
+		m.fire()
+		res.Budget = budget
+		return code
+	}
 	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
@@ -53,6 +59,10 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 		res.Code = TooManyEntries
 		return
 	}
+	if code, budget := m.overTakingUp(s, e, c); code != 0 {
+		res.Code, res.Budget = code, budget
+		return
+	}
 	before := e.session
 	m.evicted = Eviction{
 		Session: before.id, Number: e.number, Token: e.token, Key: string(c.key), Record: before.record, Taker: s.record,
@@ -72,6 +82,7 @@ func (m *Machine) takeUp(s *session, c *view, res *Result) {
 
 // move makes a request another session's.
 func (m *Machine) move(e *entry, to *session, number, owner Number) {
+	m.refund(e)
 	e.session.leave(e)
 	for _, each := range e.all(new([1]*entry)) {
 		m.lockChanges(each.lock)
@@ -83,10 +94,12 @@ func (m *Machine) move(e *entry, to *session, number, owner Number) {
 		e.rest = &rest{owner: owner} // it is the only entry
 	}
 	to.join(e)
+	m.charge(e)
 }
 
 // rewrite gives a request that was taken up a new token and what its taker says of it; of value and delay what was there before if he says nothing.
 func (m *Machine) rewrite(e *entry, c *view) {
+	m.refund(e)
 	token := Token(m.bump())
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {
@@ -109,6 +122,7 @@ func (m *Machine) rewrite(e *entry, c *view) {
 	if c.delayMS != 0 {
 		e.rest.delayMS = c.delayMS
 	}
+	m.charge(e)
 	if e.notice && wanted {
 		m.tell(e)
 	}

@@ -228,7 +228,14 @@ func (t *twin) carryOut(term uint64, c Command, r *Result) {
 		if len(c.Settings) != 0 {
 			t.charter.Settings = bytes.Clone(c.Settings)
 		}
-		if was.SessionTTL != t.charter.SessionTTL || string(was.Settings) != string(t.charter.Settings) {
+		limits := &t.charter.Limits
+		if c.SessionBytes != 0 {
+			limits.SessionBytes = c.SessionBytes
+		}
+		if c.GroupBytes != 0 {
+			limits.GroupBytes = c.GroupBytes
+		}
+		if was.Limits != *limits || was.SessionTTL != t.charter.SessionTTL || string(was.Settings) != string(t.charter.Settings) {
 			t.tick()
 		}
 	case Evict:
@@ -274,6 +281,8 @@ func (t *twin) put(c Command, r *Result) {
 	case now.Revision > 0 && now.nonce == c.Nonce:
 	case now.Revision != c.Revision:
 		r.Code = Changed
+	case len(c.Value) > 0 && t.overPut(c, r):
+		return
 	case len(c.Value) > 0:
 		now = Data{bytes.Clone(c.Value), Revision(t.tick()), c.Nonce}
 		t.data[c.Key] = now
@@ -301,6 +310,9 @@ func (t *twin) takeUp(s *twinSession, c Command, r *Result) {
 		}
 		if own+len(e.keys) > int(t.charter.Limits.EntriesPerSession) {
 			r.Code = TooManyEntries
+			return
+		}
+		if t.overTakingUp(s, *e, c, r) {
 			return
 		}
 		r.Evicted = &Eviction{e.session, e.number, c.Token, c.Key, t.session(e.session).info.Record, nil, nil, s.info.Record}
@@ -336,6 +348,12 @@ func (t *twin) detach(s *twinSession, c Command, r *Result) {
 		r.Code = TooManySessions
 		return
 	}
+	if t.refuseGrowth(1024+6*uint64(len(s.info.Record)), r) {
+		code := r.Code
+		t.release(s, c, r)
+		r.Code = code
+		return
+	}
 	left := *s
 	left.id, left.gone, left.info.TTL = SessionID(t.tick()), true, e.delay
 	e.session, e.owner = left.id, 0
@@ -352,6 +370,10 @@ func (t *twin) open(c Command, r *Result) {
 	}
 	if len(t.sessions) == int(t.charter.Limits.Sessions) {
 		r.Code = TooManySessions
+		return
+	}
+	if t.groupCharge()+1024+6*uint64(len(c.Record)) > t.charter.Limits.GroupBytes {
+		r.Code, r.Budget = OverGroupBudget, t.charter.Limits.GroupBytes
 		return
 	}
 	ttl := c.TTL
@@ -531,6 +553,9 @@ func (t *twin) refusal(e twinEntry, c Command, r *Result) Code {
 		return TooManyEntries
 	case c.Try && t.grace:
 		return InGrace
+	}
+	if t.refuseRequest(e.session, t.requestCharge(e), r) {
+		return r.Code
 	}
 	for _, key := range e.keys {
 		queue := t.before(key, e.place)

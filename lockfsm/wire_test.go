@@ -40,7 +40,7 @@ func TestCodesArePinned(t *testing.T) {
 	want := map[Code]uint8{
 		Done: 1, Granted: 2, Waiting: 3, Held: 4, Finished: 5, Stale: 6, NoSession: 7, NotBorn: 8, BadKey: 9, QueueFull: 10,
 		TooManyEntries: 11, TooManySessions: 12, InGrace: 13, Unsupported: 14, Malformed: 15, Deadlock: 16, NotHeld: 17, Changed: 18,
-		TooMuchData: 19,
+		TooMuchData: 19, OverSessionBudget: 20, OverGroupBudget: 21,
 	}
 	for code, number := range want {
 		if uint8(code) != number {
@@ -70,6 +70,7 @@ func everyKind() []Command {
 		{Rules: 1, Kind: Release, Session: 2097154, Epoch: 1, Number: 300},
 		{Rules: 1, Kind: Cancel, Session: 2097154, Epoch: 1, Number: 300},
 		{Rules: 1, Kind: Adopt, TTL: 30 * time.Second, Settings: []byte("{}")},
+		{Rules: 1, Kind: Adopt, SessionBytes: 1024, GroupBytes: 2048},
 		{Rules: 1, Kind: Evict, Number: 9, Key: "a", Token: 5, Record: []byte("ops"), Value: []byte("hangs")},
 		{
 			Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Keys: []string{"b", "cc"}, Permits: 2, Of: 300, Owner: 7, Most: 5,
@@ -98,7 +99,8 @@ func TestLayout(t *testing.T) {
 		"14" + "010a8280800101" + "ac02" + "01" + "096f72646572732f3432",
 		"09" + "010b8280800101" + "ac02",
 		"09" + "010c8280800101" + "ac02",
-		"0d" + "010d000000" + "80d88ee16f" + "027b7d",
+		"0f" + "010d000000" + "80d88ee16f" + "00" + "00" + "027b7d",
+		"0b" + "010d000000" + "00" + "8008" + "8010" + "00",
 		"12" + "010e000009" + "05" + "0161" + "036f7073" + "0568616e6773",
 		"1e" + "010a8280800101" + "ac02" + "fe01" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
 		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",

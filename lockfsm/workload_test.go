@@ -24,10 +24,19 @@ func charterFor(r *rand.Rand) Charter {
 		Group: 7, FoundedUnixMS: 1 + r.Int64N(1<<40), Rules: 1, SessionTTL: 10 * time.Second,
 		Limits: Limits{KeyBytes: 4, WaitersPerLock: 1 + r.Uint32N(5), EntriesPerSession: 1 + r.Uint32N(8), Sessions: 1 + r.Uint32N(5)},
 	}
+	c.Limits.SessionBytes, c.Limits.GroupBytes = budgetsFor(r)
 	if r.IntN(3) > 0 {
 		c.Grace = 10 * time.Second
 	}
 	return c
+}
+
+// budgetsFor draws the budgets of a seed: one in two seeds they are small enough to be met.
+func budgetsFor(r *rand.Rand) (session, group uint64) {
+	if r.IntN(2) == 0 {
+		return 1 << 20, 1 << 20
+	}
+	return sessionCharge + r.Uint64N(6*(entryCharge+lockCharge+restCharge)), 1024 + r.Uint64N(12*sessionCharge)
 }
 
 func (w *workload) next() Command {
@@ -64,7 +73,11 @@ func (w *workload) fresh() Command {
 	case n < 7:
 		return Command{Kind: Raise, Version: r.Uint32N(3)}
 	case n < 9:
-		return Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
+		c := Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
+		if r.IntN(4) == 0 {
+			c.SessionBytes, c.GroupBytes = budgetsFor(r)
+		}
+		return c
 	case n < 11 && len(w.t.entries) > 0:
 		e := w.t.entries[r.IntN(len(w.t.entries))]
 		return Command{Kind: Evict, Number: 3, Key: w.key(), Token: max(e.token, 1), Record: make([]byte, r.IntN(3)), Value: make([]byte, r.IntN(3))}

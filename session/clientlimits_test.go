@@ -15,7 +15,7 @@ import (
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[lockfsm.Code]error{
-		lockfsm.QueueFull: ErrQueueFull, lockfsm.BadKey: ErrBadKey, lockfsm.TooManyEntries: ErrOverloaded,
+		lockfsm.QueueFull: ErrQueueFull, lockfsm.BadKey: ErrBadKey, lockfsm.TooManyEntries: ErrOverloaded, lockfsm.OverSessionBudget: ErrNoRoom, lockfsm.OverGroupBudget: ErrNoRoom,
 		lockfsm.InGrace: ErrInGrace, lockfsm.Unsupported: ErrRefused, 200: ErrRefused, 0: ErrRefused,
 	} {
 		b := newClientBench(t)

@@ -34,7 +34,8 @@ var (
 	ErrStillHeld = errors.New("mortise: locks are still held; release them before closing the session")
 	// ErrNotHeld says that a hold that was to be taken up is over, or has another token.
 	ErrNotHeld = errors.New("mortise: the lock is not held with this token")
-	// ErrNoRoom says that something is kept in a number that is bounded, and that no more of it can be; no wait changes that.
+	// ErrNoRoom says that something is kept in a number that is bounded, or has a budget of bytes, and that no more of it can be; a
+	// *BudgetError names the budget. No wait changes that.
 	ErrNoRoom = errors.New("mortise: as many are kept as may be")
 	// ErrRefused says that the group refused a request for a reason that has no error of its own; the text names it.
 	ErrRefused = errors.New("mortise: the group refused the request")

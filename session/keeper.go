@@ -167,10 +167,10 @@ func (k *Keeper) Confirmed(term, round uint64) {
 func (k *Keeper) ProposeBorn(term uint64) { k.post(keeperInput{kind: keeperBorn, term: term}) }
 
 // ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given term: the TTL of the sessions to come, 0 for no
-// change, and the settings, none for no change. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
+// change, the settings, none for no change, and the budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
 // over: whoever wants it calls again. The keeper keeps the settings.
-func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte) {
-	k.post(keeperInput{kind: keeperAdopt, term: term, adopt: &adoption{ttl, settings}})
+func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets Budgets) {
+	k.post(keeperInput{kind: keeperAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
 }
 
 // ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the given term. Every replica that does not know
@@ -352,7 +352,7 @@ func (k *Keeper) take(now clock.Time, b *keeperInbox, in *keeperInput) {
 	case keeperBorn:
 		k.core.ProposeBorn(now, in.term)
 	case keeperAdopt:
-		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings)
+		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings, in.adopt.budgets)
 	case keeperRaise:
 		k.core.ProposeRaise(now, in.term, in.version)
 	case keeperLeft:

@@ -16,8 +16,8 @@ import (
 func TestAdoptIsProposed(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
-	b.core.ProposeAdopt(b.now, 5, 3*benchTTL, []byte("older"))
-	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, []byte("newer"))
+	b.core.ProposeAdopt(b.now, 5, 3*benchTTL, []byte("older"), Budgets{})
+	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, []byte("newer"), Budgets{})
 	if b.core.Next() != b.now {
 		t.Fatal("not due at once")
 	}
@@ -33,7 +33,7 @@ func TestAdoptIsProposed(t *testing.T) {
 	if len(b.kinds) != 0 || b.core.due() {
 		t.Fatalf("proposed again: %v", b.kinds)
 	}
-	b.core.ProposeAdopt(b.now, 5, 0, []byte("newest"))
+	b.core.ProposeAdopt(b.now, 5, 0, []byte("newest"), Budgets{})
 	b.turn()
 	b.apply()
 	if c := b.machine.Charter(); c.SessionTTL != 2*benchTTL || string(c.Settings) != "newest" {
@@ -64,7 +64,7 @@ func TestAdoptAndRaiseBelongToTheirTerm(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	both := func(term uint64) {
-		b.core.ProposeAdopt(b.now, term, benchTTL, []byte("s"))
+		b.core.ProposeAdopt(b.now, term, benchTTL, []byte("s"), Budgets{})
 		b.core.ProposeRaise(b.now, term, 2)
 	}
 	both(4)
@@ -104,7 +104,7 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	t.Parallel()
 	b := newKeeperBench(t, 0)
 	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
-	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, nil)
+	b.core.ProposeAdopt(b.now, 5, 2*benchTTL, nil, Budgets{})
 	b.core.ProposeRaise(b.now, 5, 1)
 	b.leads()
 	if b.turn(); len(b.kinds) != 0 {
@@ -130,7 +130,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	t.Parallel()
 	b := leadingBench(t)
 	old := b.open(nodeidtest.ID(1))
-	b.core.ProposeAdopt(b.now, 5, benchTTL/2, nil)
+	b.core.ProposeAdopt(b.now, 5, benchTTL/2, nil, Budgets{})
 	b.step()
 	young := b.open(nodeidtest.ID(2))
 	want := map[lockfsm.SessionID]time.Duration{old: benchTTL, young: benchTTL / 2}
@@ -170,7 +170,7 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 	defer k.Close()
 	k.Role(Role{Term: 5, Leading: true, Leader: Target{nodeidtest.ID(9), "self"}})
 	k.Leads(Leadership{Term: 5, Born: true, GraceOver: true})
-	k.ProposeAdopt(5, time.Minute, []byte("s"))
+	k.ProposeAdopt(5, time.Minute, []byte("s"), Budgets{})
 	k.ProposeRaise(5, 1)
 	var all []string
 	for len(all) < 3 || !slices.Contains(all, `raise 0s "" 1`) || !slices.Contains(all, `adopt 1m0s "s" 0`) {

@@ -233,7 +233,9 @@ func (k *KeeperCore) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 		blob = lockfsm.Command{Kind: lockfsm.EndGrace}.Append(blob)
 	}
 	if a := k.adoptDue; a != nil && k.born {
-		blob = lockfsm.Command{Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings}.Append(blob)
+		blob = lockfsm.Command{
+			Kind: lockfsm.Adopt, TTL: a.ttl, Settings: a.settings, SessionBytes: a.budgets.Session, GroupBytes: a.budgets.Group,
+		}.Append(blob)
 	}
 	if k.raiseDue != 0 && k.born {
 		blob = lockfsm.Command{Kind: lockfsm.Raise, Version: k.raiseDue}.Append(blob)

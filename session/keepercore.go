@@ -178,14 +178,15 @@ func (k *KeeperCore) ProposeBorn(now clock.Time, term uint64) {
 type adoption struct {
 	ttl      time.Duration
 	settings []byte
+	budgets  Budgets
 }
 
 // ProposeAdopt asks the core to change what the group was founded with if it still leads in the given term, as soon as it may. It keeps the
 // settings.
-func (k *KeeperCore) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte) {
+func (k *KeeperCore) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets Budgets) {
 	k.begin(now)
 	if term == k.role.Term && k.role.Leading {
-		k.adoptDue = &adoption{ttl, settings}
+		k.adoptDue = &adoption{ttl, settings, budgets}
 	}
 }
 

@@ -41,7 +41,7 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 			k.keep(r.Detached, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
 		}
 		if a := k.present(r); a != nil {
-			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code})
+			k.reply(a.peer, &reply{kind: replyFreed, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, budget: r.Budget})
 		}
 	case lockfsm.Evict:
 		k.appliedEvict(r)
@@ -139,7 +139,7 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &reply{
-			kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch,
+			kind: replyState, session: r.Session, epoch: r.Epoch, number: r.Number, code: r.Code, token: r.Token, watch: r.Watch, budget: r.Budget,
 		})
 	}
 	if r.Holder == nil {

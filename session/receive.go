@@ -177,7 +177,11 @@ func (c *ClientCore) state(now clock.Time, r *reply) {
 		c.move(now, c.target)
 		return
 	}
-	c.finish(e, codeError(r.code))
+	err := BudgetErrorOf(r.code, r.budget)
+	if err == nil {
+		err = codeError(r.code)
+	}
+	c.finish(e, err)
 }
 
 // answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the command that frees it which must still
@@ -310,6 +314,10 @@ func (c *ClientCore) freed(now clock.Time, r *reply) {
 	}
 	if e.stays && r.code == lockfsm.TooManySessions {
 		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom)) // there was nowhere to leave it, and it has ended
+		return
+	}
+	if err := BudgetErrorOf(r.code, r.budget); e.stays && err != nil {
+		c.drop(e, fmt.Errorf("the hold could not stay, and has ended: %w", err))
 		return
 	}
 	if r.code != lockfsm.Done && r.code != lockfsm.Finished {

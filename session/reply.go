@@ -17,12 +17,13 @@ const (
 	// replyAttached answers Attach: session, epoch, code, term. It comes behind the states of all live numbers, so what was named and
 	// was not reported by then is finished.
 	replyAttached replyKind = 2
-	// replyState is what a request has come to: session, epoch, number, code, token, watch.
+	// replyState is what a request has come to: session, epoch, number, code, token, watch, and of a
+	// code that names a budget, that budget.
 	replyState replyKind = 3
 	// replyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters,
 	// value, key (empty: the only one asked for).
 	replyHeld replyKind = 4
-	// replyFreed answers Release and Cancel: session, epoch, number, code.
+	// replyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names a budget, that budget.
 	replyFreed replyKind = 5
 	// replyRenewed acknowledges a renewal: session, epoch, seq.
 	replyRenewed replyKind = 6
@@ -85,6 +86,7 @@ type reply struct {
 	value   []byte         // aliases the input
 	key     []byte         // aliases the input
 	circle  []lockfsm.Link // its records alias the input
+	budget  uint64
 }
 
 // append writes r behind b: the size of the record, its kind, its fields.
@@ -99,6 +101,7 @@ func (r *reply) append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.code), r.term)
 	case replyState:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code), uint64(r.token), uint64(r.watch))
+		b = r.appendBudget(b)
 	case replyHeld, replyBehind:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.record)))
 		b = append(b, r.record...)
@@ -119,6 +122,7 @@ func (r *reply) append(b []byte) []byte {
 		}
 	case replyFreed:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code))
+		b = r.appendBudget(b)
 	case replyRenewed:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), r.seq)
 	case replyEnded:
@@ -185,6 +189,7 @@ func (r *reply) decode(f *fields) {
 		r.name(f)
 		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()
 		r.token, r.watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
+		r.decodeBudget(f)
 	case replyHeld, replyBehind:
 		r.name(f)
 		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
@@ -211,6 +216,7 @@ func (r *reply) decode(f *fields) {
 	case replyFreed:
 		r.name(f)
 		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()
+		r.decodeBudget(f)
 	case replyRenewed:
 		r.name(f)
 		r.seq = f.uvarint()

@@ -62,7 +62,8 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 
 // busy reports whether an error of a locker says to try again later.
 func busy(err error) bool {
-	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrNotReady)
+	return errors.Is(err, mortise.ErrOverloaded) || errors.Is(err, mortise.ErrQueueFull) || errors.Is(err, mortise.ErrNotReady) ||
+		errors.Is(err, mortise.ErrNoRoom)
 }
 
 // runner is one Run. Only its goroutine uses it.

@@ -378,7 +378,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
-		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")

@@ -167,7 +167,7 @@ func (t *Trail) taken(q request, r lockfsm.Result) {
 func (t *Trail) detached(r lockfsm.Result) {
 	q := request{r.Session, r.Number}
 	switch h, known := t.live[q]; {
-	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions):
+	case r.Detached == 0 && (r.Code == lockfsm.Done || r.Code == lockfsm.TooManySessions || r.Code == lockfsm.OverGroupBudget):
 		t.drop(q, ByCancel) // by somebody who knows nothing of it any more, and perhaps never did
 	case r.Detached != 0 && known:
 		delete(t.live, q)

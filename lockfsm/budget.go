@@ -1,0 +1,222 @@
+package lockfsm
+
+// This file accounts for the memory that the state costs a voter, and refuses what goes beyond the budgets of the charter.
+//
+// A charge is what one thing costs one voter in the worst case, not what its struct occupies: a byte of a key is in the state, in
+// the snapshot that the log keeps, in the next snapshot while it is taken (once in pieces, once in whole), and in the log behind it,
+// which is up to one and a half times as long as a snapshot. TestChargesCoverTheHeap compares the charges with the heap.
+//
+// The group pays for each session, entry, key and value once. A session pays for its record and for each of its requests as if no
+// other session named the same keys, so its charges never depend on others. Data belongs to no session: only the group pays for it.
+//
+// Only a command that makes the state grow is refused: Acquire, Open, Put, and Detach, whose hold then ends as it does when there are
+// too many sessions. Nothing that was granted is taken back when a budget shrinks, and every command that frees something succeeds.
+//
+// The charges are no state of their own. They follow from the state, so a snapshot does not carry them and Restore adds them up again.
+
+const (
+	// copiesCharged is how many copies of a byte of content a voter keeps in the worst case.
+	copiesCharged = 6
+
+	sessionCharge = 1024 // structs, three maps, the leader's lease, and its place in snapshots
+	entryCharge   = 352  // struct, lookup by number, and its place in snapshots
+	lockCharge    = 256  // struct, lookup by key, and the rounding of the key's memory
+	restCharge    = 192  // what few requests have: see rest
+	dataCharge    = 288  // struct, nonce and revision, and their place in snapshots
+
+	// sessionsReserve is the share of the group's budget that only Open may use, as a divisor: an instance must find a place for its
+	// session when locks and data have used up the rest, or a voter that restarts could not take part.
+	sessionsReserve = 16
+
+	// maxBudget keeps every sum of charges below the overflow.
+	maxBudget = 1 << 50
+)
+
+// Usage says how much of the group's budget is used up.
+type Usage struct {
+	Bytes  uint64 // charged
+	Budget uint64 // Limits.GroupBytes
+}
+
+// Usage returns the charges of the whole state and the budget for them.
+func (m *Machine) Usage() Usage {
+	return Usage{Bytes: m.charged(), Budget: m.charter.Limits.GroupBytes}
+}
+
+// charged returns the charges of the whole state.
+func (m *Machine) charged() uint64 {
+	return m.bulk + uint64(m.counts.Sessions)*sessionCharge + uint64(m.counts.Entries)*entryCharge + uint64(m.counts.Locks)*lockCharge +
+		uint64(m.data)*dataCharge
+}
+
+// content returns the charge for that many bytes of content.
+func content(bytes int) uint64 { return copiesCharged * uint64(bytes) }
+
+// ownCharge is what a session costs without its requests.
+func (s *session) ownCharge() uint64 { return sessionCharge + content(len(s.record)) }
+
+// restCharge is what the group pays for the parts that few requests have. It depends on what they say and not on whether the struct is
+// there: a replica that was restored has none where another one has an empty one.
+func (e *entry) restCharge() uint64 {
+	if e.rest == nil {
+		return 0
+	}
+	return e.rest.charge(e.rest.owner, len(e.rest.value), e.rest.delayMS)
+}
+
+// charge returns the charge for these in the place of r's own; r may be nil.
+func (r *rest) charge(owner Number, value int, delayMS uint32) uint64 {
+	if (r == nil || r.entries == nil) && owner == 0 && value == 0 && delayMS == 0 {
+		return 0
+	}
+	return restCharge + content(value)
+}
+
+// requestCharge is what a session pays for the request that e stands for.
+func (e *entry) requestCharge() uint64 {
+	if e.rest == nil {
+		return entryCharge + lockCharge + content(len(e.lock.key))
+	}
+	sum := e.restCharge()
+	for _, each := range e.all(new([1]*entry)) {
+		sum += entryCharge + lockCharge + content(len(each.lock.key))
+	}
+	return sum
+}
+
+// charge adds a request to its session's charges and to the group's. The keys, entries and locks of the group are counted where they
+// come and go.
+func (m *Machine) charge(e *entry) {
+	if e.rest == nil { // the usual case, in line
+		e.session.charged += entryCharge + lockCharge + content(len(e.lock.key))
+		return
+	}
+	e.session.charged += e.requestCharge()
+	m.bulk += e.restCharge()
+}
+
+// refund takes back what charge has added. It comes before anything of the request changes.
+func (m *Machine) refund(e *entry) {
+	if bug("budget-not-returned") {
+		return
+	}
+	if e.rest == nil {
+		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
+		return
+	}
+	e.session.charged -= e.requestCharge()
+	m.bulk -= e.restCharge()
+}
+
+// hasRest reports whether the request of c has what few requests have.
+func (c *view) hasRest() bool {
+	return c.more.left > 0 || c.owner != 0 || len(c.value) > 0 || c.delayMS != 0
+}
+
+// chargeOf is what the request of c would be charged.
+func (c *view) chargeOf() uint64 {
+	if !c.hasRest() {
+		return entryCharge + lockCharge + content(len(c.key))
+	}
+	bytes, keys := len(c.key), 1
+	for more := c.more; more.left > 0; keys++ {
+		bytes += len(more.next())
+	}
+	return uint64(keys)*(entryCharge+lockCharge) + restCharge + content(bytes+len(c.value))
+}
+
+// overBudget says which budget has no room for the request of c, or 0. For the group too it counts every key as new.
+func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
+	charge := c.chargeOf()
+	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget && !bug("no-session-budget") {
+		return OverSessionBudget, budget
+	}
+	return m.overGroupBudget(charge)
+}
+
+// overGroupBudget reports whether the group has no room for another charge, beside what it keeps for sessions.
+func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
+	budget := m.charter.Limits.GroupBytes
+	if m.charged()+charge > budget-budget/sessionsReserve && !bug("no-group-budget") {
+		return OverGroupBudget, budget
+	}
+	return 0, 0
+}
+
+// noRoomToOpen reports whether the group has no room for a session with that record.
+func (m *Machine) noRoomToOpen(record []byte) bool {
+	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes && !bug("no-group-budget")
+}
+
+// overTakingUp says which budget has no room for e in session s, with what c says of it, or 0. The session that e leaves pays no more.
+func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
+	after := m.restAfter(e, c)
+	charge := e.requestCharge() - e.restCharge() + after
+	if s == e.session {
+		charge -= min(charge, e.requestCharge())
+	}
+	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget && !bug("no-session-budget") {
+		return OverSessionBudget, budget
+	}
+	if more := after - min(after, e.restCharge()); more > 0 {
+		return m.overGroupBudget(more)
+	}
+	return 0, 0
+}
+
+// restAfter is the restCharge of e after c has taken it up.
+func (m *Machine) restAfter(e *entry, c *view) uint64 {
+	value, delayMS := len(e.value()), uint32(0)
+	if e.rest != nil {
+		delayMS = e.rest.delayMS
+	}
+	if len(c.value) > 0 {
+		value = len(c.value)
+	}
+	return e.rest.charge(c.owner, value, max(delayMS, c.delayMS))
+}
+
+// overPut says which budget has no room for the data of c in the place of what l has, or 0. Less is always let in.
+func (m *Machine) overPut(l *lock, c *view) (Code, uint64) {
+	more, less := content(len(c.value)), uint64(0)
+	if l == nil {
+		more += lockCharge + content(len(c.key))
+	}
+	if l == nil || l.data == nil {
+		more += dataCharge
+	} else {
+		less = content(len(l.data.Value))
+	}
+	if more <= less {
+		return 0, 0
+	}
+	return m.overGroupBudget(more - less)
+}
+
+// overBudget reports whether a budget was named.
+func overBudget(code Code, _ uint64) bool { return code != 0 }
+
+// charges adds up all charges anew.
+func (c *checker) charges() {
+	m := c.m
+	sum := uint64(0)
+	for s := m.firstSession; s != nil; s = s.after {
+		own := sessionCharge + content(len(s.record))
+		sum += own
+		for e := s.first; e != nil; e = e.next {
+			own += e.requestCharge()
+			sum += e.restCharge()
+		}
+		_ = s.charged == own || c.broken(19, "session %d is charged %d, want %d", s.id, s.charged, own)
+	}
+	for l := m.firstLock; l != nil; l = l.next {
+		sum += lockCharge + content(len(l.key))
+		if l.data != nil {
+			sum += dataCharge + content(len(l.data.Value))
+		}
+		for e := l.first; e != nil; e = e.after {
+			sum += entryCharge
+		}
+	}
+	_ = m.charged() == sum || c.broken(19, "the group is charged %d, want %d", m.charged(), sum)
+}
