@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -57,6 +58,9 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 func (h *hostile) Down(transport.Identity, error) {}
 func (h *hostile) Ask(context.Context, string, []byte) ([]byte, error) {
 	return []byte(strings.Repeat("\xff", 1000)), nil
+}
+func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
+	return errors.New("it takes none")
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
 

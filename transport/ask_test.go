@@ -154,8 +154,8 @@ func TestAskTellsNoFromSilence(t *testing.T) {
 
 type nextVersion struct{ wire.UnimplementedPeerServer }
 
-func (nextVersion) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
-	return &wire.Answer{Hello: &wire.Hello{Version: 2, Cluster: "test", Instance: 5}}, nil
+func (nextVersion) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+	return s.Send(&wire.Answer{Hello: &wire.Hello{Version: 2, Cluster: "test", Instance: 5}})
 }
 
 // One that answers to another name than it was called by.
@@ -172,8 +172,8 @@ func TestAskOfAnInstanceThatDoesNotCheck(t *testing.T) {
 
 type anyone struct{ wire.UnimplementedPeerServer }
 
-func (anyone) Ask(context.Context, *wire.Question) (*wire.Answer, error) {
-	return &wire.Answer{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 5}}, nil
+func (anyone) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+	return s.Send(&wire.Answer{Hello: &wire.Hello{Version: 1, Cluster: "test", Instance: 5}})
 }
 
 // A connection that has died, or an address that has nobody for a while, costs the next question nothing.

@@ -220,7 +220,15 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		}
 		defer d.close()
 		self := idle.identity
-		if _, err := d.Ask(t.Context(), &wire.Question{Hello: self.greet(0, 0)}); err != nil {
+		call, err := d.Ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		utter(call, self.greet(0, 0), nil)
+		if _, err := call.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Recv(); err != io.EOF {
 			t.Fatal(err)
 		}
 		time.Sleep(15 * time.Minute)

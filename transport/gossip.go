@@ -96,6 +96,11 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 		p.noteRefusal("transport: refused gossip", stream.Context(), first.Hello, r)
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
+	conn, _ := acceptedOf(stream.Context())
+	if !p.holds.packets.take(conn, 1) {
+		return stream.SendAndClose(&wire.Ack{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}})
+	}
+	defer p.holds.packets.give(conn, 1)
 	from := first.Hello.Addr
 	for parcel := first; ; {
 		for _, data := range parcel.Packets {

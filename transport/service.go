@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"io"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,14 +16,17 @@ type service struct {
 	port *Port
 }
 
-// firstOf reads the first message of a stream that somebody opened. Who says nothing loses the connection.
+// errNoConnection ends a call whose connection is not one that this port accepted.
+var errNoConnection = status.Error(codes.Internal, "no connection")
+
+// firstOf reads the first message of a call. If it does not arrive in time, the connection is closed.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOf(ctx)
 	if !ok {
-		return nil, status.Error(codes.Internal, "no connection")
+		return nil, errNoConnection
 	}
-	timer := time.AfterFunc(p.config.DialTimeout, func() { conn.Close() })
-	defer timer.Stop()
+	arrived := p.holds.arriving.enter(conn, p.config.DialTimeout)
+	defer arrived()
 	m, err := recv()
 	if err == io.EOF {
 		return nil, status.Error(codes.InvalidArgument, "an empty stream")

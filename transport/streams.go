@@ -105,6 +105,11 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 		p.noteRefusal("transport: refused a gossip stream", stream.Context(), first.Hello, r)
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
+	conn, _ := acceptedOf(stream.Context())
+	if !p.holds.conns.take(conn, 1) {
+		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}})
+	}
+	defer p.holds.conns.give(conn, 1)
 	c := newStreamConn(p, first.Hello.Addr, stream.Send, stream.Recv)
 	timer := time.NewTimer(streamsQueued)
 	defer timer.Stop()
