@@ -17,6 +17,8 @@ type owner struct {
 	peers   map[string]member        // by memberlist name; whom gossip sees, this instance among them
 	rivals  map[string]time.Duration // who of them says that another group leads, and since when
 	join    []resolving              // one per Join entry, and one for JoinFunc
+	listed  []Member                 // for publish; nil: peers has changed
+	self    Member                   // this instance, as listed
 	moved   bool                     // places must be told to the core anew
 	busy    int                      // questions under way
 	backlog []birth.Question         // waiting for one to end

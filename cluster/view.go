@@ -66,9 +66,14 @@ func (c *Cluster) publish() {
 
 // members lists whom gossip sees, and this instance whether gossip sees it or not.
 func (c *Cluster) members() []Member {
+	o := &c.own
 	self := c.meta()
-	out := []Member{self.member(true)}
-	for _, p := range c.own.peers {
+	if is := self.member(true); o.listed != nil && is == o.self {
+		return o.listed // nobody changes what was published
+	}
+	o.self = self.member(true)
+	out := []Member{o.self}
+	for _, p := range o.peers {
 		if p.meta.Instance != self.Instance && p.meta.Addr != self.Addr {
 			out = append(out, p.meta.member(false))
 		}
@@ -76,6 +81,7 @@ func (c *Cluster) members() []Member {
 	slices.SortFunc(out, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Instance, b.Instance))
 	})
+	o.listed = out
 	return out
 }
 
