@@ -29,6 +29,9 @@ const (
 	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; behind it counts its rate, see slowest
 )
 
+// frameGrace is for the beginning of a large frame on a link; behind it counts its rate, see slowest.
+const frameGrace = 10 * time.Second
+
 // holdings is what other instances make this one hold just now.
 type holdings struct {
 	arriving  arrivals
@@ -39,10 +42,11 @@ type holdings struct {
 	packets   *quota[*accepted] // streams of packets
 	conns     *quota[*accepted] // byte streams
 	snapshots *quota[Instance]  // that come in
+	frames    frames            // large ones, on links
 }
 
-func newHoldings() holdings {
-	return holdings{
+func (h *holdings) init() {
+	*h = holdings{
 		arriving:  arrivals{most: arrivalsMost},
 		questions: newQuota[Instance](questionsEach, questionsMost),
 		held:      newQuota[Instance](heldEach, heldMost),
@@ -51,5 +55,6 @@ func newHoldings() holdings {
 		packets:   newQuota[*accepted](packetCallsEach, packetCallsMost),
 		conns:     newQuota[*accepted](byteCallsEach, byteCallsMost),
 		snapshots: newQuota[Instance](1, snapshotsAtOnce),
+		frames:    frames{soft: framesSoft, hard: framesHard},
 	}
 }

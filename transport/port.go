@@ -55,12 +55,12 @@ func New(c Config) (*Port, error) {
 		notices:  newNotices(c.Logger),
 		closing:  make(chan struct{}),
 		closed:   make(chan struct{}),
-		holds:    newHoldings(),
 		links:    map[Instance]*link{},
 		dying:    map[Instance]*link{},
 		backoff:  map[Instance]*pause{},
 		shared:   map[string]*shared{},
 	}
+	p.holds.init()
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	self := c.Identity
 	p.self.Store(&self)

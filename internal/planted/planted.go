@@ -109,7 +109,7 @@ func Layers() []Layer {
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), bounds()} {
 		all = append(all, list...)
 	}
 	return all
