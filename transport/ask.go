@@ -113,7 +113,7 @@ func (s *service) Ask(stream grpc.BidiStreamingServer[wire.Question, wire.Answer
 	p := s.port
 	conn, ok := acceptedOf(stream.Context())
 	if !ok {
-		return errNoConnection
+		return noConnection()
 	}
 	arrived := p.holds.arriving.enter(conn, 2*p.config.DialTimeout)
 	first, body, refusal, err := p.question(stream)

@@ -186,7 +186,7 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 func (in inbound) Ask(context.Context, string, []byte) ([]byte, error) { return nil, errGuest }
 
 func (in inbound) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errGuest }
-func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
+func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error        { return errGuest }
 
 // deaf is a listener that nobody can reach: a port wants one.
 type deaf struct {
