@@ -144,7 +144,7 @@ func (p *Port) question(stream grpc.BidiStreamingServer[wire.Question, wire.Answ
 	if first, err = firstOf(p, stream.Context(), stream.Recv); err != nil {
 		return nil, nil, nil, err
 	}
-	if r := p.judge(stream.Context(), first.Hello); r != nil {
+	if r := p.judgeCall(stream.Context(), first.Hello); r != nil {
 		p.noteRefusal("transport: refused a question", stream.Context(), first.Hello, r)
 		return first, nil, r, nil
 	}

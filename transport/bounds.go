@@ -43,6 +43,7 @@ type holdings struct {
 	conns     *quota[*accepted] // byte streams
 	snapshots *quota[Instance]  // that come in
 	frames    frames            // large ones, on links
+	owners    owners            // of connections for calls
 }
 
 func (h *holdings) init() {

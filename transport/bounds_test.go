@@ -339,3 +339,46 @@ func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error 
 	_ = s.Send(&wire.Answer{Hello: &wire.Hello{Version: protocol, Cluster: "test", Instance: 5}, Body: []byte("the first half")})
 	return io.ErrUnexpectedEOF
 }
+
+// One instance has a few connections for its calls: one more costs its oldest, and no other instance's.
+func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		if _, err := c.Ask(t.Context(), "a:1", 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		c.send(a, "x")
+		self := b.identity
+		for range 5 * connsEach {
+			d, err := b.connect(t.Context(), "a:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			call, err := d.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			utter(call, self.greet(1, 0), nil)
+			if _, err := call.Recv(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := a.Counts(); n.Accepted != connsEach+2 || n.Links != 1 {
+			t.Errorf("%+v", n)
+		}
+		if _, err := c.Ask(t.Context(), "a:1", 1, nil); err != nil {
+			t.Error(err)
+		}
+		// Connections that have gone are forgotten, however many instances had them.
+		for i := range 500 {
+			gone := &accepted{gone: make(chan struct{})}
+			a.holds.owners.own(Instance(1000+i), gone)
+			close(gone.gone)
+		}
+		if n := len(a.holds.owners.conns); n > 100 {
+			t.Errorf("%d instances are remembered", n)
+		}
+	})
+}

@@ -61,6 +61,7 @@
 //
 // Config names the bounds that a user may change, bounds.go and frames.go the others. What another instance can make this one hold:
 //
+//	connection   8 for calls of one instance, one more closes its oldest; one link for each instance
 //	call         a gRPC message has at most 128 KiB, whatever the call; 64 calls are open on a connection
 //	arriving     512 calls whose first message, or whole question, has not come; one more closes the connection of the oldest
 //	question     2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and 64 MiB from all at a time;

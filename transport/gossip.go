@@ -92,7 +92,7 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if err != nil {
 		return err
 	}
-	if r := p.judge(stream.Context(), first.Hello); r != nil {
+	if r := p.judgeCall(stream.Context(), first.Hello); r != nil {
 		p.noteRefusal("transport: refused gossip", stream.Context(), first.Hello, r)
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}

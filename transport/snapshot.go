@@ -108,7 +108,7 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	if err != nil {
 		return err
 	}
-	refusal := p.judge(stream.Context(), first.Hello)
+	refusal := p.judgeCall(stream.Context(), first.Hello)
 	if refusal == nil {
 		refusal, err = p.take(stream, first)
 	}

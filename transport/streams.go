@@ -101,7 +101,7 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 		return err
 	}
 	self := p.self.Load()
-	if r := p.judge(stream.Context(), first.Hello); r != nil {
+	if r := p.judgeCall(stream.Context(), first.Hello); r != nil {
 		p.noteRefusal("transport: refused a gossip stream", stream.Context(), first.Hello, r)
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
