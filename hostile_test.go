@@ -265,7 +265,8 @@ func TestHostileRaftMessages(t *testing.T) {
 	}
 }
 
-// TestHostileSnapshots: a snapshot under the leader's raft ID, from an instance that does not have it, is refused on its first chunk.
+// TestHostileSnapshots: a snapshot under the leader's raft ID, from an instance that does not have
+// it, is refused on its first chunk.
 func TestHostileSnapshots(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -297,7 +298,8 @@ func TestHostileSnapshots(t *testing.T) {
 	})
 }
 
-// TestHostileGhosts: members that a process with the secret makes up are seen up to a bound, and locks are had as before.
+// TestHostileGhosts: members that a process with the secret makes up are seen up to a bound, and
+// locks are had as before.
 func TestHostileGhosts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
@@ -325,7 +327,8 @@ func TestHostileGhosts(t *testing.T) {
 	})
 }
 
-// ghost is a packet of gossip about a member that does not exist: a label, then memberlist's message "alive" in msgpack.
+// ghost is a packet of gossip about a member that does not exist: a label, then memberlist's
+// message "alive" in msgpack.
 func ghost(label string, i int) []byte {
 	text := func(b []byte, s string) []byte {
 		if len(s) < 32 {

@@ -90,7 +90,8 @@ func (in inbound) Ask(ctx context.Context, from string, question []byte) ([]byte
 	return nil, errStarting
 }
 
-// MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the configuration does not name.
+// MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
+// configuration does not name.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
 	if in.n.replica.Load() == nil {
 		return errNoVoter

@@ -54,7 +54,8 @@ func labelled(b []byte, label string) []byte {
 	return b
 }
 
-// Ghosts that a process with the secret makes up are taken in up to a bound, and the instances go on seeing each other and working.
+// Ghosts that a process with the secret makes up are taken in up to a bound, and the instances go
+// on seeing each other and working.
 func TestGhostsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -101,7 +102,8 @@ func TestGhostsAreBounded(t *testing.T) {
 	})
 }
 
-// A place of the roster is free again when memberlist has forgotten the member, not before, and what is said late of it changes nothing.
+// A place of the roster is free again when memberlist has forgotten the member, not before, and
+// what is said late of it changes nothing.
 func TestRosterGivesPlacesBack(t *testing.T) {
 	now := time.Now()
 	r := newRoster(3)
@@ -131,7 +133,8 @@ func TestRosterGivesPlacesBack(t *testing.T) {
 	}
 }
 
-// However much gossip says, the owner looks at it once in a while, at the latest word of each member.
+// However much gossip says, the owner looks at it once in a while, at the latest word of each
+// member.
 func TestNewsAreGathered(t *testing.T) {
 	var h hearsay
 	now := time.Now()
@@ -198,7 +201,8 @@ func header(nodes, user uint32) []byte {
 	return append(text(b, "Join"), 0xc2)
 }
 
-// A byte stream is judged by its head and cut at a bound, so that memberlist never reserves what was only announced.
+// A byte stream is judged by its head and cut at a bound, so that memberlist never reserves what
+// was only announced.
 func TestUnsoundStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		head []byte
@@ -243,7 +247,8 @@ func TestUnsoundStreams(t *testing.T) {
 	}
 }
 
-// Exchanges that announce a million members or lie about lengths hold next to nothing, and honest ones go on.
+// Exchanges that announce a million members or lie about lengths hold next to nothing, and honest
+// ones go on.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -8,8 +8,9 @@ import (
 // hearsayEvery is how often the owner looks at what gossip has said, if gossip says much.
 const hearsayEvery = 50 * time.Millisecond
 
-// hearsay is what gossip has said and the owner has not looked at: of each member its latest word. So a flood of news costs the owner
-// one look each hearsayEvery, and no more memory than there are members.
+// hearsay is what gossip has said and the owner has not looked at: of each member its latest word.
+// So a flood of news costs the owner one look each hearsayEvery, and no more memory than there are
+// members.
 type hearsay struct {
 	mu     sync.Mutex // guards all below
 	latest map[string]hearing
@@ -24,7 +25,8 @@ type hearing struct {
 	left bool // it had left before
 }
 
-// add notes news, and returns how long to wait before a look. First is false if a look is due already.
+// add notes news, and returns how long to wait before a look. First is false if a look is due
+// already.
 func (h *hearsay) add(name string, m meta, here bool, now time.Time) (wait time.Duration, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -161,7 +161,7 @@ func (e gossipEvents) NotifyAlive(n *memberlist.Node) error {
 	}
 	e.g.rosterMu.Unlock()
 	if warn {
-		e.g.logger.Warn("gossip knows as many members as it may and sees no further ones; if the fleet is not that large, "+
+		e.g.logger.Warn("gossip knows as many members as it may and sees no further ones; if the fleet is smaller, "+
 			"a process with the secret makes members up: rotate the secret", "limit", membersMax)
 	}
 	if full {

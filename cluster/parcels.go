@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it. memberlist by itself takes
-// compressed messages that grow to 40 MiB, messages within messages without end, and an exchange of a million members with 20 MiB
-// behind them. None of that is ever sent by mortise: it is dropped here.
+// This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it.
+// memberlist by itself takes compressed messages that grow to 40 MiB, messages within messages
+// without end, and an exchange of a million members with 20 MiB behind them. None of that is ever
+// sent by mortise: it is dropped here.
 
 const (
 	packetBytesMax   = 4 << 10        // of a packet; memberlist's own have at most 1,400 bytes and the label
@@ -30,8 +31,8 @@ const (
 	msgLabel    = 244
 )
 
-// sound reports whether a packet is one that an instance of mortise may send: short, not compressed, and with no more than one level
-// of messages within it.
+// sound reports whether a packet is one that an instance of mortise may send: short, not
+// compressed, and with no more than one level of messages within it.
 func sound(b []byte) bool {
 	if len(b) > packetBytesMax {
 		return false
@@ -66,8 +67,8 @@ func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
 
 var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
 
-// exchange is the reading side of a byte stream of gossip. Nothing is handed on before the head of its message has been judged, and
-// no more than exchangeBytesMax in all.
+// exchange is the reading side of a byte stream of gossip. Nothing is handed on before the head of
+// its message has been judged, and no more than exchangeBytesMax in all.
 type exchange struct {
 	net.Conn
 	judged bool
@@ -113,7 +114,8 @@ func (e *exchange) more(n int) ([]byte, error) {
 	return e.head[start:], err
 }
 
-// judge reads the head of the message: the label, the type, and of an exchange of everything how much it announces.
+// judge reads the head of the message: the label, the type, and of an exchange of everything how
+// much it announces.
 func (e *exchange) judge() error {
 	kind, err := e.more(1)
 	if err != nil {

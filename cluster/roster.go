@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// membersMax is how many members gossip knows at most, whether they are here or have left a short while ago. An entry costs each
-// instance about 0.6 KB, and packets to spread; 4,096 are four times the largest fleet that is tested. Members beyond it are not seen
-// by this instance, which costs only a hint.
+// membersMax is how many members gossip knows at most, whether they are here or have left a short
+// while ago. An entry costs each instance about 0.6 KB, and packets to spread; 4,096 are four times
+// the largest fleet that is tested. Members beyond it are not seen by this instance, which costs
+// only a hint.
 const membersMax = 4096
 
 // memberNameMax is the longest name of a member: mortise makes names of 24 bytes.
@@ -18,8 +19,9 @@ var (
 	errBadMember  = errors.New("no instance of mortise says that of itself")
 )
 
-// roster bounds the members that memberlist knows. memberlist forgets a member that has left only when it has gone round all others,
-// and does not tell; so a name that has left keeps its place for as long as that may take. A core: it is told the time.
+// roster bounds the members that memberlist knows. memberlist forgets a member that has left only
+// when it has gone round all others, and does not tell; so a name that has left keeps its place for
+// as long as that may take. A core: it is told the time.
 type roster struct {
 	most  int
 	known map[string]time.Time // when the place is free again; the zero time for a member that is here
@@ -49,7 +51,8 @@ func (r *roster) admit(name string, now time.Time) bool {
 // joined takes that an admitted member is here.
 func (r *roster) joined(name string) { r.known[name] = time.Time{} }
 
-// left takes that a member has left. memberlist keeps it for half a minute, and then until it has probed each member once, one a second.
+// left takes that a member has left. memberlist keeps it for half a minute, and then until it has
+// probed each member once, one a second.
 func (r *roster) left(name string, now time.Time) {
 	r.known[name] = now.Add(30*time.Second + time.Duration(len(r.known))*time.Second)
 }

@@ -14,8 +14,9 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// Ask puts a question to the instance `to` (0: whoever is there) at addr, and returns its answer. It does not repeat the question. An
-// answer from another instance is none. A question has at most 2 MiB, an answer at most 32 MiB. Errors:
+// Ask puts a question to the instance `to` (0: whoever is there) at addr, and returns its answer.
+// It does not repeat the question. An answer from another instance is none. A question has at most
+// 2 MiB, an answer at most 32 MiB. Errors:
 //
 //   - ErrRefused: the connection was refused, nobody listens there;
 //   - ErrForeign: who is there is not one of us; ErrVersion: one of us with another version of the protocol;
@@ -88,7 +89,8 @@ func (p *Port) hearOut(addr string, first *wire.Answer, recv func() (*wire.Answe
 	defer func() { p.holds.heard.give(addr, held) }()
 	for next := first; err == nil; next, err = recv() {
 		if !p.holds.heard.take(addr, len(next.Body)) {
-			return nil, fmt.Errorf("%w: the answer of %s has more than %d bytes, or too many answers come in", ErrFull, addr, answerBytes)
+			const text = "%w: the answer of %s has more than %d bytes, or too many answers come in"
+			return nil, fmt.Errorf(text, ErrFull, addr, answerBytes)
 		}
 		held += len(next.Body)
 		if answer == nil {
@@ -103,13 +105,17 @@ func (p *Port) hearOut(addr string, first *wire.Answer, recv func() (*wire.Answe
 	return nil, err
 }
 
+// asked is a question as the instance that is asked sees it.
+type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
+
 // late reports whether a call failed because its time was over. The peer knows the deadline too, and its word may come before ours.
 func late(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded
 }
 
-// Ask answers a question that came in. The whole of it must arrive within twice the dial timeout, else its connection is closed.
-func (s *service) Ask(stream grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+// Ask answers a question that came in. The whole of it must arrive within twice the dial timeout,
+// else its connection is closed.
+func (s *service) Ask(stream asked) error {
 	p := s.port
 	conn, ok := acceptedOf(stream.Context())
 	if !ok {
@@ -139,8 +145,9 @@ func (s *service) Ask(stream grpc.BidiStreamingServer[wire.Question, wire.Answer
 	return p.tell(stream, conn, self.greet(from, 0), answer)
 }
 
-// question gathers a question. The bytes of what it returns are held for the asker, also if it returns an error.
-func (p *Port) question(stream grpc.BidiStreamingServer[wire.Question, wire.Answer]) (first *wire.Question, body []byte, refusal *wire.Refusal, err error) {
+// question gathers a question. The bytes of what it returns are held for the asker, also if it
+// returns an error.
+func (p *Port) question(stream asked) (first *wire.Question, body []byte, refusal *wire.Refusal, err error) {
 	if first, err = firstOf(p, stream.Context(), stream.Recv); err != nil {
 		return nil, nil, nil, err
 	}
@@ -151,7 +158,8 @@ func (p *Port) question(stream grpc.BidiStreamingServer[wire.Question, wire.Answ
 	from := Instance(first.Hello.Instance)
 	for next := first; err == nil; next, err = stream.Recv() {
 		if len(body)+len(next.Body) > questionBytes || !p.holds.held.take(from, len(next.Body)) {
-			return first, body, &wire.Refusal{Reason: wire.Refusal_FULL, Text: fmt.Sprintf("a question of more than %d bytes, or too many at once", questionBytes)}, nil
+			text := fmt.Sprintf("a question of more than %d bytes, or too many at once", questionBytes)
+			return first, body, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}, nil
 		}
 		body = append(body, next.Body...)
 	}
@@ -168,15 +176,17 @@ func (p *Port) answer(ctx context.Context, hello *wire.Hello, body []byte) ([]by
 	answer, err := p.config.Handler.Ask(ctx, hello.Addr, body)
 	switch {
 	case err != nil:
-		return nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: fmt.Sprintf("no answer from instance %x", uint64(p.self.Load().Instance))}
+		text := fmt.Sprintf("no answer from instance %x", uint64(p.self.Load().Instance))
+		return nil, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: text}
 	case !p.holds.told.take(Instance(hello.Instance), len(answer)):
-		return nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: fmt.Sprintf("an answer of %d bytes is more than can wait for its reader", len(answer))}
+		text := fmt.Sprintf("an answer of %d bytes is more than can wait for its reader", len(answer))
+		return nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}
 	}
 	return answer, nil
 }
 
 // tell sends an answer in pieces. An asker that does not read it in time loses the connection.
-func (p *Port) tell(stream grpc.BidiStreamingServer[wire.Question, wire.Answer], conn *accepted, hello *wire.Hello, answer []byte) error {
+func (p *Port) tell(stream asked, conn *accepted, hello *wire.Hello, answer []byte) error {
 	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
 	defer patience.Stop()
 	for first := true; first || len(answer) > 0; first = false {

@@ -2,9 +2,10 @@ package transport
 
 import "time"
 
-// Bounds of what other instances can make this one hold and for how long. Those that a user may want to change are in Config.
+// Bounds of what other instances can make this one hold and for how long. Those that a user may
+// want to change are in Config.
 const (
-	messageBytes = 128 << 10 // of one gRPC message, whatever the call: the most that is gathered before anything can be judged
+	messageBytes = 128 << 10 // of one gRPC message in any call: what is gathered before it can be judged
 	pieceBytes   = 64 << 10  // of the payload in one message, when something large travels in pieces
 	callsEach    = 64        // open calls on one connection
 
@@ -14,10 +15,10 @@ const (
 	questionsMost = 2048             // questions of all instances that are being answered
 	askTime       = 30 * time.Second // for a handler to answer
 
-	heldEach = 4 << 20  // bytes of questions of one instance that are being gathered or answered
-	heldMost = 64 << 20 // bytes of questions of all instances
-	toldEach = 32 << 20 // bytes of answers that wait for one instance to read them; and of answers that come from one address
-	toldMost = 128 << 20
+	heldEach = 4 << 20   // bytes of questions of one instance that are being gathered or answered
+	heldMost = 64 << 20  // bytes of questions of all instances
+	toldEach = 32 << 20  // bytes of answers that wait for one instance, or come from one address
+	toldMost = 128 << 20 // bytes of answers that wait for all, or come from all
 
 	packetCallsEach = 4    // streams of packets on one connection
 	packetCallsMost = 1024 // streams of packets on all connections
@@ -29,7 +30,8 @@ const (
 	snapshotGrace   = 30 * time.Second // for the beginning of a snapshot; behind it counts its rate, see slowest
 )
 
-// frameGrace is for the beginning of a large frame on a link; behind it counts its rate, see slowest.
+// frameGrace is for the beginning of a large frame on a link; behind it counts its rate, see
+// slowest.
 const frameGrace = 10 * time.Second
 
 // holdings is what other instances make this one hold just now.

@@ -30,7 +30,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// cutAfter makes a connection lose everything behind the first `most` bytes that are written on it, while it stays open.
+// cutAfter makes a connection lose everything behind the first `most` bytes that are written on it,
+// while it stays open.
 type cutAfter struct {
 	net.Conn
 	most    int64
@@ -44,7 +45,8 @@ func (c cutAfter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Sixty questions that never end, each of many megabytes, in one message and in small pieces: next to nothing of it may be kept.
+// Sixty questions that never end, each of many megabytes, in one message and in small pieces: next
+// to nothing of it may be kept.
 func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -119,7 +121,8 @@ func realTLS(t *testing.T, instance Instance, change ...func(*Config)) *node {
 	})...)
 }
 
-// Questions that have pieces but no end are ended with their connection, and what was gathered of them is given back.
+// Questions that have pieces but no end are ended with their connection, and what was gathered of
+// them is given back.
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -340,7 +343,8 @@ func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error 
 	return io.ErrUnexpectedEOF
 }
 
-// One instance has a few connections for its calls: one more costs its oldest, and no other instance's.
+// One instance has a few connections for its calls: one more costs its oldest, and no other
+// instance's.
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)

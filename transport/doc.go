@@ -59,26 +59,35 @@
 //
 // # Limits
 //
-// Config names the bounds that a user may change, bounds.go and frames.go the others. What another instance can make this one hold:
+// Config names the bounds that a user may change, bounds.go and frames.go the others. What another
+// instance can make this one hold:
 //
-//	connection   8 for calls of one instance, one more closes its oldest; one link for each instance
-//	call         a gRPC message has at most 128 KiB, whatever the call; 64 calls are open on a connection
-//	arriving     512 calls whose first message, or whole question, has not come; one more closes the connection of the oldest
-//	question     2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and 64 MiB from all at a time;
-//	             128 from one instance and 2,048 from all are being answered, each for at most 30 s
-//	answer       32 MiB wait for one instance to read them, 128 MiB for all; as much comes in from one address and from all
-//	snapshot     one from each instance, two in all, each at most Config.SnapshotBytes. Group, raft ID and Handler.MaySendSnapshot are
-//	             checked on the first chunk. It must bring 256 KiB a second after the first 30 s. Memory is taken as it arrives, once
-//	gossip       4 streams of packets and 4 byte streams on a connection, 1,024 and 32 in all; 128 packets of 64 KiB wait
-//	link         a frame has at most 64 MiB and is filled up to 1 MiB; it must bring 256 KiB a second after the first 10 s. Of frames above
-//	             16 KiB 256 MiB are arriving at most, and above 128 MiB those that take more than a second are given up, the oldest first.
-//	             A frame has at most 16,384 raft messages with 262,144 entries, since these grow a hundredfold when they are decoded
+//	connection  8 for the calls of one instance; one more closes its oldest. One link for each instance
+//	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
+//	arriving    512 calls whose first message, or whole question, has not come; one more closes the
+//	            connection of the oldest
+//	question    2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and
+//	            64 MiB from all at a time; 128 from one instance and 2,048 from all are being
+//	            answered, each for at most 30 s
+//	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same bounds hold for
+//	            answers that come in, for each address and for all
+//	snapshot    one from each instance, two in all, each at most Config.SnapshotBytes. Group, raft ID
+//	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
+//	            brought 256 KiB for each further second. Memory is taken as it arrives, once
+//	gossip      4 streams of packets and 4 byte streams on a connection, 1,024 and 32 in all; 128
+//	            packets of at most 64 KiB wait to be read
+//	link        a frame has at most 64 MiB and is filled up to 1 MiB. After 10 s it must have brought
+//	            256 KiB for each further second. Frames above 16 KiB: at most 256 MiB of them are
+//	            arriving, and above 128 MiB those that take more than a second are given up, the
+//	            oldest first. A frame has at most 16,384 raft messages with 262,144 entries, since
+//	            these grow a hundredfold when they are decoded
 //
-// "Given up" means that the connection is closed, and nothing else of that peer. A bound for each instance rests on the instance that
-// the hello names. Whoever opens a connection must finish its handshakes in 5 s and say who he is in 10 s; 1,024 may be about to, and one more costs
-// the oldest of them his place. Log lines that outsiders can cause come at most once in 10 s per kind. Every hello is believed: TLS
-// proves that a peer may come in, not which instance it is. What must not rest on a peer's word, as whose a session is, is proved in the
-// rooms above.
+// "Given up" means that the connection is closed. A bound for each instance rests on the instance
+// that the hello names. A connection must finish its handshakes in 5 s and say hello in 10 s; 1,024
+// may be about to, and one more closes the oldest of them. Log lines that outsiders can cause come
+// at most once in 10 s for each kind. Every hello is believed: TLS proves that a peer may come in,
+// not which instance it is. What must not rest on a peer's word, such as whose a session is, is
+// proved in the rooms above.
 //
 // # Refused alternative
 //

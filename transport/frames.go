@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	framesSoft  = 128 << 20   // bytes of large frames that may be arriving; beyond it the oldest that takes long is given up
+	framesSoft  = 128 << 20   // bytes of large frames that are arriving; beyond it those that take long are given up
 	framesHard  = 256 << 20   // beyond it the oldest is given up at once
 	frameSlow   = time.Second // a large frame that takes longer takes long
 	sparesMost  = 64          // buffers of at most keptBytes that are kept for the next large frames
@@ -16,9 +16,10 @@ const (
 	strangeMost = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
 )
 
-// frames are the large frames that are arriving, over all links. They are counted as announced, although memory is taken only as they
-// arrive. If there are too many, the link whose frame has been arriving for the longest is ended, so that links which begin frames and
-// do not go on displace each other. It is safe for concurrent use.
+// frames are the large frames that are arriving, over all links. They are counted as announced,
+// although memory is taken only as they arrive. If there are too many, the link whose frame has
+// been arriving for the longest is ended, so that links which begin frames and do not go on
+// displace each other. It is safe for concurrent use.
 type frames struct {
 	soft, hard int // framesSoft and framesHard, or what a test sets
 
@@ -35,7 +36,8 @@ type frame struct {
 	kill  func() // ends its link
 }
 
-// enter notes a frame of that size, whose link kill ends. The link is ended unless leave is called in time.
+// enter notes a frame of that size, whose link kill ends. The link is ended unless leave is called
+// in time.
 func (f *frames) enter(size int, kill func()) (leave func()) {
 	now := time.Now()
 	f.mu.Lock()

@@ -30,7 +30,8 @@ func (n *node) linkTo(to *node) *stream {
 	return s
 }
 
-// A frame that was begun must go on: a peer that sends a byte now and then loses the link, and so does one that stops.
+// A frame that was begun must go on: a peer that sends a byte now and then loses the link, and so
+// does one that stops.
 func TestAFrameHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
@@ -57,7 +58,8 @@ func TestAFrameHasADeadline(t *testing.T) {
 	})
 }
 
-// Frames that do not end displace each other, so that what they hold is bounded, and honest ones arrive.
+// Frames that do not end displace each other, so that what they hold is bounded, and honest ones
+// arrive.
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
@@ -125,7 +127,8 @@ func TestABurstOfFrames(t *testing.T) {
 	})
 }
 
-// Raft messages of two bytes take hundreds each once they are decoded: a frame full of them ends its link before that.
+// Raft messages of two bytes take hundreds each once they are decoded: a frame full of them ends
+// its link before that.
 func TestFramesDoNotGrowInDecoding(t *testing.T) {
 	const many = 2 << 20
 	empty := func(tag uint64, n int) (b []byte) {

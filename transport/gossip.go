@@ -98,7 +98,8 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	}
 	conn, _ := acceptedOf(stream.Context())
 	if !p.holds.packets.take(conn, 1) {
-		return stream.SendAndClose(&wire.Ack{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}})
+		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}
+		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
 	defer p.holds.packets.give(conn, 1)
 	from := first.Hello.Addr

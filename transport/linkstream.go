@@ -30,7 +30,7 @@ const (
 	lengthBytes = 4
 	helloBytes  = slackBytes // of the first frame, which a stranger may send
 	readBytes   = 16 << 10   // a frame that fits in here is decoded where it arrived
-	keptBytes   = 256 << 10  // the largest buffer kept for the next frame: one for sending on each link, a few for receiving in all
+	keptBytes   = 256 << 10  // the largest buffer kept for the next frame: one for each sender, some for all receivers
 )
 
 // stream is the connection of one link. One goroutine sends, one receives.

@@ -37,7 +37,8 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 		most = p.config.MessageBytes
 	}
 	options := []grpc.ServerOption{
-		grpc.StaticStreamWindowSize(serverWindow), // static: gRPC's own estimate of the window costs messages of its own
+		// Static, since gRPC's own estimate of the window costs messages of its own.
+		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: tolerated(), PermitWithoutStream: true}),

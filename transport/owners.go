@@ -8,19 +8,21 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// connsEach is how many connections for calls one instance may have here. It needs one for questions and gossip, one for each snapshot
-// that it sends, and for a while those that it lost without our knowing.
+// connsEach is how many connections for calls one instance may have here. It needs one for
+// questions and gossip, one for each snapshot that it sends, and for a while those that it lost
+// without our knowing.
 const connsEach = 8
 
-// owners are the connections for calls, by the instance that has said hello on them. Links are not among them: there is one for each
-// instance. It is safe for concurrent use.
+// owners are the connections for calls, by the instance that has said hello on them. Links are not
+// among them: there is one for each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
 	conns map[Instance][]*accepted
 	swept int // how many instances there were after the last sweep
 }
 
-// own takes that an instance has said hello on a connection. If it has too many, its oldest is closed.
+// own takes that an instance has said hello on a connection. If it has too many, its oldest is
+// closed.
 func (o *owners) own(instance Instance, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil && !bug("connections-of-one-unbounded") {
 		oldest.Close()
@@ -58,7 +60,8 @@ func living(conns []*accepted) []*accepted {
 	return slices.DeleteFunc(conns, func(c *accepted) bool { return isClosed(c.gone) })
 }
 
-// judgeCall is judge for a call: it also counts the connection as one of the instance that has opened the call.
+// judgeCall is judge for a call: it also counts the connection as one of the instance that has
+// opened the call.
 func (p *Port) judgeCall(ctx context.Context, h *wire.Hello) *wire.Refusal {
 	refusal := p.judge(ctx, h)
 	if conn, ok := acceptedOf(ctx); ok && refusal == nil {

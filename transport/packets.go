@@ -116,7 +116,8 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends packets on f, or on a new stream if f is nil or over, in as many messages as they need.
+// send sends packets on f, or on a new stream if f is nil or over, in as many messages as they
+// need.
 func (g *Gossip) send(f *flow, addr string, packets [][]byte) (_ *flow, err error) {
 	for len(packets) > 0 {
 		n, size := 0, 0

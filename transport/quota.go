@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// quota counts what peers make this node hold of one thing. No peer gets more than its part, and all together get no more than
-// there is. It is safe for concurrent use.
+// quota counts what peers make this node hold of one thing. No peer gets more than its part, and
+// all together get no more than there is. It is safe for concurrent use.
 type quota[K comparable] struct {
 	each, all int
 
@@ -48,11 +48,12 @@ func (q *quota[K]) total() int {
 	return q.sum
 }
 
-// slowest is the rate in bytes per second below which a transfer is given up. A voter that is 400 ms away still reaches it: the
-// stream window lets more than twice as much through.
+// slowest is the rate in bytes per second below which a transfer is given up. A voter that is 400
+// ms away still reaches it: the stream window lets more than twice as much through.
 const slowest = 256 << 10
 
-// allowance is how long a transfer of n bytes may take after an allowance of `grace` for its beginning.
+// allowance is how long a transfer of n bytes may take after an allowance of `grace` for its
+// beginning.
 func allowance(grace time.Duration, n uint64) time.Duration {
 	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
 }

@@ -104,7 +104,8 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
-// raftIn counts the raft messages of a frame, of whatever shape it is: to decode them takes far more than the frame has bytes.
+// raftIn counts the raft messages of a frame, of whatever shape it is: to decode them takes far
+// more than the frame has bytes.
 func raftIn(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		number, _, size := protowire.ConsumeField(b)

@@ -19,7 +19,8 @@ type service struct {
 // noConnection is the end of a call whose connection is not one that this port accepted.
 func noConnection() error { return status.Error(codes.Internal, "no connection") }
 
-// firstOf reads the first message of a call. If it does not arrive in time, the connection is closed.
+// firstOf reads the first message of a call. If it does not arrive in time, the connection is
+// closed.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOf(ctx)
 	if !ok {

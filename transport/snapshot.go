@@ -101,8 +101,11 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
+// poured is a snapshot as its receiver sees it.
+type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
+
 // Snapshot takes a snapshot that a peer sends.
-func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack]) error {
+func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -121,9 +124,10 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take takes in a snapshot whose first chunk has come. All that can be known of it is checked before its data is gathered, and again
-// behind its last byte: this node may have changed its group meanwhile.
-func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], first *wire.Chunk) (*wire.Refusal, error) {
+// take takes in a snapshot whose first chunk has come. All that can be known of it is checked
+// before its data is gathered, and again behind its last byte: this node may have changed its group
+// meanwhile.
+func (p *Port) take(stream poured, first *wire.Chunk) (*wire.Refusal, error) {
 	from, m := identity(first.Hello), &raftpb.Message{}
 	if first.Size > uint64(p.config.SnapshotBytes) {
 		text := fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", first.Size, p.config.SnapshotBytes)
@@ -163,7 +167,8 @@ func malformed(text string) *wire.Refusal {
 func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	self := p.self.Load()
 	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
-		text := fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x", from.Group, from.Raft, self.Group, self.Raft)
+		text := fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x",
+			from.Group, from.Raft, self.Group, self.Raft)
 		return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
 	}
 	if err := p.config.Handler.MaySendSnapshot(from, m); err != nil {
@@ -172,8 +177,9 @@ func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
 	return nil
 }
 
-// collect gathers the data of a snapshot. A sender that stalls, or is slower than `slowest` on the whole, loses its connection.
-func (p *Port) collect(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+// collect gathers the data of a snapshot. A sender that stalls, or is slower than `slowest` on the
+// whole, loses its connection.
+func (p *Port) collect(stream poured, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
 	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOf(stream.Context())
 	began := time.Now()
@@ -207,8 +213,9 @@ func (p *Port) collect(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], 
 	return data, nil, nil
 }
 
-// roomFor returns data with room for n bytes more. Memory is taken as bytes arrive, whatever size was announced: the room doubles
-// until a quarter has come, and then the whole is reserved at once. So the data is never held twice.
+// roomFor returns data with room for n bytes more. Memory is taken as bytes arrive, whatever size
+// was announced: the room doubles until a quarter has come, and then the whole is reserved at once.
+// So the data is never held twice.
 func roomFor(data []byte, n, size int) []byte {
 	need := len(data) + n
 	if need <= cap(data) {

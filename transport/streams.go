@@ -107,7 +107,8 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	}
 	conn, _ := acceptedOf(stream.Context())
 	if !p.holds.conns.take(conn, 1) {
-		return stream.Send(&wire.Bytes{Refusal: &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}})
+		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}
+		return stream.Send(&wire.Bytes{Refusal: r})
 	}
 	defer p.holds.conns.give(conn, 1)
 	c := newStreamConn(p, first.Hello.Addr, stream.Send, stream.Recv)

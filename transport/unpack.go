@@ -60,7 +60,8 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 	return messages, nil
 }
 
-// errStrange says that raft messages are not of the shape in which this program sends them, and are too large to be read all the same.
+// errStrange says that raft messages are not of the shape in which this program sends them, and are
+// too large to be read all the same.
 var errStrange = errors.New("raft messages of an unusual shape")
 
 // blocks makes n blocks and a list of pointers for them, in one allocation if there is only one.
@@ -112,8 +113,9 @@ func field(b []byte) (tag, number uint64, piece []byte, n int) {
 	return tag, number, piece, head + n
 }
 
-// decode reads a message whose bytes still are b's, and counts its entries against those that the frame may still have. If it returns
-// false, protobuf has to read it, unless there are too many entries.
+// decode reads a message whose bytes still are b's, and counts its entries against those that the
+// frame may still have. If it returns false, protobuf has to read it, unless there are too many
+// entries.
 func (p *packedMessage) decode(b []byte, most *int) bool {
 	m := &p.message
 	var room []packedEntry

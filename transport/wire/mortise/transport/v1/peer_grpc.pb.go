@@ -38,7 +38,8 @@ const (
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Ask carries one question to the instance at an address. Question and answer travel in pieces; each ends with its side of the stream.
+	// Ask carries one question to the instance at an address. Question and answer travel in pieces;
+	// each ends with its side of the stream.
 	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error)
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
@@ -116,7 +117,8 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Ask carries one question to the instance at an address. Question and answer travel in pieces; each ends with its side of the stream.
+	// Ask carries one question to the instance at an address. Question and answer travel in pieces;
+	// each ends with its side of the stream.
 	Ask(grpc.BidiStreamingServer[Question, Answer]) error
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
