@@ -44,11 +44,12 @@ type holdings struct {
 	packets   *quota[*accepted] // streams of packets
 	conns     *quota[*accepted] // byte streams
 	snapshots *quota[Instance]  // that come in
+	states    *quota[Instance]  // bytes of snapshots that come in
 	frames    frames            // large ones, on links
 	owners    owners            // of connections for calls
 }
 
-func (h *holdings) init() {
+func (h *holdings) init(c *Config) {
 	*h = holdings{
 		arriving:  arrivals{most: arrivalsMost},
 		questions: newQuota[Instance](questionsEach, questionsMost),
@@ -58,6 +59,7 @@ func (h *holdings) init() {
 		packets:   newQuota[*accepted](packetCallsEach, packetCallsMost),
 		conns:     newQuota[*accepted](byteCallsEach, byteCallsMost),
 		snapshots: newQuota[Instance](1, snapshotsAtOnce),
+		states:    newQuota[Instance](c.SnapshotBytes, c.SnapshotBytes),
 		frames:    frames{soft: framesSoft, hard: framesHard},
 	}
 }

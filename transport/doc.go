@@ -71,7 +71,7 @@
 //	            answered, each for at most 30 s
 //	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same bounds hold for
 //	            answers that come in, for each address and for all
-//	snapshot    one from each instance, two in all, each at most Config.SnapshotBytes. Group, raft ID
+//	snapshot    one from each instance, two in all, Config.SnapshotBytes in all. Group, raft ID
 //	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
 //	            brought 256 KiB for each further second. Memory is taken as it arrives, once
 //	gossip      4 streams of packets and 4 byte streams on a connection, 1,024 and 32 in all; 128

@@ -60,7 +60,7 @@ func New(c Config) (*Port, error) {
 		backoff:  map[Instance]*pause{},
 		shared:   map[string]*shared{},
 	}
-	p.holds.init()
+	p.holds.init(&c)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	self := c.Identity
 	p.self.Store(&self)

@@ -186,11 +186,20 @@ func (p *Port) collect(stream poured, chunk *wire.Chunk) ([]byte, *wire.Refusal,
 	patience := time.AfterFunc(chunkPatience, func() { conn.Close() })
 	defer patience.Stop()
 	var data []byte
+	from, held := Instance(chunk.Hello.Instance), 0
+	defer func() { p.holds.states.give(from, held) }()
 	for {
 		if uint64(len(data)+len(chunk.Data)) > size {
 			return nil, malformed("more data than announced"), nil
 		}
-		data = append(roomFor(data, len(chunk.Data), int(size)), chunk.Data...)
+		if room := roomFor(len(data)+len(chunk.Data), held, int(size)); room > held {
+			if !p.holds.states.take(from, room-held) {
+				return nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
+			}
+			held = room
+			data = append(make([]byte, 0, room), data...)
+		}
+		data = append(data, chunk.Data...)
 		sum = crc32.Update(sum, castagnoli(), chunk.Data)
 		if chunk.Last {
 			break
@@ -213,19 +222,15 @@ func (p *Port) collect(stream poured, chunk *wire.Chunk) ([]byte, *wire.Refusal,
 	return data, nil, nil
 }
 
-// roomFor returns data with room for n bytes more. Memory is taken as bytes arrive, whatever size
-// was announced: the room doubles until a quarter has come, and then the whole is reserved at once.
-// So the data is never held twice.
-func roomFor(data []byte, n, size int) []byte {
-	need := len(data) + n
-	if need <= cap(data) {
-		return data
+// roomFor returns how much room the data of a snapshot must have when `need` bytes of `size` have come.
+// Memory is taken as bytes arrive, whatever size was announced: the room doubles until a quarter has
+// come, and then the whole is reserved at once. So the data is never held twice.
+func roomFor(need, room, size int) int {
+	switch {
+	case need <= room:
+		return room
+	case need >= size/4:
+		return size
 	}
-	room := max(need, 2*cap(data), pieceBytes)
-	if need >= size/4 {
-		room = size
-	}
-	grown := make([]byte, len(data), min(room, size))
-	copy(grown, data)
-	return grown
+	return min(max(need, 2*room, pieceBytes), max(need, size/4))
 }

@@ -247,16 +247,47 @@ func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 // The room for a snapshot grows as it arrives and is never twice its size.
 func TestRoomForASnapshot(t *testing.T) {
 	const size = 100 << 20
-	var data []byte
-	for len(data) < size {
-		n := min(pieceBytes, size-len(data))
-		before := cap(data)
-		data = roomFor(data, n, size)
-		data = data[:len(data)+n]
-		if cap(data) > size || cap(data) > before && before > size/2 || cap(data) > max(4*len(data)+4*pieceBytes, pieceBytes) {
-			t.Fatalf("room for %d after %d bytes", cap(data), len(data))
+	room, most := 0, 0
+	for need := pieceBytes; need <= size; need += pieceBytes {
+		before := room
+		room = roomFor(need, room, size)
+		if room > before {
+			most = max(most, room+before)
+		}
+		if room < need || room > size || room > 4*need+4*pieceBytes {
+			t.Fatalf("room for %d after %d bytes", room, need)
 		}
 	}
+	if most > size*5/4 {
+		t.Errorf("%d bytes are taken for a moment", most)
+	}
+}
+
+// All snapshots that come in together get the memory of one of the largest.
+func TestSnapshotsTogetherAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		small := func(c *Config) { c.SnapshotBytes = 1 << 20 }
+		a, b, c := w.node("a", 1), w.node("b", 2, small), w.node("c", 3)
+		stream := a.halfASnapshot(b, 3<<18)
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		synctest.Wait()
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 3<<18)); !errors.Is(err, ErrFull) {
+			t.Errorf("more than there is: %v", err)
+		}
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 1<<18)); err != nil {
+			t.Errorf("what is left: %v", err)
+		}
+		time.Sleep(chunkPatience)
+		synctest.Wait()
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 3<<18)); err != nil {
+			t.Errorf("after the other one: %v", err)
+		}
+		if n := b.holds.states.total(); n != 0 {
+			t.Errorf("%d bytes are held", n)
+		}
+	})
 }
 
 func TestSnapshotDamagedOnTheWay(t *testing.T) {
