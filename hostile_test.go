@@ -3,6 +3,7 @@ package mortise
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -61,6 +62,9 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 func (h *hostile) Down(transport.Identity, error) {}
 func (h *hostile) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
 	return []byte(strings.Repeat("\xff", 1000)), nil
+}
+func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
+	return errors.New("it takes none")
 }
 func (h *hostile) Snapshot(transport.Identity, *raftpb.Message) error { return nil }
 
@@ -265,4 +269,89 @@ func TestHostileRaftMessages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHostileSnapshots: a snapshot under the leader's raft ID, from an instance that does not have
+// it, is refused on its first chunk.
+func TestHostileSnapshots(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		mine := f.lock(0, "k")
+		leader := f.nodes[f.leader()].replica.Load()
+		h := newHostile(f, leader.id)
+		defer h.Close()
+		for i, n := range f.nodes {
+			r := n.replica.Load()
+			if r == leader {
+				continue
+			}
+			m := &raftpb.Message{
+				Type: raftpb.MsgSnap.Enum(), From: new(leader.id), To: new(r.id), Term: new(uint64(1 << 40)),
+				Snapshot: &raftpb.Snapshot{Data: make([]byte, 8<<20), Metadata: &raftpb.SnapshotMetadata{
+					Index: new(uint64(1 << 40)), Term: new(uint64(1 << 40)), ConfState: &raftpb.ConfState{Voters: []uint64{leader.id, r.id}}}},
+			}
+			began := time.Now()
+			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: transport.Instance(n.instance.Load()), Addr: address(i)}, m)
+			if err == nil || !strings.Contains(err.Error(), errNoPeer.Error()) || time.Since(began) > time.Second {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := mine.Err(); err != nil {
+			t.Error(err)
+		}
+		unlock(t, mine)
+	})
+}
+
+// TestHostileGhosts: members that a process with the secret makes up are seen up to a bound, and
+// locks are had as before.
+func TestHostileGhosts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		h := newHostile(f, 0)
+		defer h.Close()
+		for i := range 6000 {
+			for at := range f.nodes {
+				_ = h.Gossip().WriteTo(ghost(h.id.Cluster, i), address(at))
+			}
+			if i%50 == 49 {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Second)
+		for i, n := range f.nodes {
+			if seen := len(n.Status().Members); seen < 1000 || seen > 4097 {
+				t.Errorf("node %d sees %d members", i, seen)
+			}
+			unlock(t, f.lock(i, "k"))
+		}
+		time.Sleep(2 * time.Minute)
+		for i := range f.nodes {
+			unlock(t, f.lock(i, "k"))
+		}
+	})
+}
+
+// ghost is a packet of gossip about a member that does not exist: a label, then memberlist's
+// message "alive" in msgpack.
+func ghost(label string, i int) []byte {
+	text := func(b []byte, s string) []byte {
+		if len(s) < 32 {
+			return append(append(b, 0xa0|byte(len(s))), s...)
+		}
+		return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
+	}
+	name, addr := fmt.Sprint("ghost-", i), fmt.Sprintf("10.66.%d.%d:7947", i/250, i%250)
+	meta := append([]byte{2}, uvarints(uint64(i)+1e6, 0, 0, 0, 0)...)
+	meta = append(meta, 0, byte(len(name)))
+	meta = append(append(meta, name...), 0, byte(len(addr)))
+	meta = append(meta, addr...)
+	b := append([]byte{244, byte(len(label))}, label...)
+	b = append(text(append(b, 4, 0x86), "Incarnation"), 1)
+	b = text(text(b, "Node"), name)
+	b = text(text(b, "Addr"), string([]byte{10, 66, byte(i / 250), byte(i % 250)}))
+	b = append(text(b, "Port"), 0xcd, 0x1f, 0x0b)
+	b = text(text(b, "Meta"), string(meta))
+	return text(text(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }

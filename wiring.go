@@ -91,6 +91,18 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 	return nil, errStarting
 }
 
+// MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
+// configuration does not name.
+func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
+	if in.n.replica.Load() == nil {
+		return errNoVoter
+	}
+	if !in.n.voterIs(from) {
+		return errNoPeer
+	}
+	return nil
+}
+
 func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 	r := in.n.replica.Load()
 	if r == nil {

@@ -23,6 +23,7 @@ type Cluster struct {
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
 	gossip *gossip        // nil if solo; safe for concurrent use
 	left   atomic.Bool
+	heard  hearsay // what gossip has said and the owner has not looked at
 
 	looking  atomic.Bool                   // the facts may have changed since the last look
 	standing atomic.Pointer[voters.Report] // of the last look; nil: this instance does not lead

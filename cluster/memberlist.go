@@ -23,6 +23,11 @@ type gossip struct {
 	turn uint64                               // of setMeta, which only the owner calls once it runs
 	news func(name string, m meta, here bool) // posts to the owner; must not block
 
+	logger   *slog.Logger
+	rosterMu sync.Mutex // guards roster and warned
+	roster   roster
+	warned   time.Time // when it was last logged that the roster is full
+
 	mu      sync.Mutex    // guards the rest
 	leaving chan struct{} // closed when the goodbye was said
 	gone    bool          // closed, or about to be
@@ -36,7 +41,7 @@ const (
 
 // startGossip starts to tell others about this instance. It must be ended by close.
 func startGossip(cfg *Config, first meta, news func(string, meta, bool)) (*gossip, error) {
-	g := &gossip{news: news}
+	g := &gossip{news: news, logger: cfg.Logger, roster: newRoster(membersMax)}
 	g.setMeta(first)
 	wire, err := newGossipWire(cfg.Net, cfg.Label, cfg.Advertise)
 	if err != nil {
@@ -51,7 +56,7 @@ func startGossip(cfg *Config, first meta, news func(string, meta, bool)) (*gossi
 	mc.BindAddr, mc.BindPort, mc.AdvertisePort = "", 0, 0
 	mc.TCPTimeout = gossipStreamTimeout
 	mc.EnableCompression = false // a few hundred bytes per packet; and see gossipWire.sniff
-	mc.Delegate, mc.Events = gossipDelegate{g}, gossipEvents{g}
+	mc.Delegate, mc.Events, mc.Alive = gossipDelegate{g}, gossipEvents{g}, gossipEvents{g}
 	mc.Logger = log.New(slogWriter{cfg.Logger}, "", 0)
 	list, err := memberlist.Create(mc)
 	if err != nil {
@@ -133,12 +138,47 @@ func (e gossipEvents) NotifyUpdate(n *memberlist.Node) { e.pass(n, true) }
 func (e gossipEvents) NotifyLeave(n *memberlist.Node)  { e.pass(n, false) }
 
 func (e gossipEvents) pass(n *memberlist.Node, here bool) {
+	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
 		return // another version: it is no place to ask, and nobody to show
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.news(n.Name, m, here)
+}
+
+// NotifyAlive decides which members memberlist takes in. memberlist calls it under its own lock.
+func (e gossipEvents) NotifyAlive(n *memberlist.Node) error {
+	if len(n.Name) > memberNameMax || len(n.Meta) > metaBytesMax || len(n.Addr) > 16 {
+		return errBadMember
+	}
+	now := time.Now()
+	e.g.rosterMu.Lock()
+	full := !e.g.roster.admit(n.Name, now)
+	warn := full && now.Sub(e.g.warned) > fullEvery
+	if warn {
+		e.g.warned = now
+	}
+	e.g.rosterMu.Unlock()
+	if warn {
+		e.g.logger.Warn("gossip knows as many members as it may and sees no further ones; if the fleet is smaller, "+
+			"a process with the secret makes members up: rotate the secret", "limit", membersMax)
+	}
+	if full {
+		return errRosterFull
+	}
+	return nil
+}
+
+// placed notes in the roster that a member is here or has left.
+func (g *gossip) placed(name string, here bool) {
+	g.rosterMu.Lock()
+	defer g.rosterMu.Unlock()
+	if here {
+		g.roster.joined(name)
+	} else {
+		g.roster.left(name, time.Now())
+	}
 }
 
 // slogWriter turns memberlist's log lines into debug lines: what matters of them, the owner says in its own words.
@@ -194,6 +234,9 @@ func (w *gossipWire) pumpPackets() {
 		data, from, at, err := w.net.ReadPacket(w.ctx)
 		if err != nil {
 			return
+		}
+		if !sound(data) && !bug("gossip-of-any-shape") {
+			continue
 		}
 		_, _, _ = w.aliases.ip(from)
 		select {
@@ -269,6 +312,9 @@ func (w *gossipWire) track(conn net.Conn) (net.Conn, error) {
 	if w.closed {
 		conn.Close()
 		return nil, net.ErrClosed
+	}
+	if !bug("gossip-of-any-shape") {
+		conn = newExchange(conn)
 	}
 	c := &gossipConn{Conn: conn, wire: w}
 	w.open[c] = struct{}{}

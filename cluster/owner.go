@@ -12,25 +12,28 @@ import (
 
 // owner is everything that the owner goroutine owns.
 type owner struct {
-	core    *birth.Core
-	key     nodeid.Key // of this life
-	next    nodeid.Key // of the life that the next restart in place begins
-	book    birth.Book
-	leader  bool                     // as last told to the others
-	raft    uint64                   // of this life
-	peers   map[string]member        // by memberlist name; whom gossip sees, this instance among them
-	rivals  map[string]time.Duration // who of them says that another group leads, and since when
-	join    []resolving              // one per Join entry, and one for JoinFunc
-	moved   bool                     // places must be told to the core anew
-	busy    int                      // questions under way
-	backlog []birth.Question         // waiting for one to end
-	find    finder
-	pull    pulling
-	steer   steward
-	said    report
-	told    meta // what gossip says about this instance
-	notes   notebook
-	unsaved error // not yet told to the host
+	core     *birth.Core
+	key      nodeid.Key // of this life
+	next     nodeid.Key // of the life that the next restart in place begins
+	book     birth.Book
+	leader   bool                     // as last told to the others
+	raft     uint64                   // of this life
+	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them
+	rivals   map[string]time.Duration // who of them says that another group leads, and since when
+	join     []resolving              // one per Join entry, and one for JoinFunc
+	listed   []Member                 // for publish; nil: peers has changed
+	listedAt uint64                   // the configuration of which it tells who votes
+	self     Member                   // this instance, as listed
+	moved    bool                     // places must be told to the core anew
+	busy     int                      // questions under way
+	backlog  []birth.Question         // waiting for one to end
+	find     finder
+	pull     pulling
+	steer    steward
+	said     report
+	told     meta // what gossip says about this instance
+	notes    notebook
+	unsaved  error // not yet told to the host
 }
 
 // newOwner makes the owner of an instance; resume is what a directory adds to its configuration.

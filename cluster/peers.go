@@ -28,15 +28,10 @@ func (c *Cluster) announce() {
 	c.gossip.tell(m)
 }
 
-// news takes what gossip says about somebody, on memberlist's goroutine and under its lock.
-func (c *Cluster) news(name string, m meta, here bool) {
-	c.in.post(func() { c.seen(name, m, here) })
-}
-
 // seen is news on the owner goroutine.
 func (c *Cluster) seen(name string, m meta, here bool) {
 	o := &c.own
-	o.moved = true
+	o.moved, o.listed = true, nil
 	if !here {
 		delete(o.peers, name)
 		delete(o.rivals, name)

@@ -68,9 +68,15 @@ func (c *Cluster) publish() {
 
 // members lists whom gossip sees, and this instance whether gossip sees it or not.
 func (c *Cluster) members() []Member {
+	o := &c.own
 	self := c.meta()
-	out := []Member{c.member(self, true)}
-	for _, p := range c.own.peers {
+	is := c.member(self, true)
+	if o.listed != nil && is == o.self && o.listedAt == o.book.At() {
+		return o.listed // it is not changed once it was published
+	}
+	o.self, o.listedAt = is, o.book.At()
+	out := []Member{o.self}
+	for _, p := range o.peers {
 		if p.meta.Instance != self.Instance && p.meta.Addr != self.Addr {
 			out = append(out, c.member(p.meta, false))
 		}
@@ -78,6 +84,7 @@ func (c *Cluster) members() []Member {
 	slices.SortFunc(out, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), nodeid.Compare(a.Instance, b.Instance))
 	})
+	o.listed = out
 	return out
 }
 

@@ -23,7 +23,7 @@ type Config struct {
 	Logger   *slog.Logger                                             // nil: no log
 	Random   func([]byte)                                             // fills with unpredictable bytes; nil means crypto/rand
 
-	MessageBytes  int           // the largest message accepted or sent, 64 MiB; it bounds what one Send may bring
+	MessageBytes  int           // the largest frame of a link, 64 MiB; it bounds what one Send may bring
 	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
 	RaftMessages  int           // raft messages waiting for one peer before they are dropped, 4,096
 	RaftBytes     int           // payload of raft messages waiting for one peer before they are dropped, 64 MiB

@@ -211,7 +211,15 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.close()
-		if _, err := d.Ask(t.Context(), &wire.Question{}); err != nil {
+		call, err := d.Ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		utter(call, nil)
+		if _, err := call.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Recv(); err != io.EOF {
 			t.Fatal(err)
 		}
 		time.Sleep(15 * time.Minute)

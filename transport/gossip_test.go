@@ -255,7 +255,7 @@ func TestStreamDeadlines(t *testing.T) {
 		began := time.Now()
 		n, err := x.Write(make([]byte, 64<<20))
 		timeout("write", err, time.Second, time.Since(began))
-		if n < 1<<20 || n > 32<<20 {
+		if n < pieceBytes || n > 4<<20 {
 			t.Fatalf("%d bytes fit", n)
 		}
 		began = time.Now()

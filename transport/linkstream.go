@@ -31,7 +31,7 @@ const (
 	lengthBytes = 4
 	helloBytes  = 4 << 10   // of a greeting, which a stranger may send
 	readBytes   = 16 << 10  // a frame that fits in here is decoded where it arrived
-	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: a link at rest keeps two
+	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
 )
 
 // stream is the connection of one link. One goroutine sends, one receives.
@@ -53,13 +53,13 @@ type stream struct {
 
 	in    *bufio.Reader
 	frame *received // of the receiver, reused
-	large []byte    // of the receiver, reused: a frame that does not fit into in
+	large *frames   // of the port: those that do not fit into in
 	begun bool      // the receiver has read the preface
 }
 
 // newStream makes a stream of a connection, which kill ends.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
-	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}}
+	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}, large: &p.holds.frames}
 	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
 	return s
 }
@@ -168,7 +168,8 @@ func (s *stream) read(length int) error {
 		_, _ = s.in.Discard(length)
 		return err
 	}
-	b := s.large[:0]
+	defer s.large.enter(length, s.kill)()
+	b := s.large.buffer()
 	for len(b) < length { // nothing is reserved for what was only announced
 		start := len(b)
 		b = slices.Grow(b, min(length-start, max(start, readBytes)))
@@ -177,11 +178,9 @@ func (s *stream) read(length int) error {
 			return broken(err)
 		}
 	}
-	s.large = nil
-	if cap(b) <= keptBytes {
-		s.large = b
-	}
-	return s.decode(b)
+	err := s.decode(b)
+	s.large.giveBack(b)
+	return err
 }
 
 func (s *stream) decode(b []byte) error {

@@ -13,8 +13,9 @@ import (
 
 // Both sides' settings stand together: gRPC's server would cut off a client that pings more often than the server's policy allows.
 const (
-	streamWindow     = 8 << 20 // static: gRPC's own estimate of the window costs messages of its own
-	connWindow       = 16 << 20
+	serverWindow     = 256 << 10        // of a call that another instance opened: what it can send before it is read
+	clientWindow     = 1 << 20          // of a call of our own, which is always being read
+	connWindow       = 2 << 20          // gRPC opens it anew whether or not the calls are read, so it bounds nothing
 	keepaliveTime    = 10 * time.Second // the least that a gRPC client can do
 	keepaliveTimeout = 5 * time.Second
 	keepaliveMinimum = 5 * time.Second // what our server tolerates
@@ -31,14 +32,19 @@ func tolerated() time.Duration {
 }
 
 func (p *Port) serverOptions() []grpc.ServerOption {
+	most := messageBytes
+	if bug("calls-of-any-size") {
+		most = p.config.MessageBytes
+	}
 	options := []grpc.ServerOption{
-		grpc.StaticStreamWindowSize(streamWindow),
+		// Static, since gRPC's own estimate of the window costs messages of its own.
+		grpc.StaticStreamWindowSize(serverWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionIdle: 10 * time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: tolerated(), PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(p.config.MessageBytes),
-		grpc.MaxSendMsgSize(p.config.MessageBytes),
-		grpc.MaxConcurrentStreams(256),
+		grpc.MaxRecvMsgSize(most),
+		grpc.MaxSendMsgSize(messageBytes),
+		grpc.MaxConcurrentStreams(callsEach),
 		grpc.MaxHeaderListSize(headerBytes),
 		grpc.ConnectionTimeout(p.config.DialTimeout),
 		grpc.SharedWriteBuffer(true),
@@ -57,12 +63,12 @@ func (p *Port) serverOptions() []grpc.ServerOption {
 func (p *Port) clientOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is done by connect
-		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		// gRPC waits max(back-off, minimum) for the handshake, so the back-off, which nothing here waits for, must not exceed it.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: p.config.DialTimeout, Multiplier: 1, MaxDelay: p.config.DialTimeout}, MinConnectTimeout: p.config.DialTimeout}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(p.config.MessageBytes), grpc.MaxCallSendMsgSize(p.config.MessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageBytes), grpc.MaxCallSendMsgSize(messageBytes)),
 		grpc.WithMaxHeaderListSize(headerBytes),
 		grpc.WithSharedWriteBuffer(true),
 		grpc.WithReadBufferSize(readBuffer),

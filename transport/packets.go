@@ -110,8 +110,25 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends packets on f, or on a new stream if f is nil or over.
-func (g *Gossip) send(f *flow, addr string, packets [][]byte) (*flow, error) {
+// send sends packets on f, or on a new stream if f is nil or over, in as many messages as they
+// need.
+func (g *Gossip) send(f *flow, addr string, packets [][]byte) (_ *flow, err error) {
+	for len(packets) > 0 {
+		n, size := 0, 0
+		for n < len(packets) && (n == 0 || size+len(packets[n]) <= pieceBytes) {
+			size += len(packets[n])
+			n++
+		}
+		if f, err = g.post(f, addr, packets[:n]); err != nil {
+			return f, err
+		}
+		packets = packets[n:]
+	}
+	return f, nil
+}
+
+// post sends packets in one message.
+func (g *Gossip) post(f *flow, addr string, packets [][]byte) (*flow, error) {
 	if f != nil && f.shared.self == g.port.self.Load() {
 		if f.stream.Send(&wire.Parcel{Packets: packets}) == nil {
 			return f, nil

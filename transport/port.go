@@ -33,7 +33,7 @@ type Port struct {
 	tasks   sync.WaitGroup // every goroutine but gRPC's
 	closed  chan struct{}  // closed when Close is done
 
-	snapshots chan struct{} // a token per snapshot that comes in
+	holds holdings // what others make this node hold
 
 	mu      sync.Mutex // guards all below; never held across a wait
 	shut    bool
@@ -53,17 +53,17 @@ func New(c Config) (*Port, error) {
 	}
 	c = c.withDefaults()
 	p := &Port{
-		config:    c,
-		listener:  newListener(&c),
-		notices:   newNotices(c.Logger),
-		closing:   make(chan struct{}),
-		closed:    make(chan struct{}),
-		snapshots: make(chan struct{}, snapshotsAtOnce),
-		links:     map[Instance]*link{},
-		dying:     map[Instance]*link{},
-		backoff:   map[Instance]*pause{},
-		shared:    map[string]*shared{},
+		config:   c,
+		listener: newListener(&c),
+		notices:  newNotices(c.Logger),
+		closing:  make(chan struct{}),
+		closed:   make(chan struct{}),
+		links:    map[Instance]*link{},
+		dying:    map[Instance]*link{},
+		backoff:  map[Instance]*pause{},
+		shared:   map[string]*shared{},
 	}
+	p.holds.init(&c)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.life, p.endLife = context.WithCancel(p.ctx)
 	c.Random(p.boot[:])

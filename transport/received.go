@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"fmt"
+
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -77,6 +79,9 @@ func (r *received) scan(b []byte) bool {
 			}
 			*word = piece
 		case tagRaft:
+			if len(r.packed) == raftMost {
+				return false
+			}
 			r.packed = append(r.packed, piece)
 		case tagRetired:
 			r.retired = protowire.DecodeBool(number)
@@ -88,8 +93,27 @@ func (r *received) scan(b []byte) bool {
 	return true
 }
 
+// raftIn counts the raft messages of a frame, of whatever shape it is: to decode them takes far
+// more than the frame has bytes.
+func raftIn(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		number, _, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return n, protowire.ParseError(size)
+		}
+		if number == protowire.Number(tagRaft>>3) {
+			n++
+		}
+		b = b[size:]
+	}
+	return n, nil
+}
+
 // decodeAny finds what a frame holds with generated code.
 func (r *received) decodeAny(b []byte) error {
+	if n, err := raftIn(b); err != nil || n > raftMost && !bug("raft-of-any-number") {
+		return fmt.Errorf("%d raft messages in one frame: %w", n, errStrange)
+	}
 	f := &wire.Frame{}
 	if err := proto.Unmarshal(b, f); err != nil {
 		return err

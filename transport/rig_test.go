@@ -40,6 +40,7 @@ type node struct {
 	events    []event
 	ask       func(ctx context.Context, from Identity, question []byte) ([]byte, error)
 	snapshot  func(from Identity, m *raftpb.Message) error
+	may       func(from Identity, m *raftpb.Message) error
 	onFrame   func(from Identity, f Frame)
 	onDown    func()
 	snapshots []*raftpb.Message
@@ -88,6 +89,15 @@ func (n *handler) Ask(ctx context.Context, from Identity, question []byte) ([]by
 		return ask(ctx, from, question)
 	}
 	return append([]byte("re: "), question...), nil
+}
+
+func (n *handler) MaySendSnapshot(from Identity, m *raftpb.Message) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.may != nil {
+		return n.may(from, m)
+	}
+	return nil
 }
 
 func (n *handler) Snapshot(from Identity, m *raftpb.Message) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -19,14 +18,18 @@ type service struct {
 	port *Port
 }
 
-// firstOf reads the first message of a stream of calls. A peer that sends none loses the connection.
+// noConnection is the end of a call whose connection is not one that this port accepted.
+func noConnection() error { return status.Error(codes.Internal, "no connection") }
+
+// firstOf reads the first message of a call. If it does not arrive in time, the connection is
+// closed.
 func firstOf[M any](p *Port, ctx context.Context, recv func() (*M, error)) (*M, error) {
 	conn, ok := acceptedOn(remoteOf(ctx))
 	if !ok {
-		return nil, status.Error(codes.Internal, "no connection")
+		return nil, noConnection()
 	}
-	timer := time.AfterFunc(p.config.DialTimeout, func() { conn.Close() })
-	defer timer.Stop()
+	arrived := p.holds.arriving.enter(conn, p.config.DialTimeout)
+	defer arrived()
 	m, err := recv()
 	if err == io.EOF {
 		return nil, status.Error(codes.InvalidArgument, "an empty stream")

@@ -16,12 +16,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-const (
-	chunkBytes      = 256 << 10
-	snapshotsAtOnce = 2                // that come in; each may take SnapshotBytes of memory
-	chunkPatience   = 15 * time.Second // for the next chunk of a snapshot that comes in
-)
-
 // SendSnapshot carries a raft message with a snapshot to a peer, on a connection of its own, and returns when the peer's handler has
 // taken it or why it has not. m is only read. Errors as of Ask, and ErrGroup if the peer is in another group or the message is not from
 // our raft ID.
@@ -76,7 +70,7 @@ func (p *Port) pour(ctx context.Context, d *dialed, m *raftpb.Message) (*wire.Ac
 	chunk := &wire.Chunk{Message: head, Size: uint64(len(data))}
 	sum := crc32.Update(crc32.Checksum(head, castagnoli()), castagnoli(), data)
 	for {
-		n := min(len(data), chunkBytes)
+		n := min(len(data), pieceBytes)
 		chunk.Data, data = data[:n], data[n:]
 		chunk.Last = len(data) == 0
 		if chunk.Last {
@@ -111,8 +105,11 @@ func shallow(to, from protoreflect.Message, except protoreflect.Name) {
 	})
 }
 
+// poured is a snapshot as its receiver sees it.
+type poured = grpc.ClientStreamingServer[wire.Chunk, wire.Ack]
+
 // Snapshot takes a snapshot that a peer sends.
-func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack]) error {
+func (s *service) Snapshot(stream poured) error {
 	p := s.port
 	first, err := firstOf(p, stream.Context(), stream.Recv)
 	if err != nil {
@@ -120,13 +117,7 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	}
 	from, refusal := p.caller(stream.Context())
 	if refusal == nil {
-		select {
-		case p.snapshots <- struct{}{}:
-			defer func() { <-p.snapshots }()
-			refusal, err = p.take(stream, from, first)
-		default:
-			refusal = &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}
-		}
+		refusal, err = p.take(stream, from, first)
 	}
 	if err != nil {
 		return err
@@ -137,55 +128,116 @@ func (s *service) Snapshot(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ac
 	return stream.SendAndClose(&wire.Ack{Refusal: refusal})
 }
 
-// take collects the chunks; memory is taken as they arrive, whatever size was announced.
-func (p *Port) take(stream grpc.ClientStreamingServer[wire.Chunk, wire.Ack], from Identity, chunk *wire.Chunk) (*wire.Refusal, error) {
-	malformed := func(text string) (*wire.Refusal, error) {
-		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}, nil
-	}
-	size := chunk.Size
-	if size > uint64(p.config.SnapshotBytes) {
-		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", size, p.config.SnapshotBytes)}, nil
-	}
+// take takes in a snapshot whose first chunk has come. All that can be known of it is checked
+// before its data is gathered, and again behind its last byte: this node may have changed its group
+// meanwhile.
+func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refusal, error) {
 	m := &raftpb.Message{}
-	if err := proto.Unmarshal(chunk.Message, m); err != nil || m.Snapshot == nil || m.GetType() != raftpb.MsgSnap {
-		return malformed("not a raft snapshot message")
+	if first.Size > uint64(p.config.SnapshotBytes) {
+		text := fmt.Sprintf("a snapshot of %d bytes, the limit here is %d", first.Size, p.config.SnapshotBytes)
+		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}, nil
 	}
-	sum := crc32.Checksum(chunk.Message, castagnoli())
+	if err := proto.Unmarshal(first.Message, m); err != nil || m.Snapshot == nil || m.GetType() != raftpb.MsgSnap {
+		return malformed("not a raft snapshot message"), nil
+	}
+	if !bug("snapshot-judged-late") {
+		if refusal := p.maySend(from, m); refusal != nil {
+			return refusal, nil
+		}
+	}
+	if !p.holds.snapshots.take(from.Instance, 1) {
+		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
+	}
+	defer p.holds.snapshots.give(from.Instance, 1)
+	data, refusal, err := p.collect(stream, from.Instance, first)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	if _, refusal := p.caller(stream.Context()); refusal != nil { // our life may have ended while it came
+		return refusal, nil
+	}
+	if refusal := p.maySend(from, m); refusal != nil {
+		return refusal, nil
+	}
+	m.Snapshot.Data = data
+	if err := p.config.Handler.Snapshot(from, m); err != nil {
+		return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: clip(err.Error())}, nil
+	}
+	return nil, nil
+}
+
+func malformed(text string) *wire.Refusal {
+	return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: text}
+}
+
+// maySend says why a snapshot of this peer is not taken. Nil means that it is.
+func (p *Port) maySend(from Identity, m *raftpb.Message) *wire.Refusal {
+	self := p.self.Load()
+	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
+		text := fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x",
+			from.Group, from.Raft, self.Group, self.Raft)
+		return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
+	}
+	if err := p.config.Handler.MaySendSnapshot(from, m); err != nil {
+		return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: clip(err.Error())}
+	}
+	return nil
+}
+
+// collect gathers the data of a snapshot. A sender that stalls, or is slower than `slowest` on the
+// whole, loses its connection.
+func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte, *wire.Refusal, error) {
+	size, sum := chunk.Size, crc32.Checksum(chunk.Message, castagnoli())
 	conn, _ := acceptedOn(remoteOf(stream.Context()))
+	began := time.Now()
 	patience := time.AfterFunc(chunkPatience, func() { conn.Close() })
 	defer patience.Stop()
 	var data []byte
+	held := 0
+	defer func() { p.holds.states.give(from, held) }()
 	for {
 		if uint64(len(data)+len(chunk.Data)) > size {
-			return malformed("more data than announced")
+			return nil, malformed("more data than announced"), nil
+		}
+		if room := roomFor(len(data)+len(chunk.Data), held, int(size)); room > held {
+			if !p.holds.states.take(from, room-held) {
+				return nil, &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
+			}
+			held = room
+			data = append(make([]byte, 0, room), data...)
 		}
 		data = append(data, chunk.Data...)
 		sum = crc32.Update(sum, castagnoli(), chunk.Data)
 		if chunk.Last {
 			break
 		}
+		if !bug("snapshot-trickles") {
+			patience.Reset(min(chunkPatience, max(0, allowance(snapshotGrace, uint64(len(data)))-time.Since(began))))
+		} else {
+			patience.Reset(chunkPatience)
+		}
 		var err error
 		if chunk, err = stream.Recv(); errors.Is(err, io.EOF) {
-			return malformed("it ends before its last chunk")
+			return nil, malformed("it ends before its last chunk"), nil
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		patience.Reset(chunkPatience)
 	}
-	patience.Stop()
 	if uint64(len(data)) != size || sum != chunk.Crc32C {
-		return malformed("what arrived is not what was sent")
+		return nil, malformed("what arrived is not what was sent"), nil
 	}
-	m.Snapshot.Data = data
-	if _, refusal := p.caller(stream.Context()); refusal != nil { // our life may have ended while it came
-		return refusal, nil
+	return data, nil, nil
+}
+
+// roomFor returns how much room the data of a snapshot must have when `need` bytes of `size` have come.
+// Memory is taken as bytes arrive, whatever size was announced: the room doubles until a quarter has
+// come, and then the whole is reserved at once. So the data is never held twice.
+func roomFor(need, room, size int) int {
+	switch {
+	case need <= room:
+		return room
+	case need >= size/4:
+		return size
 	}
-	self := p.self.Load()
-	if self.Group == 0 || from.Group != self.Group || !owns(self, from, m) {
-		return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: fmt.Sprintf("from group %x and raft ID %x, this is group %x and raft ID %x", from.Group, from.Raft, self.Group, self.Raft)}, nil
-	}
-	if err := p.config.Handler.Snapshot(from, m); err != nil {
-		return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: clip(err.Error())}, nil
-	}
-	return nil, nil
+	return min(max(need, 2*room, pieceBytes), max(need, size/4))
 }

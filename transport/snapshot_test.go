@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func snapshotMessage(from, to *node, size int) *raftpb.Message {
@@ -31,7 +34,7 @@ func snapshotMessage(from, to *node, size int) *raftpb.Message {
 func TestSnapshotArrivesWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		for _, size := range []int{0, 1, chunkBytes, chunkBytes + 1, 20 << 20} {
+		for _, size := range []int{0, 1, pieceBytes, pieceBytes + 1, 20 << 20} {
 			m := snapshotMessage(a, b, size)
 			before := proto.Clone(m)
 			if err := a.SendSnapshot(t.Context(), b.peer(), m); err != nil {
@@ -109,42 +112,182 @@ func TestSnapshotBrokenOff(t *testing.T) {
 					t.Fatal("no error")
 				}
 				time.Sleep(30 * time.Second)
-				if len(b.snapshots) != 0 || len(b.Port.snapshots) != 0 || b.Counts().Accepted != 0 {
-					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), len(b.Port.snapshots), b.Counts())
+				if len(b.snapshots) != 0 || b.holds.snapshots.total() != 0 || b.Counts().Accepted != 0 {
+					t.Fatalf("left behind: %d snapshots, %d tokens, %+v", len(b.snapshots), b.holds.snapshots.total(), b.Counts())
 				}
 			})
 		})
 	}
 }
 
-// A sender that lives and stalls may not keep one of the few places.
+// A sender that stalls keeps its own place and no other one, and not for long.
 func TestSnapshotThatStalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a, b := w.node("a", 1), w.node("b", 2)
-		head, err := proto.Marshal(withoutData(snapshotMessage(a, b, 4)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range snapshotsAtOnce {
-			d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.close()
-			stream, err := d.Snapshot(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = stream.Send(&wire.Chunk{Message: head, Size: 400, Data: []byte("data")})
+		a, b, c, d := w.node("a", 1), w.node("b", 2), w.node("c", 3), w.node("d", 4)
+		for _, slow := range []*node{a, c} {
+			slow.halfASnapshot(b, 400)
 		}
 		synctest.Wait()
-		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); !errors.Is(err, ErrFull) {
-			t.Errorf("one too many: %v", err)
+		for _, n := range []*node{a, d} {
+			if err := n.SendSnapshot(t.Context(), b.peer(), snapshotMessage(n, b, 10)); !errors.Is(err, ErrFull) {
+				t.Errorf("one too many: %v", err)
+			}
 		}
 		time.Sleep(chunkPatience)
 		synctest.Wait()
-		if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); err != nil {
-			t.Error(err)
+		for _, n := range []*node{a, d} {
+			if err := n.SendSnapshot(t.Context(), b.peer(), snapshotMessage(n, b, 10)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// halfASnapshot begins to send a snapshot of that size.
+func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire.Chunk, wire.Ack] {
+	n.t.Helper()
+	head, err := proto.Marshal(withoutData(snapshotMessage(n, to, 4)))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	d, err := n.connect(n.t.Context(), to.identity.Addr)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(d.close)
+	stream, err := d.Snapshot(n.t.Context())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	self := n.identity
+	first := &wire.Chunk{Hello: self.greet(to.identity.Instance, 0), Message: head, Size: uint64(size), Data: []byte("data")}
+	if err := stream.Send(first); err != nil {
+		n.t.Fatal(err)
+	}
+	return stream
+}
+
+// One instance has one place, so that another one's snapshot comes in beside it.
+func TestOneSnapshotFromEachInstance(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		for range 5 {
+			a.halfASnapshot(b, 1<<20)
+		}
+		synctest.Wait()
+		if n := b.holds.snapshots.total(); n != 1 {
+			t.Errorf("one instance has %d places", n)
+		}
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 1<<20)); err != nil {
+			t.Errorf("beside a slow one: %v", err)
+		}
+	})
+}
+
+// A byte now and then does not keep a place.
+func TestSnapshotThatTrickles(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		stream := a.halfASnapshot(b, 1<<30)
+		began := time.Now()
+		for stream.Send(&wire.Chunk{Data: []byte("x")}) == nil {
+			if time.Sleep(10 * time.Second); time.Since(began) > 10*time.Minute {
+				t.Fatal("it has kept its place for ten minutes")
+			}
+		}
+		if took := time.Since(began); took > 2*snapshotGrace {
+			t.Errorf("it has kept its place for %v", took)
+		}
+		if n := b.holds.snapshots.total(); n != 0 {
+			t.Errorf("%d places are taken", n)
+		}
+	})
+}
+
+// What can be known of a snapshot is judged on its first chunk, before any of its data is kept.
+func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		b := w.node("b", 2)
+		b.may = func(from Identity, m *raftpb.Message) error {
+			if m.Snapshot == nil || len(m.Snapshot.Data) > 0 {
+				t.Error("it is asked about something else")
+			}
+			if from.Instance == nodeidtest.ID(5) {
+				return errors.New("the configuration does not name it")
+			}
+			return nil
+		}
+		other := func(c *Config) { c.Identity.Group = 8 }
+		cases := map[string]struct {
+			n    *node
+			want wire.Refusal_Reason
+		}{
+			"another group": {w.node("a", 1, other), wire.Refusal_GROUP},
+			"no raft ID":    {w.node("c", 3, func(c *Config) { c.Identity.Raft = 0 }), wire.Refusal_GROUP},
+			"no voter":      {w.node("e", 5), wire.Refusal_FAILED},
+		}
+		for why, c := range cases {
+			stream := c.n.halfASnapshot(b, 1<<30)
+			synctest.Wait()
+			if n := b.holds.snapshots.total(); n != 0 {
+				t.Errorf("%s: %d places are taken", why, n)
+			}
+			ack := &wire.Ack{}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			stop := context.AfterFunc(ctx, func() { _ = stream.CloseSend() })
+			if err := stream.RecvMsg(ack); err != nil || ack.Refusal.GetReason() != c.want {
+				t.Errorf("%s: %v, %v", why, ack, err)
+			}
+			if !stop() {
+				t.Errorf("%s: it was answered only at its end", why)
+			}
+			cancel()
+		}
+	})
+}
+
+// The room for a snapshot grows as it arrives and is never twice its size.
+func TestRoomForASnapshot(t *testing.T) {
+	const size = 100 << 20
+	room, most := 0, 0
+	for need := pieceBytes; need <= size; need += pieceBytes {
+		before := room
+		room = roomFor(need, room, size)
+		if room > before {
+			most = max(most, room+before)
+		}
+		if room < need || room > size || room > 4*need+4*pieceBytes {
+			t.Fatalf("room for %d after %d bytes", room, need)
+		}
+	}
+	if most > size*5/4 {
+		t.Errorf("%d bytes are taken for a moment", most)
+	}
+}
+
+// All snapshots that come in together get the memory of one of the largest.
+func TestSnapshotsTogetherAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		small := func(c *Config) { c.SnapshotBytes = 1 << 20 }
+		a, b, c := w.node("a", 1), w.node("b", 2, small), w.node("c", 3)
+		stream := a.halfASnapshot(b, 3<<18)
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		_ = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		synctest.Wait()
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 3<<18)); !errors.Is(err, ErrFull) {
+			t.Errorf("more than there is: %v", err)
+		}
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 1<<18)); err != nil {
+			t.Errorf("what is left: %v", err)
+		}
+		time.Sleep(chunkPatience)
+		synctest.Wait()
+		if err := c.SendSnapshot(t.Context(), b.peer(), snapshotMessage(c, b, 3<<18)); err != nil {
+			t.Errorf("after the other one: %v", err)
+		}
+		if n := b.holds.states.total(); n != 0 {
+			t.Errorf("%d bytes are held", n)
 		}
 	})
 }

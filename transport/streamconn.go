@@ -13,8 +13,6 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-const pieceBytes = 64 << 10 // of one message of a byte stream
-
 // streamConn is a net.Conn over a gRPC stream. Two goroutines, read and write, do what may wait; the methods hand over and wait with
 // their deadlines. Close lets what was written go out, as TCP does.
 type streamConn struct {

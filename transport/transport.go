@@ -70,6 +70,11 @@ type Handler interface {
 	// answer. The question belongs to the handler, the answer to the Port.
 	Ask(ctx context.Context, from Identity, question []byte) ([]byte, error)
 
+	// MaySendSnapshot says why the peer may not send the snapshot whose message, without data, is
+	// m. Nil means that it may. It is asked before any data is gathered, and again when all has
+	// come. The text of an error is shown to the sender. It must not block.
+	MaySendSnapshot(from Identity, m *raftpb.Message) error
+
 	// Snapshot takes a raft snapshot message that arrived whole. The text of an error is shown to the sender. m belongs to the handler.
 	Snapshot(from Identity, m *raftpb.Message) error
 }

@@ -184,4 +184,5 @@ func (in inbound) Ask(context.Context, transport.Identity, []byte) ([]byte, erro
 	return nil, errGuest
 }
 
-func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error { return errGuest }
+func (in inbound) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errGuest }
+func (in inbound) Snapshot(transport.Identity, *raftpb.Message) error        { return errGuest }

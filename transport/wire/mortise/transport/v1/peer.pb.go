@@ -656,7 +656,7 @@ func (x *Ack) GetRefusal() *Refusal {
 	return nil
 }
 
-// Question asks something; the content belongs to the cluster room.
+// Question is a piece of a question; the content belongs to the cluster room.
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
@@ -701,7 +701,7 @@ func (x *Question) GetBody() []byte {
 	return nil
 }
 
-// Answer answers a Question.
+// Answer is a piece of the answer to a Question.
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
@@ -921,10 +921,10 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\apackets\x18\x02 \x03(\fR\apackets\"T\n" +
 	"\x05Bytes\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data2\x9d\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data2\xa1\x02\n" +
 	"\x04Peer\x12D\n" +
-	"\bSnapshot\x12\x1b.mortise.transport.v1.Chunk\x1a\x19.mortise.transport.v1.Ack(\x01\x12C\n" +
-	"\x03Ask\x12\x1e.mortise.transport.v1.Question\x1a\x1c.mortise.transport.v1.Answer\x12D\n" +
+	"\bSnapshot\x12\x1b.mortise.transport.v1.Chunk\x1a\x19.mortise.transport.v1.Ack(\x01\x12G\n" +
+	"\x03Ask\x12\x1e.mortise.transport.v1.Question\x1a\x1c.mortise.transport.v1.Answer(\x010\x01\x12D\n" +
 	"\aPackets\x12\x1c.mortise.transport.v1.Parcel\x1a\x19.mortise.transport.v1.Ack(\x01\x12D\n" +
 	"\x04Conn\x12\x1b.mortise.transport.v1.Bytes\x1a\x1b.mortise.transport.v1.Bytes(\x010\x01BJZHgithub.com/mortise-lock/mortise/transport/wire/mortise/transport/v1;wireb\x06proto3"
 

@@ -41,8 +41,9 @@ const (
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Ask carries one question to the instance at the other end.
-	Ask(ctx context.Context, in *Question, opts ...grpc.CallOption) (*Answer, error)
+	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
+	// each ends with its side of the stream.
+	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error)
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
 	// Conn is a byte stream of gossip.
@@ -70,19 +71,22 @@ func (c *peerClient) Snapshot(ctx context.Context, opts ...grpc.CallOption) (grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_SnapshotClient = grpc.ClientStreamingClient[Chunk, Ack]
 
-func (c *peerClient) Ask(ctx context.Context, in *Question, opts ...grpc.CallOption) (*Answer, error) {
+func (c *peerClient) Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(Answer)
-	err := c.cc.Invoke(ctx, Peer_Ask_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Ask_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[Question, Answer]{ClientStream: stream}
+	return x, nil
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_AskClient = grpc.BidiStreamingClient[Question, Answer]
 
 func (c *peerClient) Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Packets_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Packets_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ type Peer_PacketsClient = grpc.ClientStreamingClient[Parcel, Ack]
 
 func (c *peerClient) Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Conn_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[3], Peer_Conn_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +123,9 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Ask carries one question to the instance at the other end.
-	Ask(context.Context, *Question) (*Answer, error)
+	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
+	// each ends with its side of the stream.
+	Ask(grpc.BidiStreamingServer[Question, Answer]) error
 	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
 	// Conn is a byte stream of gossip.
@@ -138,8 +143,8 @@ type UnimplementedPeerServer struct{}
 func (UnimplementedPeerServer) Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error {
 	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
 }
-func (UnimplementedPeerServer) Ask(context.Context, *Question) (*Answer, error) {
-	return nil, status.Error(codes.Unimplemented, "method Ask not implemented")
+func (UnimplementedPeerServer) Ask(grpc.BidiStreamingServer[Question, Answer]) error {
+	return status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedPeerServer) Packets(grpc.ClientStreamingServer[Parcel, Ack]) error {
 	return status.Error(codes.Unimplemented, "method Packets not implemented")
@@ -175,23 +180,12 @@ func _Peer_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_SnapshotServer = grpc.ClientStreamingServer[Chunk, Ack]
 
-func _Peer_Ask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(Question)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PeerServer).Ask(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Peer_Ask_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PeerServer).Ask(ctx, req.(*Question))
-	}
-	return interceptor(ctx, in, info, handler)
+func _Peer_Ask_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PeerServer).Ask(&grpc.GenericServerStream[Question, Answer]{ServerStream: stream})
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_AskServer = grpc.BidiStreamingServer[Question, Answer]
 
 func _Peer_Packets_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(PeerServer).Packets(&grpc.GenericServerStream[Parcel, Ack]{ServerStream: stream})
@@ -213,16 +207,17 @@ type Peer_ConnServer = grpc.BidiStreamingServer[Bytes, Bytes]
 var Peer_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "mortise.transport.v1.Peer",
 	HandlerType: (*PeerServer)(nil),
-	Methods: []grpc.MethodDesc{
-		{
-			MethodName: "Ask",
-			Handler:    _Peer_Ask_Handler,
-		},
-	},
+	Methods:     []grpc.MethodDesc{},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Snapshot",
 			Handler:       _Peer_Snapshot_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Ask",
+			Handler:       _Peer_Ask_Handler,
+			ServerStreams: true,
 			ClientStreams: true,
 		},
 		{

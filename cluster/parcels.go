@@ -1,0 +1,202 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+)
+
+// This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it.
+// memberlist by itself takes compressed messages that grow to 40 MiB, messages within messages
+// without end, and an exchange of a million members with 20 MiB behind them. None of that is ever
+// sent by mortise: it is dropped here.
+
+const (
+	packetBytesMax   = 4 << 10        // of a packet; memberlist's own have at most 1,400 bytes and the label
+	exchangeBytesMax = 4 << 20        // that one byte stream may bring; a full exchange of 4,096 members has 1 to 3 MiB
+	exchangeNodesMax = 2 * membersMax // members in one exchange: those that are here, and those that have left
+)
+
+// Types of memberlist's messages.
+const (
+	msgPing     = 0
+	msgAck      = 2
+	msgPushPull = 6
+	msgCompound = 7
+	msgNack     = 11
+	msgCRC      = 12
+	msgError    = 13
+	msgLabel    = 244
+)
+
+// sound reports whether a packet is one that an instance of mortise may send: short, not
+// compressed, and with no more than one level of messages within it.
+func sound(b []byte) bool {
+	if len(b) > packetBytesMax {
+		return false
+	}
+	if len(b) > 2 && b[0] == msgLabel {
+		b = b[min(len(b), 2+int(b[1])):]
+	}
+	if len(b) > 5 && b[0] == msgCRC {
+		b = b[5:]
+	}
+	if len(b) < 2 || b[0] != msgCompound {
+		return len(b) > 0 && plain(b[0])
+	}
+	n := int(b[1])
+	b = b[2:]
+	if len(b) < 2*n {
+		return false
+	}
+	sizes, b := b[:2*n], b[2*n:]
+	for ; len(sizes) > 0; sizes = sizes[2:] {
+		size := int(binary.BigEndian.Uint16(sizes))
+		if size == 0 || size > len(b) || !plain(b[0]) {
+			return false
+		}
+		b = b[size:]
+	}
+	return true
+}
+
+// plain reports whether a message in a packet is of a type that mortise sends: about one member.
+func plain(kind byte) bool { return kind < msgPushPull || kind == msgNack }
+
+var errUnsound = errors.New("cluster: a byte stream of gossip that no instance of mortise sends")
+
+// exchange is the reading side of a byte stream of gossip. Nothing is handed on before the head of
+// its message has been judged, and no more than exchangeBytesMax in all.
+type exchange struct {
+	net.Conn
+	judged bool
+	head   []byte // read ahead while judging
+	left   int    // bytes that may still be read from Conn
+	err    error
+}
+
+func newExchange(conn net.Conn) *exchange { return &exchange{Conn: conn, left: exchangeBytesMax} }
+
+// Read is net.Conn's. One goroutine reads.
+func (e *exchange) Read(b []byte) (int, error) {
+	if !e.judged {
+		e.judged = true
+		e.err = e.judge()
+	}
+	if len(e.head) > 0 && e.err == nil {
+		n := copy(b, e.head)
+		e.head = e.head[n:]
+		return n, nil
+	}
+	if e.err != nil {
+		return 0, e.err
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if e.left == 0 {
+		e.err = errUnsound
+		return 0, e.err
+	}
+	n, err := e.Conn.Read(b[:min(len(b), e.left)])
+	e.left -= n
+	return n, err
+}
+
+// more reads n bytes of the head.
+func (e *exchange) more(n int) ([]byte, error) {
+	start := len(e.head)
+	e.head = append(e.head, make([]byte, n)...)
+	e.left -= n
+	_, err := io.ReadFull(e.Conn, e.head[start:])
+	return e.head[start:], err
+}
+
+// judge reads the head of the message: the label, the type, and of an exchange of everything how
+// much it announces.
+func (e *exchange) judge() error {
+	kind, err := e.more(1)
+	if err != nil {
+		return err
+	}
+	if kind[0] == msgLabel {
+		size, err := e.more(1)
+		if err == nil {
+			_, err = e.more(int(size[0]))
+		}
+		if err == nil {
+			kind, err = e.more(1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch kind[0] {
+	case msgPing, msgAck, msgError:
+		e.left = min(e.left, packetBytesMax)
+		return nil
+	case msgPushPull:
+		return e.judgeExchange()
+	}
+	return errUnsound
+}
+
+// judgeExchange reads the header of an exchange: in msgpack a map of three fields, in any order.
+func (e *exchange) judgeExchange() error {
+	fields, err := e.more(1)
+	if err != nil {
+		return err
+	}
+	if fields[0] != 0x83 {
+		return errUnsound
+	}
+	most := map[string]uint64{"Nodes": exchangeNodesMax, "UserStateLen": 0, "Join": 1}
+	for range 3 {
+		size, err := e.more(1)
+		if err != nil {
+			return err
+		}
+		if size[0] < 0xa4 || size[0] > 0xac {
+			return errUnsound
+		}
+		name, err := e.more(int(size[0] & 0x1f))
+		if err != nil {
+			return err
+		}
+		limit, known := most[strings.Clone(string(name))]
+		value, err := e.number()
+		if err != nil {
+			return err
+		}
+		if !known || value > limit {
+			return errUnsound
+		}
+		delete(most, string(name))
+	}
+	return nil
+}
+
+// number reads a number or a truth value in msgpack.
+func (e *exchange) number() (uint64, error) {
+	kind, err := e.more(1)
+	if err != nil {
+		return 0, err
+	}
+	k := kind[0]
+	switch {
+	case k <= 0x7f:
+		return uint64(k), nil
+	case k == 0xc2 || k == 0xc3:
+		return uint64(k - 0xc2), nil
+	case k < 0xcc || k > 0xd3:
+		return 0, errUnsound
+	}
+	b, err := e.more(1 << ((k - 0xcc) % 4))
+	value := uint64(0)
+	for _, x := range b {
+		value = value<<8 | uint64(x)
+	}
+	return value, err
+}

@@ -1,0 +1,390 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// heap returns how many bytes of the heap are in use once the collector has run.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// cutAfter makes a connection lose everything behind the first `most` bytes that are written on it,
+// while it stays open.
+type cutAfter struct {
+	net.Conn
+	most    int64
+	written *atomic.Int64
+}
+
+func (c cutAfter) Write(b []byte) (int, error) {
+	if c.written.Add(int64(len(b))) > c.most {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// Sixty questions that never end, each of many megabytes, in one message and in small pieces: next
+// to nothing of it may be kept.
+func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
+	authority := newAuthority(t)
+	use := func(c *Config) { authority.use(c) }
+	const calls, each = 60, 4 << 20
+	for name, piece := range map[string]int{"one message": each, "pieces": pieceBytes} {
+		t.Run(name, func(t *testing.T) {
+			a := realTLS(t, nodeidtest.ID(1), use)
+			var written atomic.Int64
+			attacker := realTLS(t, nodeidtest.ID(2), use, dials(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
+			d, err := attacker.connect(t.Context(), a.identity.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			self := attacker.identity
+			question, err := proto.Marshal(&wire.Question{Hello: self.greet(1, 0), Body: bytes.Repeat([]byte("x"), piece)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := ready{question}
+			before := heap()
+			ctx, cancel := context.WithCancel(t.Context())
+			var flood sync.WaitGroup
+			for range calls {
+				flood.Go(func() {
+					// One kind of call for every kind of server: what it reads is what it keeps.
+					desc := &grpc.StreamDesc{StreamName: "Ask", ClientStreams: true, ServerStreams: true}
+					stream, err := d.cc.NewStream(ctx, desc, wire.Peer_Ask_FullMethodName, grpc.MaxCallSendMsgSize(1<<30), grpc.ForceCodecV2(r))
+					for n := 0; err == nil && n < each; n += piece {
+						err = stream.SendMsg(r)
+					}
+					if err == nil {
+						_ = stream.RecvMsg(r)
+					}
+				})
+			}
+			most := uint64(0)
+			for began := time.Now(); time.Since(began) < time.Second; time.Sleep(50 * time.Millisecond) {
+				most = max(most, heap())
+			}
+			cancel()
+			flood.Wait()
+			held := int64(most) - int64(before)
+			t.Logf("%d KiB written, %d KiB held", written.Load()>>10, held>>10)
+			if held > 64<<20 {
+				t.Errorf("%d MiB are held", held>>20)
+			}
+			b := realTLS(t, nodeidtest.ID(3), use)
+			if _, err := b.Ask(t.Context(), a.identity.Addr, nodeidtest.ID(1), []byte("still there?")); err != nil {
+				t.Errorf("another instance's question: %v", err)
+			}
+		})
+	}
+}
+
+// ready is a codec that sends what it has been given, of which no call makes a copy.
+type ready struct{ message []byte }
+
+func (r ready) Marshal(any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(r.message)}, nil
+}
+func (r ready) Unmarshal(mem.BufferSlice, any) error { return nil }
+func (r ready) Name() string                         { return "proto" }
+
+// realTLS is realNode with certificates that hold for loopback.
+func realTLS(t *testing.T, instance Instance, change ...func(*Config)) *node {
+	t.Helper()
+	return realNode(t, instance, append(change, func(c *Config) {
+		s := c.TLS.(static)
+		s.config.ServerName = "a"
+		c.TLS = s
+	})...)
+}
+
+// Questions that have pieces but no end are ended with their connection, and what was gathered of
+// them is given back.
+func TestAQuestionHasADeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		d, err := b.connect(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		self := b.identity
+		var calls []grpc.BidiStreamingClient[wire.Question, wire.Answer]
+		for range 10 {
+			call, err := d.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = call.Send(&wire.Question{Hello: self.greet(1, 0), Body: []byte("to be continued")})
+			calls = append(calls, call)
+		}
+		synctest.Wait()
+		if held := a.holds.held.total(); held != 10*len("to be continued") {
+			t.Errorf("%d bytes are held", held)
+		}
+		began := time.Now()
+		for time.Since(began) < time.Minute && a.Counts().Accepted > 0 {
+			for _, call := range calls {
+				_ = call.Send(&wire.Question{Body: []byte("x")}) // keeps it moving
+			}
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took > 11*time.Second {
+			t.Errorf("the connection was closed after %v", took)
+		}
+		synctest.Wait()
+		if held, n := a.holds.held.total(), a.holds.arriving.count(); held != 0 || n != 0 {
+			t.Errorf("%d bytes of %d questions are still held", held, n)
+		}
+	})
+}
+
+// A question or an answer beyond its bound is refused, and one within it arrives whole.
+func TestQuestionsAndAnswersAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		b.ask = func(_ context.Context, _ string, q []byte) ([]byte, error) {
+			if string(q) == "much" {
+				return make([]byte, answerBytes+1), nil
+			}
+			return q, nil
+		}
+		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, questionBytes} {
+			q := bytes.Repeat([]byte("q"), n)
+			if answer, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), q); err != nil || !bytes.Equal(answer, q) {
+				t.Errorf("%d bytes: %d, %v", n, len(answer), err)
+			}
+		}
+		if _, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), make([]byte, questionBytes+1)); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		if _, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), []byte("much")); !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+		d, err := a.connect(t.Context(), "b:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		call, err := d.Ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		self := a.identity
+		utter(call, self.greet(2, 0), make([]byte, questionBytes+1)) // as no correct asker does
+		if answer, err := call.Recv(); err != nil || answer.Refusal.GetReason() != wire.Refusal_FULL {
+			t.Error(answer, err)
+		}
+		synctest.Wait()
+		for _, n := range []*node{a, b} {
+			h := &n.holds
+			if h.held.total()+h.told.total()+h.heard.total()+h.questions.total()+h.arriving.count() != 0 {
+				t.Errorf("something is held: %+v", h)
+			}
+		}
+	})
+}
+
+// An answer that nobody reads is not kept, and nor is one that does not end.
+func TestAnAnswerThatIsNotRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		b.ask = func(context.Context, string, []byte) ([]byte, error) { return make([]byte, answerBytes/4), nil }
+		d, err := a.connect(t.Context(), "b:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		self := a.identity
+		for range 10 {
+			call, err := d.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			utter(call, self.greet(2, 0), []byte("q"))
+		}
+		synctest.Wait()
+		if told := b.holds.told.total(); told == 0 || told > toldEach {
+			t.Errorf("%d bytes wait", told)
+		}
+		time.Sleep(time.Minute)
+		if told := b.holds.told.total(); told != 0 || b.Counts().Accepted != 0 {
+			t.Errorf("%d bytes wait after a minute", told)
+		}
+		w.serveGRPC("endless:1", endless{})
+		if answer, err := a.Ask(t.Context(), "endless:1", nodeidtest.ID(0), nil); !errors.Is(err, ErrFull) {
+			t.Errorf("%d bytes, %v", len(answer), err)
+		}
+	})
+}
+
+// endless answers and does not stop.
+type endless struct{ wire.UnimplementedPeerServer }
+
+func (endless) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+	hello := &wire.Hello{Version: protocol, Cluster: "test", Instance: 5}
+	for {
+		if err := s.Send(&wire.Answer{Hello: hello, Body: make([]byte, pieceBytes)}); err != nil {
+			return err
+		}
+	}
+}
+
+// One connection may open a few streams of gossip, so that no instance takes those of the others.
+func TestGossipStreamsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		d, err := b.connect(t.Context(), "a:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		self := b.identity
+		var refusals atomic.Int64
+		for range 2 * packetCallsEach {
+			packets, err := d.Packets(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = packets.Send(&wire.Parcel{Hello: self.greet(0, 0)})
+			conn, err := d.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Send(&wire.Bytes{Hello: self.greet(0, 0)})
+			go func() {
+				if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(), "too many") {
+					refusals.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		if n := a.holds.packets.total(); n != packetCallsEach {
+			t.Errorf("%d streams of packets", n)
+		}
+		if n := a.holds.conns.total(); n != byteCallsEach || refusals.Load() != byteCallsEach {
+			t.Errorf("%d byte streams, %d refused", n, refusals.Load())
+		}
+		d.close()
+		time.Sleep(time.Minute)
+		if n := a.holds.conns.total() + a.holds.packets.total(); n != 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
+// Calls that do not arrive displace each other, not those that do.
+func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.holds.arriving.most = 20
+		for range 10 {
+			attacker := w.node("x", 9)
+			d, err := attacker.connect(t.Context(), "a:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 10 {
+				if _, err := d.Ask(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if n := a.holds.arriving.count(); n > 20 {
+				t.Fatalf("%d are arriving", n)
+			}
+			if _, err := b.Ask(t.Context(), "a:1", nodeidtest.ID(1), []byte("q")); err != nil {
+				t.Error(err)
+			}
+			attacker.Close()
+			d.close()
+		}
+	})
+}
+
+// Half of an answer is none.
+func TestABrokenAnswerIsNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1)
+		w.serveGRPC("breaks:1", breaks{})
+		if answer, err := a.Ask(t.Context(), "breaks:1", nodeidtest.ID(0), nil); !errors.Is(err, ErrSilent) || len(answer) > 0 {
+			t.Errorf("%q, %v", answer, err)
+		}
+	})
+}
+
+type breaks struct{ wire.UnimplementedPeerServer }
+
+func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+	_ = s.Send(&wire.Answer{Hello: &wire.Hello{Version: protocol, Cluster: "test", Instance: 5}, Body: []byte("the first half")})
+	return io.ErrUnexpectedEOF
+}
+
+// One instance has a few connections for its calls: one more costs its oldest, and no other
+// instance's.
+func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		if _, err := c.Ask(t.Context(), "a:1", nodeidtest.ID(1), nil); err != nil {
+			t.Fatal(err)
+		}
+		c.send(a, "x")
+		self := b.identity
+		for range 5 * connsEach {
+			d, err := b.connect(t.Context(), "a:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			call, err := d.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			utter(call, self.greet(1, 0), nil)
+			if _, err := call.Recv(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := a.Counts(); n.Accepted != connsEach+2 || n.Links != 1 {
+			t.Errorf("%+v", n)
+		}
+		if _, err := c.Ask(t.Context(), "a:1", nodeidtest.ID(1), nil); err != nil {
+			t.Error(err)
+		}
+		// Connections that have gone are forgotten, however many instances had them.
+		for i := range 500 {
+			gone := &accepted{gone: make(chan struct{})}
+			a.holds.owners.own(Instance(1000+i), gone)
+			close(gone.gone)
+		}
+		if n := len(a.holds.owners.conns); n > 100 {
+			t.Errorf("%d instances are remembered", n)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+const (
+	framesSoft  = 128 << 20   // bytes of large frames that are arriving; beyond it those that take long are given up
+	framesHard  = 256 << 20   // beyond it the oldest is given up at once
+	frameSlow   = time.Second // a large frame that takes longer takes long
+	sparesMost  = 64          // buffers of at most keptBytes that are kept for the next large frames
+	raftMost    = 16 << 10    // raft messages in a frame: each takes more than a hundred times its own size
+	entriesMost = 256 << 10   // entries in the raft messages of a frame
+	strangeMost = 64 << 10    // bytes of raft messages in a frame that are not of the usual shape
+)
+
+// frames are the large frames that are arriving, over all links. They are counted as announced,
+// although memory is taken only as they arrive. If there are too many, the link whose frame has
+// been arriving for the longest is ended, so that links which begin frames and do not go on
+// displace each other. It is safe for concurrent use.
+type frames struct {
+	soft, hard int // framesSoft and framesHard, or what a test sets
+
+	mu     sync.Mutex // guards all below
+	list   list.List  // of *frame, the oldest first
+	sum    int
+	spares [][]byte
+}
+
+// frame is one of them.
+type frame struct {
+	size  int
+	began time.Time
+	kill  func() // ends its link
+}
+
+// enter notes a frame of that size, whose link kill ends. The link is ended unless leave is called
+// in time.
+func (f *frames) enter(size int, kill func()) (leave func()) {
+	now := time.Now()
+	f.mu.Lock()
+	place := f.list.PushBack(&frame{size, now, kill})
+	f.sum += size
+	var given []func()
+	for e := f.list.Front(); e != nil && e != place && f.sum > f.soft && !bug("frames-unbounded"); e = f.list.Front() {
+		oldest := e.Value.(*frame)
+		if f.sum <= f.hard && now.Sub(oldest.began) < frameSlow {
+			break
+		}
+		f.remove(e)
+		given = append(given, oldest.kill)
+	}
+	f.mu.Unlock()
+	for _, kill := range given {
+		kill()
+	}
+	within := allowance(frameGrace, uint64(size))
+	if bug("frames-unbounded") {
+		within = time.Hour
+	}
+	timer := time.AfterFunc(within, kill)
+	return func() {
+		timer.Stop()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.remove(place)
+	}
+}
+
+// remove takes a frame out, if it is still there. The caller holds mu.
+func (f *frames) remove(e *list.Element) {
+	before := f.list.Len()
+	if f.list.Remove(e); f.list.Len() < before {
+		f.sum -= e.Value.(*frame).size
+	}
+}
+
+// buffer returns an empty buffer for a large frame.
+func (f *frames) buffer() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := len(f.spares) - 1
+	if last < 0 {
+		return nil
+	}
+	b := f.spares[last]
+	f.spares[last], f.spares = nil, f.spares[:last]
+	return b[:0]
+}
+
+// giveBack takes a buffer that is not needed any more.
+func (f *frames) giveBack(b []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if cap(b) > 0 && cap(b) <= keptBytes && len(f.spares) < sparesMost {
+		f.spares = append(f.spares, b)
+	}
+}
+
+// total returns how many bytes of large frames have been announced and have not come.
+func (f *frames) total() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sum
+}

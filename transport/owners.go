@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"slices"
+	"sync"
+)
+
+// connsEach is how many connections for calls one instance may have here. It needs one for
+// questions and gossip, one for each snapshot that it sends, and for a while those that it lost
+// without our knowing.
+const connsEach = 8
+
+// owners are the connections for calls, by the instance that has said hello on them. Links are not
+// among them: there is one for each instance. It is safe for concurrent use.
+type owners struct {
+	mu    sync.Mutex // guards all below
+	conns map[Instance][]*accepted
+	swept int // how many instances there were after the last sweep
+}
+
+// own takes that an instance has said hello on a connection. If it has too many, its oldest is
+// closed.
+func (o *owners) own(instance Instance, conn *accepted) {
+	if oldest := o.enter(instance, conn); oldest != nil && !bug("connections-of-one-unbounded") {
+		oldest.Close()
+	}
+}
+
+func (o *owners) enter(instance Instance, conn *accepted) (oldest *accepted) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.Contains(o.conns[instance], conn) {
+		return nil
+	}
+	if o.conns == nil {
+		o.conns = map[Instance][]*accepted{}
+	}
+	if len(o.conns) > 2*o.swept+64 {
+		for each, conns := range o.conns {
+			if o.conns[each] = living(conns); len(o.conns[each]) == 0 {
+				delete(o.conns, each)
+			}
+		}
+		o.swept = len(o.conns)
+	}
+	conns := append(living(o.conns[instance]), conn)
+	if len(conns) > connsEach {
+		oldest = conns[0]
+		conns = slices.Delete(conns, 0, 1)
+	}
+	o.conns[instance] = conns
+	return oldest
+}
+
+// living leaves out connections that are closed.
+func living(conns []*accepted) []*accepted {
+	return slices.DeleteFunc(conns, func(c *accepted) bool { return isClosed(c.gone) })
+}

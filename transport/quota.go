@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"sync"
+	"time"
+)
+
+// quota counts what peers make this node hold of one thing. No peer gets more than its part, and
+// all together get no more than there is. It is safe for concurrent use.
+type quota[K comparable] struct {
+	each, all int
+
+	mu   sync.Mutex // guards all below
+	held map[K]int
+	sum  int
+}
+
+func newQuota[K comparable](each, all int) *quota[K] {
+	return &quota[K]{each: each, all: all, held: map[K]int{}}
+}
+
+// take reports whether k may have n more. What was taken must be given back.
+func (q *quota[K]) take(k K, n int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !bug("no-quota") && (q.held[k]+n > q.each || q.sum+n > q.all) {
+		return false
+	}
+	q.held[k] += n
+	q.sum += n
+	return true
+}
+
+// give gives back n of what k has taken.
+func (q *quota[K]) give(k K, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sum -= n
+	if q.held[k] -= n; q.held[k] == 0 {
+		delete(q.held, k)
+	}
+}
+
+// total returns how much is taken.
+func (q *quota[K]) total() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.sum
+}
+
+// slowest is the rate in bytes per second below which a transfer is given up. A voter that is 400
+// ms away still reaches it: the stream window lets more than twice as much through.
+const slowest = 256 << 10
+
+// allowance is how long a transfer of n bytes may take after an allowance of `grace` for its
+// beginning.
+func allowance(grace time.Duration, n uint64) time.Duration {
+	return grace + time.Duration(n/slowest)*time.Second + time.Duration(n%slowest)*time.Second/slowest
+}
