@@ -33,3 +33,4 @@ fi
 (cd cmd/mortise && go vet ./... && go test -race -count=1 ./...) # likewise: real processes, curl and Python; what is absent is skipped
 (cd adapters/mortiseotel && go vet ./... && go test -race -count=1 ./...) # likewise: OpenTelemetry. promtool checks the alert rules; skipped, loudly, without it
 (cd fence/sqltest && go vet ./... && go test -race -count=1 ./...) # likewise: drivers. SQLite, and a PostgreSQL that it starts itself; skipped, loudly, without one
+./vulncheck.sh # known vulnerabilities; skipped, loudly, where their database cannot be reached
