@@ -33,4 +33,9 @@ fi
 (cd cmd/mortise && go vet ./... && go test -race -count=1 ./...) # likewise: real processes, curl and Python; what is absent is skipped
 (cd adapters/mortiseotel && go vet ./... && go test -race -count=1 ./...) # likewise: OpenTelemetry. promtool checks the alert rules; skipped, loudly, without it
 (cd fence/sqltest && go vet ./... && go test -race -count=1 ./...) # likewise: drivers. SQLite, and a PostgreSQL that it starts itself; skipped, loudly, without one
+for mode in on only; do # FIPS 140-3
+  GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability ./internal/nodeid
+done
+# The same with the frozen module. That of Go 1.26 itself finds no entropy in fake time, in which most tests of transport run.
+GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
 ./vulncheck.sh # known vulnerabilities; skipped, loudly, where their database cannot be reached

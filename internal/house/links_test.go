@@ -34,7 +34,7 @@ func anchors(page string) map[string]bool {
 
 func TestAnchorsLeadSomewhere(t *testing.T) {
 	pages, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "SECURITY.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

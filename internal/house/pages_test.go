@@ -57,6 +57,7 @@ func whatIsThere(t *testing.T) known {
 	_, files := sources(t)
 	k := known{symbols: map[string]bool{}, paths: map[string]bool{}, rooms: map[string]bool{}}
 	k.tests, k.names = declared(files)
+	nestedTests(t, k.tests)
 	for _, s := range files {
 		if s.test {
 			continue
@@ -85,6 +86,50 @@ func whatIsThere(t *testing.T) known {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// testFunc finds the tests of a file that is not parsed.
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Example|Fuzz)\w*)\(`)
+
+// nestedTests adds the tests of the modules below the root: a page may name them, too.
+func nestedTests(t *testing.T, tests map[string]bool) {
+	t.Helper()
+	nested := ""
+	err := filepath.WalkDir(root, func(at string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			_, err := os.Stat(filepath.Join(at, "go.mod"))
+			switch {
+			case at != root && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata":
+				return filepath.SkipDir
+			case at != root && err == nil:
+				nested = at
+			case !strings.HasPrefix(at, nested+string(filepath.Separator)):
+				nested = ""
+			}
+			return nil
+		}
+		if nested == "" || !strings.HasSuffix(at, "_test.go") || !strings.HasPrefix(at, nested+string(filepath.Separator)) {
+			return nil
+		}
+		text, err := os.ReadFile(at)
+		if err != nil {
+			return err
+		}
+		room, err := filepath.Rel(root, filepath.Dir(at))
+		for _, match := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			tests[filepath.ToSlash(room)+"."+match[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tests["cmd/mortise.TestReadme"] {
+		t.Error("the tests of nested modules are not found: the rule would refuse pages that name them")
+	}
 }
 
 func errOrSkip(err error) error {
