@@ -109,7 +109,7 @@ func ExampleConfig() {
 		Bind:     ":7947",
 		Join:     []string{"orders-0.orders:7947", "orders-1.orders:7947", "orders-2.orders:7947"},
 		Founders: []string{"orders-0", "orders-1", "orders-2"}, // or Replicas: 3
-		Secret:   os.Getenv("ORDERS_LOCK_SECRET"),              // openssl rand -hex 32, the same for all
+		Secret:   os.Getenv("ORDERS_LOCK_SECRET"),              // `mortise secret` prints one: the same for all founders
 	}
 	fmt.Println(len(config.Join), "addresses")
 	// Output: 3 addresses

@@ -36,6 +36,7 @@ fi
 for mode in on only; do # FIPS 140-3
   GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability ./internal/nodeid
 done
-# The same with the frozen module. That of Go 1.26 itself finds no entropy in fake time, in which most tests of transport run.
+# The same with the frozen module: that of Go 1.26 itself finds no entropy in fake time, in which most
+# tests of transport run.
 GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
 ./vulncheck.sh # known vulnerabilities; skipped, loudly, where their database cannot be reached

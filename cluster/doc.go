@@ -29,24 +29,28 @@
 //
 // A look follows at once when the host says Look, then at most every 50 ms; also when the last step asks for one, and once a second.
 //
-// A configuration is known by its number, the index of the log entry that made it: of two the higher one is the newer, wherever it was
-// heard of. It spreads in four ways. The log applies it (Configured). Gossip says its number, and whoever knows a lower one asks one of
-// those who know it, and another one after two seconds. The leader tells those whom it leaves out (rule 14). And whoever meets a replica
-// that it does not name says Stray, and tells it.
+// A configuration is known by its number, the index of the log entry that made it: of two the higher one is the newer. It counts if the
+// log here has applied it, or if a voter or the leader has told it; package birth has the rule. It spreads in four ways. The log applies
+// it (Configured). Gossip says its number, and an instance that knows a lower one asks the leader, or a voter that it knows, and another
+// one after two seconds. The leader tells the instances that it leaves out (rule 14). And an instance that hears raft from a replica that
+// its configuration does not name tells it (Stray).
 //
 // Whoever wants to know whether it may stop, or how the voters stand, asks the leader (Consult). Who does not lead says who does.
 //
 // # Guarantees
 //
-// Gossip is advice. It names places to ask and addresses to try; it never decides who votes, ends a session, or removes an address.
-// The address book leads from a raft ID to the instance and the address of its newest life, the highest life number wins, and an entry
-// goes only when the ID leaves the group's configuration. An older configuration never takes the place of a newer one.
+// Gossip is advice. It names places to ask and addresses to try. It never decides which instances vote, ends a session or a replica, or
+// moves an address. The address book leads from a raft ID to the instance and the address of its newest life. The configuration alone
+// says which instance has a raft ID. An address moves by the instance's own word, on a connection that has proved its ID, by the log, or
+// by a voter's word. The highest life number wins, and an entry goes only when the ID leaves the configuration. An older configuration
+// never takes the place of a newer one.
 //
 // A step is carried out once. It is tried again only if the facts have changed, or after a second in which nothing came of it. What an
 // earlier lead has asked means nothing to a later one. Only an instance that leads answers a consultation, by a look at most 50 ms old.
 //
-// A life is over if nobody listens at its address, or somebody else answers there. Silence is never taken for that, and neither is gossip,
-// but for what an instance says there of itself: that its own replica has stopped for good.
+// A life is over if its address refuses connections, or if another instance proves there that it is another one. Silence is never taken
+// for that, nor gossip, nor a refusal that is not signed, nor another program that listens there. A replica is over, too, when its own
+// instance has said so on its own link (Gone).
 //
 // A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
 //

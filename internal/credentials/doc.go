@@ -94,19 +94,24 @@
 // earlier ones nor count up or down, and by the number of words if they look like words. The
 // estimate finds the usual mistakes (one letter, 0123456789abcdef twice, a phrase) and is no proof.
 //
-// All holders of the root secret are equal: each can claim any name, become a voter, and derive
-// secrets unseen. A derived secret is shut out before its end only by replacing the root secret. A
-// connection does not end by itself when a certificate of it has expired or lost its authority: the
-// caller asks [Source.Recheck]. Go's TLS client sends "bad certificate" to the server whatever it
-// did not like, so that only the client's side knows whether it was the secret, the cluster or the
-// clock.
+// A certificate proves that a process may come in, and its tier and rights. It never proves which
+// instance that is: all instances may share one, and the key that an ID is made of is proved on the
+// connection behind TLS (internal/nodeid, transport). Every holder of the root secret can claim any
+// name, become a voter by the group's rules, and derive secrets unseen. It cannot claim the ID of
+// another instance.
+//
+// A derived secret is shut out before its end only by replacing the root secret. A connection does
+// not end by itself when a certificate of it has expired or lost its authority: the caller asks
+// [Source.Recheck]. Go's TLS client sends "bad certificate" to the server whatever it did not like,
+// so that only the client's side knows whether it was the secret, the cluster or the clock.
 //
 // For dialed connections of FromFiles and of FromTLS with names, InsecureSkipVerify is set:
 // crypto/tls can compare only one host name, and no URI. VerifyConnection does all that crypto/tls
 // would have done, and the names. What GODEBUG=fips140=on adds to the chains that crypto/tls
 // verifies (keys of approved kinds and sizes only) is not repeated there; it holds for accepted
 // connections, for signatures, and for everything made from a secret: Ed25519, HKDF and PBKDF2 with
-// SHA-256. The tests of this package pass with fips140=on and fips140=only.
+// SHA-256. The tests of this package pass with fips140=on, with fips140=only, and with the frozen
+// module that GOFIPS140=v1.0.0 selects.
 //
 // # Refused alternative
 //
