@@ -343,7 +343,8 @@ func ghost(label string, i int) []byte {
 		return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
 	}
 	name, addr := fmt.Sprint("ghost-", i), fmt.Sprintf("10.66.%d.%d:7947", i/250, i%250)
-	meta := append([]byte{2}, uvarints(uint64(i)+1e6, 0, 0, 0, 0)...)
+	id := nodeidtest.ID(uint64(i) + 1e6)
+	meta := append(append([]byte{2}, id[:]...), uvarints(0, 0)...)
 	meta = append(meta, 0, byte(len(name)))
 	meta = append(append(meta, name...), 0, byte(len(addr)))
 	meta = append(meta, addr...)
