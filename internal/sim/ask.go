@@ -77,6 +77,10 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 
 // answer answers a question once that to which it binds this instance is stored.
 func (p *proc) answer(from birth.Asker, q query, then func(reply)) {
+	if p.insider != nil {
+		p.insider.answer(from, q, then)
+		return
+	}
 	p.cluster.post(func(clock.Time) {
 		if r, ours := p.advise(q); ours {
 			then(r)

@@ -92,6 +92,9 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 
 // down is the news that no stream leads to an instance any more.
 func (p *proc) down(instance nodeid.ID) {
+	if p.insider != nil {
+		return
+	}
 	p.w.mark('d', nodeidtest.Number(p.instance), nodeidtest.Number(instance))
 	p.clientDown(instance)
 	if r := p.replica; r != nil {

@@ -40,6 +40,10 @@ func (p *proc) gossip() {
 	for _, o := range seen {
 		addrs, streams, metas = append(addrs, o.m.addr), append(streams, o.stream), append(metas, o.meta())
 	}
+	if i := w.insider; i != nil && p.group != 0 {
+		said := i.gossip(p)
+		addrs, streams, metas = append(addrs, said.addr), append(streams, i.p.stream), append(metas, said)
+	}
 	p.cluster.post(func(clock.Time) {
 		p.birth.Places(join, addrs)
 		p.seen(streams, metas)

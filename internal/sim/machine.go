@@ -103,6 +103,9 @@ func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh b
 
 // at finds the machine with an address.
 func (w *world) at(addr string) *machine {
+	if i := w.insider; i != nil && i.p.m.addr == addr {
+		return i.p.m
+	}
 	for _, m := range w.machines {
 		if m.addr == addr {
 			return m

@@ -42,6 +42,7 @@ type proc struct {
 	leaving  bool
 
 	replica *replica // nil: it does not vote
+	insider *insider // nil: it is honest
 
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
@@ -110,6 +111,9 @@ func (m *machine) crash(power bool) {
 }
 
 func (p *proc) identity() identity {
+	if p.insider != nil {
+		return p.insider.says
+	}
 	id := identity{instance: p.instance, group: p.group, addr: p.m.addr}
 	if p.replica != nil {
 		id.raft = p.replica.id
@@ -146,6 +150,10 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 
 // frame takes what has arrived on a stream, as inbound does in the root package, behind the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
+	if p.insider != nil {
+		p.insider.frame(f)
+		return
+	}
 	words := len(f.renewals)+len(f.commands)+len(f.replies) > 0
 	if p.group == 0 || p.group != f.from.group {
 		if words {

@@ -151,7 +151,9 @@ func (p *proc) meta() meta {
 func (p *proc) seen(streams []int, metas []meta) {
 	peers := make(map[int]meta, len(metas))
 	for i, m := range metas {
-		peers[streams[i]] = m
+		if peers[streams[i]] = m; m.instance == p.instance {
+			p.birth.Suspect(p.birthNow(), m.addr)
+		}
 	}
 	p.peers = peers
 }

@@ -170,6 +170,10 @@ func (o *watch) applies(r *replica, e *raftlog.Event) {
 func (o *watch) result(r *replica, result *lockfsm.Result) {
 	if r.first && result.Code == lockfsm.Done {
 		switch result.Kind {
+		case lockfsm.Open:
+			if i := o.w.insider; i != nil {
+				o.w.after(0, func() { i.opened(result.Session) })
+			}
 		case lockfsm.Expire:
 			o.stats.Expired++
 			o.groups[r.group].delays.Expired(result.Session, o.w.now)
