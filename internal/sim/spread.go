@@ -6,10 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for spread.go and meta.go of the cluster room: how a configuration gets around.
@@ -55,7 +52,7 @@ func (p *proc) configure(group, at uint64, voters []birth.Voter) {
 }
 
 func (p *proc) voter() birth.Voter {
-	return birth.Voter{Raft: p.raft, Instance: nodeidtest.ID(p.instance), Addr: p.m.addr, Life: p.birth.Life()}
+	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
 }
 
 // readdressed passes on that voters have moved.
@@ -147,14 +144,16 @@ type meta struct {
 }
 
 func (p *proc) meta() meta {
-	return meta{instance: nodeidtest.ID(p.instance), group: p.group, at: p.book.At(), addr: p.m.addr}
+	return meta{instance: p.instance, group: p.group, at: p.book.At(), addr: p.m.addr}
 }
 
 // seen takes what gossip says now: of whom, and in which order.
 func (p *proc) seen(streams []int, metas []meta) {
 	peers := make(map[int]meta, len(metas))
 	for i, m := range metas {
-		peers[streams[i]] = m
+		if peers[streams[i]] = m; m.instance == p.instance {
+			p.birth.Suspect(p.birthNow(), m.addr)
+		}
 	}
 	p.peers = peers
 }
