@@ -38,6 +38,7 @@ func (p *proc) configured(group, at uint64, voters []birth.Voter) {
 		p.configure(group, at, voters)
 		p.pull.until = 0
 		p.dismissed(before)
+		p.tellAttached(before)
 		p.tellVoters()
 		p.look()
 	}
@@ -104,6 +105,20 @@ func (p *proc) dismissed(before []birth.Voter) {
 	}
 	for _, v := range gone {
 		p.announceTo(v.Instance, v.Addr, announceTries)
+	}
+}
+
+// tellAttached lets the leader tell all whose sessions are attached to it.
+func (p *proc) tellAttached(before []birth.Voter) {
+	if !p.steer.leads {
+		return
+	}
+	replicas := slices.Concat(before, p.book.Voters())
+	for _, r := range p.steer.facts.Registered {
+		is := func(v birth.Voter) bool { return v.Instance == r.Instance }
+		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
+			p.announceTo(r.Instance, r.Addr, 1)
+		}
 	}
 }
 
