@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -249,46 +250,104 @@ func (endless) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error
 	}
 }
 
-// One connection may open a few streams of gossip, so that no instance takes those of the others.
+// One instance may open a few streams of gossip, however many connections it has, so that it does
+// not take those of the others.
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a, b := w.node("a", 1), w.node("b", 2)
-		d, err := b.connect(t.Context(), &b.self, "a:1", id(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.close()
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
 		var refusals atomic.Int64
-		for range 2 * packetCallsEach {
-			packets, err := d.Packets(t.Context())
+		open := func(n *node) *dialed {
+			d, err := n.connect(t.Context(), &n.self, "a:1", id(1))
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = packets.Send(&wire.Parcel{})
-			conn, err := d.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = conn.Send(&wire.Bytes{})
-			go func() {
-				if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(), "too many") {
-					refusals.Add(1)
+			for range packetCallsEach {
+				packets, err := d.Packets(t.Context())
+				if err != nil {
+					t.Fatal(err)
 				}
-			}()
+				_ = packets.Send(&wire.Parcel{})
+			}
+			for range byteCallsEach {
+				conn, err := d.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = conn.Send(&wire.Bytes{})
+				go func() {
+					if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(), "too many") {
+						refusals.Add(1)
+					}
+				}()
+			}
+			return d
+		}
+		var all []*dialed
+		for range connsEach {
+			all = append(all, open(b))
 		}
 		synctest.Wait()
 		if n := a.holds.packets.total(); n != packetCallsEach {
 			t.Errorf("%d streams of packets", n)
 		}
-		if n := a.holds.conns.total(); n != byteCallsEach || refusals.Load() != byteCallsEach {
+		if n := a.holds.conns.total(); n != byteCallsEach || refusals.Load() != (connsEach-1)*byteCallsEach {
 			t.Errorf("%d byte streams, %d refused", n, refusals.Load())
 		}
-		d.close()
+		all = append(all, open(c))
+		synctest.Wait()
+		if n, m := a.holds.packets.total(), a.holds.conns.total(); n != 2*packetCallsEach || m != 2*byteCallsEach {
+			t.Errorf("with another instance: %d streams of packets, %d byte streams", n, m)
+		}
+		for _, d := range all {
+			d.close()
+		}
 		time.Sleep(time.Minute)
 		if n := a.holds.conns.total() + a.holds.packets.total(); n != 0 {
 			t.Errorf("%d are left", n)
 		}
 	})
+}
+
+// An instance that answers at many addresses makes the asker hold no more than at one.
+func TestAnswersAreBoundedForEachInstance(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		const addrs = 2 * toldMost / toldEach
+		for i := range addrs {
+			w.servePeer(fmt.Sprintf("stalls:%d", i+1), 5, stalls{})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var asking sync.WaitGroup
+		for i := range addrs {
+			asking.Go(func() { _, _, _ = a.Ask(ctx, fmt.Sprintf("stalls:%d", i+1), id(5), nil) })
+		}
+		synctest.Wait()
+		if heard := a.holds.heard.total(); heard == 0 || heard > toldEach {
+			t.Errorf("%d bytes of one instance's answers are held", heard)
+		}
+		b.ask = func(context.Context, Identity, []byte) ([]byte, error) { return make([]byte, toldEach/2), nil }
+		if answer, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || len(answer) != toldEach/2 {
+			t.Errorf("another instance's answer: %d bytes, %v", len(answer), err)
+		}
+		cancel()
+		asking.Wait()
+		if heard := a.holds.heard.total(); heard != 0 {
+			t.Errorf("%d bytes are left", heard)
+		}
+	})
+}
+
+// stalls answers with all that one instance may, but for the last bytes.
+type stalls struct{ wire.UnimplementedPeerServer }
+
+func (stalls) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+	for range toldEach/pieceBytes - 1 {
+		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
+			return err
+		}
+	}
+	<-s.Context().Done()
+	return nil
 }
 
 // Calls that do not arrive displace each other, not those that do.

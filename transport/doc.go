@@ -133,11 +133,11 @@
 //	            64 MiB from all at a time; 128 from one instance and 2,048 from all are being
 //	            answered, each for at most 30 s
 //	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same bounds hold for
-//	            answers that come in, for each address and for all
+//	            answers that come in
 //	snapshot    one from each instance, two in all, Config.SnapshotBytes in all. Group, raft ID
 //	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
 //	            brought 256 KiB for each further second. Memory is taken as it arrives, once
-//	gossip      4 streams of packets and 4 byte streams on a connection, 1,024 and 32 in all; 128
+//	gossip      4 streams of packets and 4 byte streams of one instance, 1,024 and 32 in all; 128
 //	            packets of at most 64 KiB wait to be read
 //	link        a frame has at most 64 MiB and is filled up to 1 MiB. After 10 s it must have brought
 //	            256 KiB for each further second. Frames above 16 KiB: at most 256 MiB of them are
@@ -147,7 +147,7 @@
 //
 // "Given up" means that the connection is closed. A connection that is accepted must finish TLS and
 // its hello in 5 s; 1,024 may be about to, and one more costs the oldest of them its place. Before its
-// hello was verified a connection costs TLS, a buffer of 16 KiB and a greeting of at most 4 KiB, of
+// hello was verified a connection costs TLS, a buffer of 1 KiB and a greeting of at most 4 KiB, of
 // which the address may have 512 bytes; a label has at most 255. Log lines that outsiders can cause come
 // at most once in 10 s for each kind, and for at most 16 instances at a time separately, since making a
 // key costs an outsider nothing. A proof costs each side a signature and a verification, together about
