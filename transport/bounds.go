@@ -52,7 +52,7 @@ type holdings struct {
 
 func (h *holdings) init(c *Config) {
 	*h = holdings{
-		arriving:  arrivals{most: arrivalsMost},
+		arriving:  arrivals{each: arrivalsEach, most: arrivalsMost, of: map[Instance]int{}},
 		questions: newQuota[Instance](questionsEach, questionsMost),
 		held:      newQuota[Instance](heldEach, heldMost),
 		told:      newQuota[Instance](toldEach, toldMost),

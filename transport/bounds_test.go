@@ -379,6 +379,44 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 	})
 }
 
+// One instance that floods with calls which do not arrive displaces its own, and not those of others
+// that take their time.
+func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, attacker := w.node("a", 1), w.node("b", 2), w.node("x", 9)
+		slow, err := b.connect(t.Context(), &b.self, "a:1", id(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.close()
+		call, err := slow.Ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for range 2 * connsEach {
+			d, err := attacker.connect(t.Context(), &attacker.self, "a:1", id(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.close()
+			for range callsEach {
+				if _, err := d.Ask(t.Context()); err != nil {
+					break // displaced already
+				}
+			}
+			synctest.Wait()
+			if n := a.holds.arriving.count(); n > arrivalsMost {
+				t.Fatalf("%d are arriving", n)
+			}
+		}
+		utter(call, []byte("late"))
+		if answer, err := call.Recv(); err != nil || string(answer.Body) != "re: late" {
+			t.Errorf("another instance's question: %v, %v", answer, err)
+		}
+	})
+}
+
 // Half of an answer is none.
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -127,8 +127,9 @@
 //
 //	connection  8 for the calls of one instance; one more closes its oldest. One link for each instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
-//	arriving    512 calls whose first message, or whole question, has not come; one more closes the
-//	            connection of the oldest
+//	arriving    256 calls of one instance and 512 of all whose first message, or whole question, has
+//	            not come; one more closes the connection of its oldest, or of the oldest of all. A
+//	            question counts twice until its first message has come
 //	question    2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and
 //	            64 MiB from all at a time; 128 from one instance and 2,048 from all are being
 //	            answered, each for at most 30 s
@@ -144,6 +145,10 @@
 //	            arriving, and above 128 MiB those that take more than a second are given up, the
 //	            oldest first. A frame has at most 16,384 raft messages with 262,144 entries, since
 //	            these grow a hundredfold when they are decoded
+//
+// "One instance" is the one that has proved its key on the connection; what a message says never
+// counts. A process that may come in can prove any number of keys: the bounds of all instances hold
+// against it too, but it can take them from the others.
 //
 // "Given up" means that the connection is closed. A connection that is accepted must finish TLS and
 // its hello in 5 s; 1,024 may be about to, and one more costs the oldest of them its place. Before its
