@@ -25,10 +25,12 @@ func (c *Core) believes(from nodeid.ID) bool {
 }
 
 // hinted takes a configuration that an instance has told which is not believed. An instance without a leader asks the voters that it
-// knows anyway. If none of them has answered for the largest TTL, they may all have been replaced while it was
-// cut off: then this life ends and begins anew without a group, as a new instance, which has to trust those that it meets. A voter with
-// a directory does not: its group may need its vote, IDs cost nothing, and so any number of instances that confirm a configuration prove
-// nothing. It waits for a voter that it knows, and if all of those are gone for good, for people.
+// knows anyway. If none of them has answered for the largest TTL, they may all have been replaced while it was cut off: then
+// this life ends and begins anew without a group, as a new instance, which has to trust those that it meets.
+//
+// An instance with a directory does not do that. Its group may need its vote, and its word is what other directories go by: those who
+// have been voters keep their IDs. IDs cost nothing, so any number of instances that confirm a configuration prove nothing
+// either. It waits for a voter that it knows; if all of them have lost their directories, it is for people to empty its own.
 func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling || c.leader || !c.lost() {
 		return
@@ -36,7 +38,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 	if holds(voters, c.raft) {
 		return // it says itself that this replica still counts: its voters will come back
 	}
-	if c.durable && (c.named() || c.lingers != 0) && !bug("voter-given-up-on-hearsay") {
+	if c.durable && !bug("directory-given-up-on-hearsay") {
 		return
 	}
 	c.doomed = "no voter that is known here of group " + groupName(c.group) + " has answered for " + c.unguided().Round(time.Second).String() +

@@ -80,8 +80,8 @@ func TestTheLeaderIsBelieved(t *testing.T) {
 	}
 }
 
-// When no voter that is known has answered for a TTL, all may have been replaced. A life that the group does not need begins anew then.
-// A voter with a directory waits for a voter that it knows, however many others agree on a configuration, and keeps its replica.
+// When no voter that is known has answered for a TTL, all may have been replaced. A life in memory begins anew then. An instance with a
+// directory waits for a voter that it knows, however many others agree on a configuration, and keeps its replica if it has one.
 func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 	newer := []Voter{
 		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22), Addr: "y:1", Life: 1},
@@ -100,7 +100,7 @@ func TestAllVotersReplacedWhileCutOff(t *testing.T) {
 		{"in memory", false, false, simTTL + time.Second, true},
 		{"a voter in memory", false, true, simTTL + time.Second, true},
 		{"with a directory, too early", true, true, simTTL, false},
-		{"with a directory, no voter", true, false, simTTL + time.Second, true},
+		{"with a directory, no voter", true, false, simTTL + time.Second, false},
 		{"with a directory, a voter", true, true, simTTL + time.Second, false},
 	} {
 		c := plain(tc.durable)

@@ -64,7 +64,7 @@ func (i *insider) lie() {
 	w.after(w.between(0, insiderPause), i.lie)
 	i.serve()
 	to := w.machines[w.rng.IntN(len(w.machines))].proc
-	if to == nil || to.birth.Phase() != birth.Member {
+	if to == nil || to.birth.Phase() == birth.Newborn {
 		return
 	}
 	at, voters := i.configuration(to)
@@ -164,7 +164,7 @@ func (i *insider) answer(from birth.Asker, q query, then func(reply)) {
 		then(reply{})
 	case q.consult != nil:
 		then(reply{counsel: &counsel{mayStop: true, allLeaving: true, known: true}})
-	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() != birth.Member:
+	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == birth.Newborn:
 	default:
 		p := m.proc
 		if b := i.liar(p).Ask(p.birthNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
