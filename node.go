@@ -55,6 +55,7 @@ type Node struct {
 	without  atomic.Int64               // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
 	told     leading                    // guarded by knowing
 
+	claims    seldom    // of raft IDs that are another's
 	grantable grantable // for how long locks could be granted
 	failed    atomic.Pointer[error]
 	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none

@@ -55,9 +55,16 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 // raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
 func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.Message) {
 	if !in.n.voterIs(from) {
-		if c := in.n.cluster(); c != nil {
-			c.Stray(from.Instance, from.Addr)
+		c := in.n.cluster()
+		if c == nil {
+			return
 		}
+		if is, ok := c.Voter(from.Raft); ok {
+			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is dropped; stop it, and replace the secret if it is none of yours",
+				"instance", from.Instance, "addr", from.Addr, "raft", groupText(from.Raft), "of", is.Instance, "of_addr", is.Addr)
+			return
+		}
+		c.Stray(from.Instance, from.Addr)
 		return
 	}
 	for _, m := range messages {
@@ -116,7 +123,7 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 }
 
 // voterIs reports whether the address book, or the configuration that is applied here, says that the raft ID under which an instance
-// speaks is its own. Raft believes every message of a replica, and a hello says what its speaker likes: without this any member could
+// speaks is its own. Raft believes every message of a replica, and the raft ID in a hello is only claimed: without this any member could
 // stop the leader with one message. The book may know a newer configuration than a replica that lags; the replica may know a new one
 // a moment before the book.
 func (n *Node) voterIs(from transport.Identity) bool {

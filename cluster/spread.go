@@ -14,6 +14,7 @@ import (
 // Times and bounds of spreading a configuration.
 const (
 	pullWithin    = 2 * time.Second // how long one peer is waited for who knows a newer one
+	pullSoon      = pullWithin / 8  // the same for a voter that does not lead
 	announceTries = 4
 	announcePause = time.Second
 	strayPause    = time.Second // between two announcements to one stray
@@ -79,6 +80,7 @@ func (c *Cluster) configured(group, at uint64, voters []Voter) {
 		c.configure(group, at, voters)
 		o.pull.until = 0 // whoever knows a still newer one is asked at once
 		c.dismiss(before)
+		c.tellAttached(before)
 		c.tellVoters()
 		c.looking.Store(true)
 	}
@@ -105,6 +107,22 @@ func (c *Cluster) dismiss(before []Voter) {
 	}
 	for _, v := range gone {
 		c.announceTo(v.Instance, v.Addr, announceTries)
+	}
+}
+
+// tellAttached lets the leader tell all whose sessions are attached to it, so that they know the voters of now when it is gone: of
+// several changes within a second each may replace a voter, and an instance that knows none of them any more has to begin anew.
+func (c *Cluster) tellAttached(before []Voter) {
+	s := &c.own.steer
+	if !s.leads || bug("attached-not-told") {
+		return
+	}
+	replicas := slices.Concat(before, c.own.book.Voters()) // these hear it by the log, or by dismiss
+	for _, r := range s.facts.Registered {
+		is := func(v Voter) bool { return v.Instance == r.Instance }
+		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
+			c.announceTo(r.Instance, r.Addr, 1)
+		}
 	}
 }
 
@@ -191,8 +209,11 @@ func (c *Cluster) pull(now time.Duration) {
 	if now < p.until || !c.behind() || bug("newer-not-pulled") {
 		return
 	}
+	leader, addr := c.whom(p.turn)
 	p.until = now + pullWithin
-	_, addr := c.whom(p.turn)
+	if leader != c.cfg.Host.Guide() {
+		p.until = now + pullSoon // a voter may not know more
+	}
 	p.turn++
 	c.own.core.Inquire(now, addr)
 }

@@ -125,6 +125,7 @@ type accepted struct {
 	listener *listener
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
+	owner    Instance      // that has proved its key here; set before the first call, zero until then
 
 	// Guarded by listener.mu:
 	stranger bool

@@ -6,18 +6,25 @@ import (
 	"time"
 )
 
-// arrivalsMost is how many calls may be arriving at a time: calls of which the first message, or
-// the whole question, has not come yet. Each of them makes this node hold up to messageBytes.
-const arrivalsMost = 512
+const (
+	// arrivalsMost is how many calls may be arriving at a time: calls of which the first message, or
+	// the whole question, has not come yet. Each of them makes this node hold up to messageBytes. A
+	// question counts twice until its first message has come.
+	arrivalsMost = 512
+	// arrivalsEach is the part of one instance. It is twice what fits on one connection.
+	arrivalsEach = 256
+)
 
 // arrivals are the calls that are arriving, over all connections. An honest one has arrived after
-// milliseconds. When there are too many, the connection of the oldest is closed, so that a flood of
-// unfinished calls displaces itself. It is safe for concurrent use.
+// milliseconds. When an instance has too many, the connection of its oldest is closed, and when there
+// are too many in all, that of the oldest, so that a flood of unfinished calls displaces itself. It is
+// safe for concurrent use.
 type arrivals struct {
-	most int
+	each, most int
 
-	mu   sync.Mutex // guards all below
-	list list.List  // of *accepted, the oldest first
+	mu   sync.Mutex       // guards all below
+	list list.List        // of *accepted, the oldest first
+	of   map[Instance]int // how many of the list are on connections of an instance
 }
 
 // enter notes a call that begins to arrive on conn, which is closed unless the returned function is
@@ -28,20 +35,42 @@ func (a *arrivals) enter(conn *accepted, within time.Duration) (arrived func() b
 	}
 	a.mu.Lock()
 	place := a.list.PushBack(conn)
-	var oldest *accepted
-	if a.list.Len() > a.most {
-		oldest = a.list.Remove(a.list.Front()).(*accepted)
+	a.of[conn.owner]++
+	var displaced *list.Element
+	switch {
+	case a.of[conn.owner] > a.each && !bug("arrivals-of-one-unbounded"):
+		for displaced = a.list.Front(); displaced.Value.(*accepted).owner != conn.owner; {
+			displaced = displaced.Next()
+		}
+	case a.list.Len() > a.most:
+		displaced = a.list.Front()
 	}
+	a.remove(displaced)
 	a.mu.Unlock()
-	if oldest != nil {
-		oldest.Close()
+	if displaced != nil {
+		displaced.Value.(*accepted).Close()
 	}
 	timer := time.AfterFunc(within, func() { conn.Close() })
 	return func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.list.Remove(place) // nothing if it was displaced: the list knows its own
+		a.remove(place)
 		return timer.Stop()
+	}
+}
+
+// remove takes a call out, if it is still there. The caller holds mu.
+func (a *arrivals) remove(e *list.Element) {
+	if e == nil {
+		return
+	}
+	before := a.list.Len()
+	if a.list.Remove(e); a.list.Len() == before {
+		return // it was displaced: the list knows its own
+	}
+	owner := e.Value.(*accepted).owner
+	if a.of[owner]--; a.of[owner] == 0 {
+		delete(a.of, owner)
 	}
 }
 

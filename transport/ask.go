@@ -53,7 +53,7 @@ func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byt
 			if first.Refusal != nil {
 				return nil, from, refused(addr, first.Refusal)
 			}
-			answer, err = p.hearOut(addr, first, stream.Recv)
+			answer, err = p.hearOut(from.Instance, addr, first, stream.Recv)
 		}
 	}
 	switch {
@@ -84,11 +84,11 @@ func utter(stream grpc.BidiStreamingClient[wire.Question, wire.Answer], question
 }
 
 // hearOut gathers the pieces of an answer, of which first has come.
-func (p *Port) hearOut(addr string, first *wire.Answer, recv func() (*wire.Answer, error)) (answer []byte, err error) {
+func (p *Port) hearOut(from Instance, addr string, first *wire.Answer, recv func() (*wire.Answer, error)) (answer []byte, err error) {
 	held := 0
-	defer func() { p.holds.heard.give(addr, held) }()
+	defer func() { p.holds.heard.give(from, held) }()
 	for next := first; err == nil; next, err = recv() {
-		if !p.holds.heard.take(addr, len(next.Body)) {
+		if !p.holds.heard.take(from, len(next.Body)) {
 			const text = "%w: the answer of %s has more than %d bytes, or too many answers come in"
 			return nil, fmt.Errorf(text, ErrFull, addr, answerBytes)
 		}

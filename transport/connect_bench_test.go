@@ -11,7 +11,8 @@ import (
 // taker is a handler that takes snapshots.
 type taker struct{ hearing }
 
-func (taker) Snapshot(Identity, *raftpb.Message) error { return nil }
+func (taker) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
+func (taker) Snapshot(Identity, *raftpb.Message) error        { return nil }
 
 // BenchmarkConnection dials another port over loopback TCP, proves who is there, carries one call and hangs up. The call is a snapshot of
 // a few bytes, for which a connection of its own is made.

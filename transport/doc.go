@@ -127,17 +127,18 @@
 //
 //	connection  8 for the calls of one instance; one more closes its oldest. One link for each instance
 //	call        a gRPC message has at most 128 KiB in any call; 64 calls are open on a connection
-//	arriving    512 calls whose first message, or whole question, has not come; one more closes the
-//	            connection of the oldest
+//	arriving    256 calls of one instance and 512 of all whose first message, or whole question, has
+//	            not come; one more closes the connection of its oldest, or of the oldest of all. A
+//	            question counts twice until its first message has come
 //	question    2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and
 //	            64 MiB from all at a time; 128 from one instance and 2,048 from all are being
 //	            answered, each for at most 30 s
 //	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same bounds hold for
-//	            answers that come in, for each address and for all
+//	            answers that come in
 //	snapshot    one from each instance, two in all, Config.SnapshotBytes in all. Group, raft ID
 //	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
 //	            brought 256 KiB for each further second. Memory is taken as it arrives, once
-//	gossip      4 streams of packets and 4 byte streams on a connection, 1,024 and 32 in all; 128
+//	gossip      4 streams of packets and 4 byte streams of one instance, 1,024 and 32 in all; 128
 //	            packets of at most 64 KiB wait to be read
 //	link        a frame has at most 64 MiB and is filled up to 1 MiB. After 10 s it must have brought
 //	            256 KiB for each further second. Frames above 16 KiB: at most 256 MiB of them are
@@ -145,9 +146,13 @@
 //	            oldest first. A frame has at most 16,384 raft messages with 262,144 entries, since
 //	            these grow a hundredfold when they are decoded
 //
+// "One instance" is the one that has proved its key on the connection; what a message says never
+// counts. A process that may come in can prove any number of keys: the bounds of all instances hold
+// against it too, but it can take them from the others.
+//
 // "Given up" means that the connection is closed. A connection that is accepted must finish TLS and
 // its hello in 5 s; 1,024 may be about to, and one more costs the oldest of them its place. Before its
-// hello was verified a connection costs TLS, a buffer of 16 KiB and a greeting of at most 4 KiB, of
+// hello was verified a connection costs TLS, a buffer of 1 KiB and a greeting of at most 4 KiB, of
 // which the address may have 512 bytes; a label has at most 255. Log lines that outsiders can cause come
 // at most once in 10 s for each kind, and for at most 16 instances at a time separately, since making a
 // key costs an outsider nothing. A proof costs each side a signature and a verification, together about

@@ -87,12 +87,11 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if r != nil {
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
-	conn, _ := acceptedOn(remoteOf(stream.Context()))
-	if !p.holds.packets.take(conn, 1) {
+	if !p.holds.packets.take(peer.Instance, 1) {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
-	defer p.holds.packets.give(conn, 1)
+	defer p.holds.packets.give(peer.Instance, 1)
 	from := peer.Addr
 	for parcel := first; ; {
 		for _, data := range parcel.Packets {

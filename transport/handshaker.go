@@ -41,6 +41,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
 		return nil, nil, credentials.ErrConnDispatched
 	}
+	accepted.owner = who.peer.Instance
 	h.port.holds.owners.own(who.peer.Instance, accepted)
 	accepted.serves() // before the life is read: if another one begins, this connection ends
 	self := h.port.self.Load()

@@ -30,7 +30,8 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10   // of a greeting, which a stranger may send
-	readBytes   = 16 << 10  // a frame that fits in here is decoded where it arrived
+	greetBytes  = 1 << 10   // of the buffer until the first frame: the usual greeting fits in
+	readBytes   = 16 << 10  // of the buffer behind it: a frame that fits in is decoded where it arrived
 	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
 )
 
@@ -51,23 +52,37 @@ type stream struct {
 	opens  bool   // the sender has said the preface
 	failed error  // of the first write that did; set before broke
 
-	in    *bufio.Reader
-	frame *received // of the receiver, reused
-	large *frames   // of the port: those that do not fit into in
-	begun bool      // the receiver has read the preface
+	in    *bufio.Reader // small until the first frame, since most connections do not carry any
+	ahead []byte        // read before the first frame, and not used yet: in reads it first
+	frame *received     // of the receiver, reused
+	large *frames       // of the port: those that do not fit into in
+	begun bool          // the receiver has read the preface
 }
 
 // newStream makes a stream of a connection, which kill ends.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}, large: &p.holds.frames}
-	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
+	s.in = bufio.NewReaderSize(heedful{s}, greetBytes)
 	return s
+}
+
+// widen makes room for frames.
+func (s *stream) widen() {
+	s.ahead, _ = s.in.Peek(s.in.Buffered())
+	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
 }
 
 // heedful reads from the connection and notes for the pulse that something came, though it be only a part of a frame.
 type heedful struct{ *stream }
 
 func (h heedful) Read(b []byte) (int, error) {
+	if len(h.ahead) > 0 {
+		n := copy(b, h.ahead)
+		if h.ahead = h.ahead[n:]; len(h.ahead) == 0 {
+			h.ahead = nil // and with it the small buffer
+		}
+		return n, nil
+	}
 	h.waits.Store(true)
 	if h.broke.Load() {
 		h.lastWords()
@@ -138,6 +153,9 @@ func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWor
 
 // recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
 func (s *stream) recv() (*received, error) {
+	if s.in.Size() < readBytes {
+		s.widen()
+	}
 	for {
 		head, err := s.in.Peek(lengthBytes)
 		if err != nil {

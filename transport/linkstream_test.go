@@ -130,6 +130,21 @@ func TestAnnouncedFramesReserveNothing(t *testing.T) {
 	}
 }
 
+// A connection that has not greeted yet costs little: there may be many, and strangers open them.
+func TestAConnectionBeforeItsGreetingHoldsLittle(t *testing.T) {
+	const conns = 100
+	p := &Port{config: Config{}.withDefaults()}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range conns {
+		newStream(p, &sink{}, nil, func() {})
+	}
+	runtime.ReadMemStats(&after)
+	if n := (after.TotalAlloc - before.TotalAlloc) / conns; n > 4<<10 {
+		t.Errorf("%d bytes each", n)
+	}
+}
+
 // FuzzStream: whatever a peer says on a link, no panic, and an end.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(linkPreface + "\x00\x00\x00\x00\xff\xff\xff\xff"))

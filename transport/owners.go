@@ -10,7 +10,7 @@ import (
 // without our knowing.
 const connsEach = 8
 
-// owners are the connections for calls, by the instance that has said hello on them. Links are not
+// owners are the connections for calls, by the instance that has proved its key on them. Links are not
 // among them: there is one for each instance. It is safe for concurrent use.
 type owners struct {
 	mu    sync.Mutex // guards all below
@@ -18,8 +18,8 @@ type owners struct {
 	swept int // how many instances there were after the last sweep
 }
 
-// own takes that an instance has said hello on a connection. If it has too many, its oldest is
-// closed.
+// own notes that an instance has proved its key on a connection for calls. If it has too many, its
+// oldest is closed.
 func (o *owners) own(instance Instance, conn *accepted) {
 	if oldest := o.enter(instance, conn); oldest != nil && !bug("connections-of-one-unbounded") {
 		oldest.Close()

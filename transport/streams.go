@@ -101,12 +101,11 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	if r != nil {
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
-	conn, _ := acceptedOn(remoteOf(stream.Context()))
-	if !p.holds.conns.take(conn, 1) {
+	if !p.holds.conns.take(peer.Instance, 1) {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
-	defer p.holds.conns.give(conn, 1)
+	defer p.holds.conns.give(peer.Instance, 1)
 	c := newStreamConn(p, peer.Addr, stream.Send, stream.Recv)
 	timer := time.NewTimer(streamsQueued)
 	defer timer.Stop()

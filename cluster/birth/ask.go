@@ -172,7 +172,7 @@ func (c *Core) met(who *Who) {
 		case at >= 0 && ours:
 			c.bound[at] = true
 			c.born = c.born || who.Phase == Member
-		case ours && c.durable: // a member that joined later: much has happened while this instance was down
+		case ours && c.durable && bug("born-from-anybody"): // who is not on the list may lie, and those who are keep their directories too
 			c.born = c.born || who.Phase == Member
 		}
 	}

@@ -11,13 +11,6 @@ import (
 // every holder of the secret is some instance. So the word of one counts that the configuration known here names as a voter, or that
 // leads: a voter has named it, and this instance is attached to it. All else is a hint to ask those.
 
-// claimed is a configuration that instances have told which are not believed, and which of the voters that it names have confirmed it.
-type claimed struct {
-	at        uint64
-	voters    []Voter
-	confirmed []nodeid.ID
-}
-
 // Guide takes the leader to which this instance is attached, or zero if it is attached to none.
 func (c *Core) Guide(leader nodeid.ID) { c.guide = leader }
 
@@ -32,22 +25,24 @@ func (c *Core) believes(from nodeid.ID) bool {
 }
 
 // hinted takes a configuration that an instance has told which is not believed. An instance without a leader asks the voters that it
-// knows anyway. If none of them has answered for the largest TTL, they may all have been replaced while it was
-// cut off: then this life ends and begins anew without a group. Only a voter with a directory keeps its group, which may need its vote:
-// it takes the configuration once a majority of the voters that it names has confirmed it, each by its own word.
-func (c *Core) hinted(from nodeid.ID, at uint64, voters []Voter) {
+// knows anyway. If none of them has answered for the largest TTL, they may all have been replaced while it was cut off: then
+// this life ends and begins anew without a group, as a new instance, which has to trust those that it meets.
+//
+// An instance with a directory does not do that. Its group may need its vote, and its word is what other directories go by: those who
+// have been voters keep their IDs. IDs cost nothing, so any number of instances that confirm a configuration prove nothing
+// either. It waits for a voter that it knows; if all of them have lost their directories, it is for people to empty its own.
+func (c *Core) hinted(at uint64, voters []Voter) {
 	if at <= c.at || c.phase != Member || c.settling || c.leader || !c.lost() {
 		return
 	}
-	if !c.durable || !c.named() && c.lingers == 0 {
-		if holds(voters, c.raft) {
-			return // it says itself that this replica still counts: its voters will come back
-		}
-		c.doomed = "no voter that is known here of group " + groupName(c.group) + " has answered for " + c.unguided().Round(time.Second).String() +
-			", and a newer configuration of it is in reach"
+	if holds(voters, c.raft) {
+		return // it says itself that this replica still counts: its voters will come back
+	}
+	if c.durable && !bug("directory-given-up-on-hearsay") {
 		return
 	}
-	c.confirm(from, at, voters)
+	c.doomed = "no voter that is known here of group " + groupName(c.group) + " has answered for " + c.unguided().Round(time.Second).String() +
+		", and a newer configuration of it is in reach"
 }
 
 // unguided is for how long no other voter that is known here has answered.
@@ -56,31 +51,4 @@ func (c *Core) unguided() time.Duration { return c.now - max(c.guided, c.since) 
 // lost reports whether no voter that is known has answered for so long that all of them may have been replaced.
 func (c *Core) lost() bool {
 	return c.unguided() > max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
-}
-
-// confirm notes that an instance has told a configuration, and takes that once a majority of its voters has.
-func (c *Core) confirm(from nodeid.ID, at uint64, voters []Voter) {
-	same := func(a, b Voter) bool { return a.Raft == b.Raft && a.Instance == b.Instance && a.Learner == b.Learner }
-	if c.claimed.at != at || !slices.EqualFunc(c.claimed.voters, voters, same) {
-		if at < c.claimed.at {
-			return
-		}
-		c.claimed = claimed{at: at, voters: slices.Clone(voters)}
-	}
-	total := 0
-	for _, v := range voters {
-		if v.Learner {
-			continue
-		}
-		total++
-		c.Inquire(c.now, v.Addr)
-		if v.Instance == from && !slices.Contains(c.claimed.confirmed, from) {
-			c.claimed.confirmed = append(c.claimed.confirmed, from)
-		}
-	}
-	if 2*len(c.claimed.confirmed) > total {
-		c.claimed = claimed{}
-		c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})
-		c.take(at, voters)
-	}
 }

@@ -33,7 +33,7 @@ func (c *Core) hear(from nodeid.ID, at uint64, voters []Voter) {
 		return
 	}
 	if !c.believes(from) {
-		c.hinted(from, at, voters)
+		c.hinted(at, voters)
 		return
 	}
 	c.events = append(c.events, Event{Kind: Heard, Group: c.group, At: at, Voters: slices.Clone(voters)})

@@ -70,7 +70,6 @@ type Core struct {
 	leader     bool
 	guide      nodeid.ID     // the leader to which this instance is attached; zero if none is
 	guided     time.Duration // when another voter that is known here has answered, or there was a leader
-	claimed    claimed       // by instances that are not believed
 	born       bool          // Born is known, and phase is Member at the next Tick
 	refused    []uint64      // charters refused in this life, oldest first
 	bound      []bool        // who on the list is known to be bound

@@ -106,11 +106,16 @@ func (c *Core) waitingMember() string {
 
 // cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
 func (c *Core) cutOff() string {
-	if text := c.led(); text != "" {
-		return "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
-			": see to the network between this instance and the voters"
+	text := c.led()
+	if text == "" {
+		return ""
 	}
-	return ""
+	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
+		": see to the network between this instance and the voters"
+	if c.durable && c.lost() {
+		text += "; if all the voters that it knows are gone for good, empty its directory: it then joins as a new instance"
+	}
+	return text
 }
 
 // silence says that an address has not answered, and the way out if it never will.

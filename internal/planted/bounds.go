@@ -5,6 +5,7 @@ func bounds() []Bug {
 	return []Bug{
 		{Name: "calls-of-any-size", Room: "transport", Hazard: "none", Breaks: "sixty unfinished questions on one connection take gigabytes"},
 		{Name: "calls-arrive-forever", Room: "transport", Hazard: "none", Breaks: "a question that never ends is held for as long as its connection lives"},
+		{Name: "arrivals-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance that begins many calls ends the connections of others, whose calls take their time"},
 		{Name: "connections-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance takes all connections that there are for all"},
 		{Name: "no-quota", Room: "transport", Hazard: "none", Breaks: "one instance takes the places and the memory that are there for all"},
 		{Name: "snapshot-judged-late", Room: "transport", Hazard: "none", Breaks: "a snapshot of another group is gathered whole before it is refused"},

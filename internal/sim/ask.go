@@ -5,11 +5,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for the transport's Ask: questions that one instance puts to another, beside their streams.
@@ -33,7 +30,7 @@ type reply struct {
 func (p *proc) ask(q birth.Question) {
 	instance, asked := p.instance, p.birthNow()
 	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome birth.Outcome, r reply) {
-		if p.alive(nodeidtest.ID(instance)) {
+		if p.alive(instance) {
 			p.ofLife(func() {
 				p.birth.Guide(p.guide())
 				p.birth.Result(p.birthNow(), q.ID, asked, outcome, r.from, r.body)
@@ -44,7 +41,7 @@ func (p *proc) ask(q birth.Question) {
 
 // put puts a question to whoever is at an address, or only to one instance there. What comes of it comes once, after a second at the latest.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, reply)) {
-	w := p.w
+	w, asker := p.w, birth.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
 	finish := func(outcome birth.Outcome, r reply) {
 		if !answered && !p.dead {
@@ -56,6 +53,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 	w.after(w.net.hop(), func() {
 		m := w.at(addr)
 		switch {
+		case p.instance != asker.Instance: // what one life has asked no later one proves
 		case m == nil:
 			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
@@ -64,10 +62,9 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 		case !to.IsZero() && to != m.proc.instance:
 			w.after(w.net.hop(), func() { finish(birth.Other, reply{}) })
 		default:
-			asker, from := birth.Asker{Instance: nodeidtest.ID(p.instance), Addr: p.m.addr}, m.proc.instance
+			from := m.proc.instance
 			m.proc.answer(asker, q, func(r reply) {
-				r.from = nodeidtest.ID(from)
-				if m.proc == nil || m.proc.instance != from {
+				if r.from = from; m.proc == nil || m.proc.instance != from {
 					return // a life that has begun since does not answer for the one before
 				}
 				if w.net.linked(p.m, m) {
@@ -80,6 +77,10 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 
 // answer answers a question once that to which it binds this instance is stored.
 func (p *proc) answer(from birth.Asker, q query, then func(reply)) {
+	if p.insider != nil {
+		p.insider.answer(from, q, then)
+		return
+	}
 	p.cluster.post(func(clock.Time) {
 		if r, ours := p.advise(q); ours {
 			then(r)

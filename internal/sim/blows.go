@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -178,7 +179,7 @@ func (n *nemesis) pounce(first *machine) {
 
 // disk loses a disk. Where no earlier group may have existed, none may be given up either.
 func (n *nemesis) disk(m *machine) {
-	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(m.instance) {
+	if m.disk == nil || n.wipes == 0 || m.needed() || n.w.cfg.Grace == 0 && !n.w.watch.births.Bears(nodeidtest.Number(m.instance)) {
 		return
 	}
 	n.wipes--

@@ -2,9 +2,8 @@ package sim
 
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for Client's shell: it feeds the client core and hands on its outcomes, in the order that ClientOutput prescribes.

@@ -45,6 +45,7 @@ type Config struct {
 	Steps time.Duration // between two steps of a kind that people take, on average; 0: none
 
 	Trouble Trouble
+	Insider bool // a process that has the secret lies to all
 	Verbose bool // keep the transcript
 }
 
@@ -108,6 +109,7 @@ func Draw(seed uint64) Config {
 	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
 		c.Wishes, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
 	}
+	c.Insider = seed/4%4 == 1 // by number too: of sixteen seeds those four in which the combinations above are all there
 	return c
 }
 
@@ -136,6 +138,6 @@ func (c *Config) String() string {
 	if c.Durable {
 		disk = "durable"
 	}
-	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v",
-		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps)
+	return fmt.Sprintf("seed %d: %d machines, %d voters, %s, %s, ttl %v, grace %v, drift %.1f%%, latency %v, trouble every %v, heal %v, quiet %v, kinds %v, nested %v, wishes %v, steps every %v, insider %v",
+		c.Seed, c.Machines, c.Voters, kind, disk, c.TTL, c.Grace, c.Drift*100, c.Latency, c.Trouble.Every, c.Heal, c.Quiet, c.Kinds, c.Nest, c.Wishes, c.Steps, c.Insider)
 }

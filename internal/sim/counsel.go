@@ -7,11 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for counsel.go of the cluster room: what a leader says about its voters to whoever asks.
@@ -62,7 +59,7 @@ func (a *asking) attempt() {
 		if a.over {
 			return
 		}
-		q := consultation{group: p.birth.Group(), instance: nodeidtest.ID(p.instance), raft: a.raft()}
+		q := consultation{group: p.birth.Group(), instance: p.instance, raft: a.raft()}
 		if c, leads := p.counsel(q); leads {
 			p.later(0, func() { a.end(c, true) })
 			return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // queuedWhileDialing bounds what waits for a stream that is being opened.
@@ -91,7 +92,10 @@ func (p *proc) dialed(to nodeid.ID, other *proc) {
 
 // down is the news that no stream leads to an instance any more.
 func (p *proc) down(instance nodeid.ID) {
-	p.w.mark('d', p.instance, instance)
+	if p.insider != nil {
+		return
+	}
+	p.w.mark('d', nodeidtest.Number(p.instance), nodeidtest.Number(instance))
 	p.clientDown(instance)
 	if r := p.replica; r != nil {
 		r.down(instance)
@@ -101,7 +105,7 @@ func (p *proc) down(instance nodeid.ID) {
 
 // hangUp closes all streams, in the order of the instances that they lead to.
 func (p *proc) hangUp() {
-	for _, peer := range slices.Sorted(maps.Keys(p.links)) {
+	for _, peer := range slices.SortedFunc(maps.Keys(p.links), nodeid.Compare) {
 		for _, e := range slices.Clone(p.links[peer]) {
 			e.close()
 		}

@@ -34,27 +34,19 @@ func (p *proc) gossip() {
 		}
 	}
 	seen := p.heardOf()
-	voters, metas := make([]birth.Voter, 0, len(seen)), make([]meta, 0, len(seen))
+	metas := make([]meta, 0, len(seen))
 	var addrs []string
 	var streams []int
 	for _, o := range seen {
 		addrs, streams, metas = append(addrs, o.m.addr), append(streams, o.stream), append(metas, o.meta())
-		if o.raft != 0 && o.group != 0 && o.group == p.group {
-			voters = append(voters, o.voter())
-		}
 	}
-	group := p.group
+	if i := w.insider; i != nil && p.group != 0 {
+		said := i.gossip(p)
+		addrs, streams, metas = append(addrs, said.addr), append(streams, i.p.stream), append(metas, said)
+	}
 	p.cluster.post(func(clock.Time) {
 		p.birth.Places(join, addrs)
 		p.seen(streams, metas)
-		if p.birth.Group() != group {
-			return
-		}
-		changed := false
-		for _, v := range voters {
-			changed = p.book.Hear(v, true) || changed
-		}
-		p.readdressed(changed)
 	})
 	w.after(w.between(300*time.Millisecond, 1500*time.Millisecond), p.gossip)
 }

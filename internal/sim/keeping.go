@@ -6,9 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // The numbers of the root package, and raftlog's patience.
@@ -60,13 +59,14 @@ func (r *replica) asked(from session.Peer, renewals, commands []byte) {
 // down is the news that no stream leads to an instance any more.
 func (r *replica) down(instance nodeid.ID) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
-	for _, v := range r.p.book.Voters() { // the transport knows under which raft ID the peer spoke
-		if v.Instance == instance && v.Raft != 0 {
-			id := v.Raft
-			r.log.post(func(clock.Time) {
-				r.core.Unreachable(id)
-				r.core.Gone(id)
-			})
+	r.gone(instance)
+}
+
+// gone tells the log that the replica of an instance is out of reach, or over.
+func (r *replica) gone(instance nodeid.ID) {
+	for _, v := range placed(&r.config) {
+		if id := v.Raft; v.Instance == instance {
+			r.log.post(func(clock.Time) { r.core.Gone(id) })
 		}
 	}
 }

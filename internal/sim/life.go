@@ -5,11 +5,9 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for the shell of the cluster room and for the root package's life.go: it feeds birth and carries out what it decides.
@@ -121,7 +119,7 @@ func (p *proc) carryOut(e birth.Event) {
 // restartInPlace ends the old life: its locks first.
 func (p *proc) restartInPlace(instance nodeid.ID) {
 	p.rebind(nil, nil)
-	p.w.watch.births.EndedEverywhere(p.instance)
+	p.w.watch.births.EndedEverywhere(nodeidtest.Number(p.instance))
 	p.m.instance = instance
 	p.w.watch.names[instance] = p.m.name
 	if r := p.replica; r != nil {
@@ -164,7 +162,7 @@ func (p *proc) leaderKnown() {
 func (p *proc) ofLife(f func()) {
 	instance := p.instance
 	p.cluster.post(func(clock.Time) {
-		if p.alive(nodeidtest.ID(instance)) {
+		if p.alive(instance) {
 			f()
 		}
 	})

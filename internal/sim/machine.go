@@ -6,9 +6,9 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/raftlog"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // machine is a place where a process can run.
@@ -27,8 +27,8 @@ type machine struct {
 
 	gone bool // nothing runs there until people say so
 
-	disk     *disk  // nil: memory mode
-	proc     *proc  // nil: down
+	disk     *disk     // nil: memory mode
+	proc     *proc     // nil: down
 	instance nodeid.ID // of the last life
 }
 
@@ -84,7 +84,7 @@ func (m *machine) address(addr string) {
 // wipe loses the disk.
 func (m *machine) wipe() {
 	m.w.note("%s loses its disk", m.name)
-	m.w.watch.births.EndedEverywhere(m.instance)
+	m.w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance))
 	*m.disk = disk{latency: m.disk.latency}
 }
 
@@ -103,6 +103,9 @@ func (m *machine) openLog(group, id uint64) (store *raftlog.MemoryStore, fresh b
 
 // at finds the machine with an address.
 func (w *world) at(addr string) *machine {
+	if i := w.insider; i != nil && i.p.m.addr == addr {
+		return i.p.m
+	}
 	for _, m := range w.machines {
 		if m.addr == addr {
 			return m

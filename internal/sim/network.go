@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -51,19 +52,21 @@ type frame struct {
 	commands []byte
 	replies  []byte
 	raft     []*raftpb.Message
+	retired  bool // the replica of the speaker is over
 }
 
 // identity is what a process says about itself at the head of a stream.
 type identity struct {
-	instance, group, raft uint64
-	addr                  string
+	instance    nodeid.ID
+	group, raft uint64
+	addr        string
 }
 
 // end is one end of a stream between two processes.
 type end struct {
 	p      *proc
 	other  *end
-	peer   uint64 // instance at the other end
+	peer   nodeid.ID // instance at the other end
 	open   bool
 	queue  []frame // sent and not arrived, in order
 	lastAt time.Duration
@@ -128,7 +131,7 @@ func (e *end) arrive() {
 	if !e.other.open || e.other.p.dead {
 		return
 	}
-	w.mark('f', f.from.instance, uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
+	w.mark('f', nodeidtest.Number(f.from.instance), uint64(len(f.renewals)+len(f.commands)<<8+len(f.replies)<<16+len(f.raft)<<24))
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
 	if w.chance(w.net.repeat) { // no stream does that; the protocol must not mind
@@ -173,6 +176,6 @@ func (p *proc) lost(e *end) {
 		}
 	}
 	if len(p.links[e.peer]) == 0 {
-		p.down(nodeidtest.ID(e.peer))
+		p.down(e.peer)
 	}
 }

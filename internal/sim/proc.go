@@ -6,12 +6,10 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // proc is a process: what a Node holds, from Start until it ends.
@@ -23,7 +21,8 @@ type proc struct {
 	stream int // of the recorded history
 
 	// Who it is. raft is that of the replica that the cluster room counts on, which may go on a while after it was removed.
-	instance, group, raft uint64
+	instance    nodeid.ID
+	group, raft uint64
 
 	cluster actor // owns birth and book, and what follows them
 	birth   *birth.Core
@@ -33,7 +32,7 @@ type proc struct {
 	pull    pulling
 	peers   map[int]meta // what gossip has shown last of each process
 	looking bool         // the facts may have changed since the last look
-	strays  map[uint64]time.Duration
+	strays  map[nodeid.ID]time.Duration
 
 	owner    actor // owns client
 	client   *session.ClientCore
@@ -43,10 +42,11 @@ type proc struct {
 	leaving  bool
 
 	replica *replica // nil: it does not vote
+	insider *insider // nil: it is honest
 
-	links   map[uint64][]*end
-	dialing map[uint64][]frame
-	backOff map[uint64]time.Duration
+	links   map[nodeid.ID][]*end
+	dialing map[nodeid.ID][]frame
+	backOff map[nodeid.ID]time.Duration
 
 	calls []*call // unfinished, in the order in which they were made
 }
@@ -55,8 +55,8 @@ type proc struct {
 func (m *machine) start() *proc {
 	w := m.w
 	p := &proc{
-		w: w, m: m, instance: w.id(), stream: w.streams + 1, links: map[uint64][]*end{}, dialing: map[uint64][]frame{}, backOff: map[uint64]time.Duration{},
-		peers: map[int]meta{}, strays: map[uint64]time.Duration{},
+		w: w, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams + 1, links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
+		peers: map[int]meta{}, strays: map[nodeid.ID]time.Duration{},
 	}
 	w.streams++
 	cfg := birth.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
@@ -67,10 +67,10 @@ func (m *machine) start() *proc {
 			p.instance = d.state.Instance
 		}
 	}
-	cfg.Instance = nodeidtest.ID(p.instance)
+	cfg.Instance = p.instance
 	if m.instance != p.instance {
-		w.watch.births.EndedEverywhere(m.instance) // a newborn that starts again is somebody else
-		m.instance = nodeidtest.ID(p.instance)
+		w.watch.births.EndedEverywhere(nodeidtest.Number(m.instance)) // a newborn that starts again is somebody else
+		m.instance = p.instance
 	}
 	m.proc = p
 	w.watch.names[p.instance] = m.name
@@ -111,6 +111,9 @@ func (m *machine) crash(power bool) {
 }
 
 func (p *proc) identity() identity {
+	if p.insider != nil {
+		return p.insider.says
+	}
 	id := identity{instance: p.instance, group: p.group, addr: p.m.addr}
 	if p.replica != nil {
 		id.raft = p.replica.id
@@ -121,7 +124,9 @@ func (p *proc) identity() identity {
 // alive reports whether that life of an instance runs.
 func (p *proc) alive(instance nodeid.ID) bool { return !p.dead && p.instance == instance }
 
-func (p *proc) String() string { return fmt.Sprintf("%s/%04x", p.m.name, p.instance&0xffff) }
+func (p *proc) String() string {
+	return fmt.Sprintf("%s/%04x", p.m.name, nodeidtest.Number(p.instance)&0xffff)
+}
 
 // birthNow is the machine's clock as birth counts it: from the beginning of the world.
 func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
@@ -145,6 +150,10 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 
 // frame takes what has arrived on a stream, as inbound does in the root package, behind the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
+	if p.insider != nil {
+		p.insider.frame(f)
+		return
+	}
 	words := len(f.renewals)+len(f.commands)+len(f.replies) > 0
 	if p.group == 0 || p.group != f.from.group {
 		if words {
@@ -153,21 +162,25 @@ func (p *proc) frame(e *end, f frame) {
 		return
 	}
 	r := p.replica
+	if f.retired && r != nil {
+		r.gone(f.from.instance)
+		p.ofLife(func() { p.gone(f.from.instance) })
+	}
 	if len(f.renewals)+len(f.commands) > 0 {
 		if r == nil {
-			p.send(nodeidtest.ID(f.from.instance), "", frame{replies: session.NoVoter()})
+			p.send(f.from.instance, "", frame{replies: session.NoVoter()})
 		} else {
 			r.asked(f.from.instance, f.renewals, f.commands)
 		}
 	}
 	if len(f.replies) > 0 {
-		p.clientReceive(nodeidtest.ID(f.from.instance), f.replies)
+		p.clientReceive(f.from.instance, f.replies)
 	}
 	if r == nil || len(f.raft) == 0 {
 		return
 	}
 	if !p.voterIs(f.from) {
-		p.stray(nodeidtest.ID(f.from.instance), f.from.addr)
+		p.stray(f.from.instance, f.from.addr)
 		return
 	}
 	for _, m := range f.raft {

@@ -85,6 +85,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	state, err := store.Load()
 	w.must(err)
 	r := &replica{p: p, group: group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
+	r.keeper.Vouch = p.vouch
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
 		EntriesInFlight: 2, Patient: r.patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
@@ -297,6 +298,7 @@ func (r *replica) retire(err error) {
 	r.stop()
 	p, id := r.p, r.id
 	if p.replica == r {
+		p.farewell(r)
 		p.replica = nil
 		p.ofLife(func() {
 			if p.raft == id {
@@ -305,6 +307,15 @@ func (r *replica) retire(err error) {
 			p.birth.Retired(p.birthNow(), id)
 		})
 		p.leaderKnown()
+	}
+}
+
+// farewell tells the other replicas, as the last frame under this raft ID, that this one has retired.
+func (p *proc) farewell(r *replica) {
+	for _, v := range placed(&r.config) {
+		if v.Instance != p.instance {
+			p.send(v.Instance, v.Addr, frame{retired: true})
+		}
 	}
 }
 

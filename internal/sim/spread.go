@@ -6,10 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for spread.go and meta.go of the cluster room: how a configuration gets around.
@@ -41,6 +38,7 @@ func (p *proc) configured(group, at uint64, voters []birth.Voter) {
 		p.configure(group, at, voters)
 		p.pull.until = 0
 		p.dismissed(before)
+		p.tellAttached(before)
 		p.tellVoters()
 		p.look()
 	}
@@ -55,7 +53,7 @@ func (p *proc) configure(group, at uint64, voters []birth.Voter) {
 }
 
 func (p *proc) voter() birth.Voter {
-	return birth.Voter{Raft: p.raft, Instance: nodeidtest.ID(p.instance), Addr: p.m.addr, Life: p.birth.Life()}
+	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
 }
 
 // readdressed passes on that voters have moved.
@@ -110,6 +108,20 @@ func (p *proc) dismissed(before []birth.Voter) {
 	}
 }
 
+// tellAttached lets the leader tell all whose sessions are attached to it.
+func (p *proc) tellAttached(before []birth.Voter) {
+	if !p.steer.leads {
+		return
+	}
+	replicas := slices.Concat(before, p.book.Voters())
+	for _, r := range p.steer.facts.Registered {
+		is := func(v birth.Voter) bool { return v.Instance == r.Instance }
+		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
+			p.announceTo(r.Instance, r.Addr, 1)
+		}
+	}
+}
+
 // announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
 func (p *proc) announceTo(instance nodeid.ID, addr string, tries int) {
 	if addr == "" || !p.settled() || p.book.At() == 0 {
@@ -147,14 +159,16 @@ type meta struct {
 }
 
 func (p *proc) meta() meta {
-	return meta{instance: nodeidtest.ID(p.instance), group: p.group, at: p.book.At(), addr: p.m.addr}
+	return meta{instance: p.instance, group: p.group, at: p.book.At(), addr: p.m.addr}
 }
 
 // seen takes what gossip says now: of whom, and in which order.
 func (p *proc) seen(streams []int, metas []meta) {
 	peers := make(map[int]meta, len(metas))
 	for i, m := range metas {
-		peers[streams[i]] = m
+		if peers[streams[i]] = m; m.instance == p.instance {
+			p.birth.Suspect(p.birthNow(), m.addr)
+		}
 	}
 	p.peers = peers
 }

@@ -5,10 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for steward.go and errands.go of the cluster room: the leader's look at the voters.
@@ -134,7 +131,7 @@ func (p *proc) errand(addr string, to nodeid.ID, q query, then func(birth.Outcom
 	}
 	instance := p.instance
 	p.put(addr, to, q, func(outcome birth.Outcome, r reply) {
-		if p.alive(nodeidtest.ID(instance)) {
+		if p.alive(instance) {
 			p.ofLife(func() { then(outcome, r) })
 		}
 	})
@@ -184,7 +181,7 @@ func (p *proc) probe(q voters.Probe) {
 		if !s.governs(term) {
 			return
 		}
-		over := outcome == birth.Refused || outcome == birth.Other || outcome == birth.Foreign
+		over := outcome == birth.Refused || outcome == birth.Other
 		s.core.Probed(p.birthNow(), q.ID, over)
 		if over {
 			p.look()

@@ -1,20 +1,16 @@
 package sim
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // This file stands for voting.go and registry.go in the root package: where the log, the sessions and the cluster room meet about who votes.
@@ -97,9 +93,12 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 	r.wanted = true
 	for _, s := range r.sessions {
 		o := decodeRecord(s.Record)
+		if o.instance.IsZero() || o.instance != s.Opener.Instance {
+			continue
+		}
 		f.Registered = append(f.Registered, voters.Registered{
 			Instance: o.instance, Name: o.name, Zone: o.zone, Addr: o.addr, Order: uint64(s.ID), Leaving: s.Leaving, Session: true,
-			Reachable: p.linked(nodeidtest.ID(o.instance)),
+			Reachable: p.linked(o.instance),
 		})
 	}
 	return f, s.Term, true
@@ -121,6 +120,23 @@ func (p *proc) carry(term uint64, step voters.Step, about birth.Voter) {
 		return
 	}
 	r.log.post(func(clock.Time) { r.core.Change(term, change); r.stale = true })
+}
+
+// guide is the leader to which this instance is attached, or about to be.
+func (p *proc) guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
+
+// vouch compares what the record of a new session says of its instance with what the connection proves.
+func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+	addr := p.m.addr
+	if from != p.instance {
+		links := p.links[from]
+		if len(links) == 0 {
+			return capability, false
+		}
+		addr = links[len(links)-1].other.p.m.addr
+	}
+	r := decodeRecord(b)
+	return capability, (r.instance.IsZero() || r.instance == from) && (r.addr == "" || r.addr == addr)
 }
 
 // leader returns who leads the group as far as this instance knows.
@@ -206,21 +222,28 @@ func (p *proc) later(d time.Duration, f func()) {
 
 // record is what an instance says of itself when it opens its session.
 type record struct {
-	instance         uint64
+	instance         nodeid.ID
 	name, zone, addr string
 }
 
 func (r record) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, r.instance)
+	b = append(b, r.instance[:]...)
 	for _, s := range [...]string{r.name, r.zone, r.addr} {
 		b = append(append(b, byte(len(s))), s...)
 	}
 	return b
 }
 
+// decodeRecord returns the zero record for one that cannot be read.
 func decodeRecord(b []byte) (r record) {
-	r.instance, b = binary.BigEndian.Uint64(b), b[8:]
+	if len(b) < nodeid.Size {
+		return record{}
+	}
+	r.instance, b = nodeid.ID(b[:nodeid.Size]), b[nodeid.Size:]
 	for _, s := range [...]*string{&r.name, &r.zone, &r.addr} {
+		if len(b) == 0 || len(b) < 1+int(b[0]) {
+			return record{}
+		}
 		n := 1 + int(b[0])
 		*s, b = string(b[1:n]), b[n:]
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -30,12 +32,12 @@ type watch struct {
 	served   check.Served
 	holdings
 	members    check.Members
-	names      map[uint64]string // of the machines, by instance
+	names      map[nodeid.ID]string // of the machines, by instance
 	groups     map[uint64]*group
-	believers  map[string][]*call // who believes, per key, until his belief is seen to end
-	leaders    int                // that lead now, in any group
-	leaderless time.Duration      // since when nobody does; 0: somebody does, or nobody has yet
-	bound      map[uint64]uint64  // the group to whose charter a life of an instance was bound
+	believers  map[string][]*call   // who believes, per key, until his belief is seen to end
+	leaders    int                  // that lead now, in any group
+	leaderless time.Duration        // since when nobody does; 0: somebody does, or nobody has yet
+	bound      map[nodeid.ID]uint64 // the group to whose charter a life of an instance was bound
 }
 
 // group is what is known from outside about a group.
@@ -108,7 +110,7 @@ func (s *Stats) Add(o Stats) {
 }
 
 func newWatch(w *world) *watch {
-	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[uint64]uint64{}, names: map[uint64]string{}}
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{}, names: map[nodeid.ID]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL
 	if w.cfg.Wishes > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
@@ -382,6 +384,6 @@ func (o *watch) died(p *proc) {
 		}
 	}
 	if p.m.disk == nil {
-		o.births.EndedEverywhere(p.instance)
+		o.births.EndedEverywhere(nodeidtest.Number(p.instance))
 	}
 }

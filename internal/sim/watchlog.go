@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
@@ -52,7 +53,7 @@ func (o *watch) born(r *replica) {
 	o.w.note("group %x is born", r.group)
 	var voters []uint64
 	for _, v := range g.charter.Voters {
-		voters = append(voters, v.Instance)
+		voters = append(voters, nodeidtest.Number(v.Instance))
 	}
 	o.w.must(o.births.Born(r.group, g.charter.FoundedUnixMS, voters...))
 	if o.w.cfg.Quiet && o.births.Needless() > 0 {
@@ -169,6 +170,10 @@ func (o *watch) applies(r *replica, e *raftlog.Event) {
 func (o *watch) result(r *replica, result *lockfsm.Result) {
 	if r.first && result.Code == lockfsm.Done {
 		switch result.Kind {
+		case lockfsm.Open:
+			if i := o.w.insider; i != nil {
+				o.w.after(0, func() { i.opened(result.Session) })
+			}
 		case lockfsm.Expire:
 			o.stats.Expired++
 			o.groups[r.group].delays.Expired(result.Session, o.w.now)

@@ -7,6 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/check"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -14,7 +16,7 @@ import (
 
 // begins sees a replica begin, empty or with what the disk has kept.
 func (o *watch) begins(r *replica, empty bool) {
-	o.w.must(o.members.Begins(r.group, r.id, r.p.instance, empty))
+	o.w.must(o.members.Begins(r.group, r.id, nodeidtest.Number(r.p.instance), empty))
 }
 
 // stopped sees a replica end.
@@ -51,11 +53,11 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 	places := placed(c)
 	members := make([]check.Member, 0, len(places))
 	for _, v := range places {
-		members = append(members, check.Member{ID: v.Raft, Instance: v.Instance})
+		members = append(members, check.Member{ID: v.Raft, Instance: nodeidtest.Number(v.Instance)})
 	}
 	fresh, err := o.members.Configured(r.group, c.Index, members, c.Voters)
 	o.w.must(err)
-	o.births.Configured(r.group, c.Index, instances(places, c.Voters), instances(places, c.Outgoing))
+	o.births.Configured(r.group, c.Index, numbers(instances(places, c.Voters)), numbers(instances(places, c.Outgoing)))
 	if !fresh {
 		return
 	}
@@ -85,8 +87,17 @@ func (o *watch) founders(r *replica, places []birth.Voter, voters []uint64) {
 	}
 }
 
-func instances(places []birth.Voter, ids []uint64) []uint64 {
-	var list []uint64
+// numbers are instances as the judges know them.
+func numbers(instances []nodeid.ID) []uint64 {
+	list := make([]uint64, 0, len(instances))
+	for _, instance := range instances {
+		list = append(list, nodeidtest.Number(instance))
+	}
+	return list
+}
+
+func instances(places []birth.Voter, ids []uint64) []nodeid.ID {
+	var list []nodeid.ID
 	for _, v := range places {
 		if slices.Contains(ids, v.Raft) {
 			list = append(list, v.Instance)

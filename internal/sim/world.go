@@ -21,8 +21,9 @@ type world struct {
 	net      network
 	watch    *watch
 	nemesis  nemesis
-	calm     bool // all trouble is over, for good
-	quiet    bool // callers make no new calls
+	insider  *insider // nil: all are honest
+	calm     bool     // all trouble is over, for good
+	quiet    bool     // callers make no new calls
 	nonce    uint64
 	numbers  uint64 // of calls and lives of replicas
 	streams  int    // of the recorded history
@@ -67,6 +68,9 @@ func newWorld(cfg Config) *world {
 	w.watch = newWatch(w)
 	for i := range cfg.Machines {
 		w.machines = append(w.machines, newMachine(w, i))
+	}
+	if cfg.Insider {
+		w.infiltrate()
 	}
 	return w
 }

@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// insider is a process that has the group's secret and an identity of its own, and lies about all else. It tells configurations that do
+// not exist, asks for replicas, leads clients to itself and serves them from a state of its own in which every key is free, speaks for
+// the sessions of others, whose nonces it knows as a former voter does, says that replicas are over, and gossips. Two things it does
+// not do, since whoever has the secret is trusted with them: it is no candidate for a vote, and it tells nothing to an instance
+// without a group, which has nothing to compare its word with.
+type insider struct {
+	w      *world
+	p      *proc
+	says   identity            // at the head of its streams; the instance is proved, the rest is what it likes
+	keeper *session.KeeperCore // of its own group
+	locks  *lockfsm.Machine    // likewise
+	index  uint64
+	seen   []lockfsm.SessionInfo // of the true group
+}
+
+const (
+	insiderTerm  = 1 << 40 // above that of every leader
+	insiderPause = 400 * time.Millisecond
+)
+
+// infiltrate starts the insider, on a machine of its own that nothing happens to.
+func (w *world) infiltrate() {
+	m := newMachine(w, len(w.machines))
+	m.disk = nil
+	w.streams++
+	p := &proc{
+		w: w, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams, links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{},
+		backOff: map[nodeid.ID]time.Duration{},
+	}
+	locks, err := lockfsm.New(lockfsm.Charter{
+		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL, Limits: w.cfg.Limits,
+	})
+	w.must(err)
+	i := &insider{w: w, p: p, locks: locks, keeper: session.NewKeeperCore()}
+	m.proc, p.insider, w.insider = p, i, i
+	i.apply(lockfsm.Command{Kind: lockfsm.EndGrace}.Append(lockfsm.Command{Kind: lockfsm.Born}.Append(nil)))
+	i.keeper.Role(m.clock(), session.Role{Term: insiderTerm, Leading: true, Leader: i.target()})
+	i.keeper.Leads(m.clock(), session.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock()})
+	w.after(w.between(0, 5*time.Second), i.lie)
+}
+
+func (i *insider) target() session.Target {
+	return session.Target{Peer: i.p.instance, Addr: i.p.m.addr}
+}
+
+// lie tells an instance one lie, and comes back.
+func (i *insider) lie() {
+	w := i.w
+	w.after(w.between(0, insiderPause), i.lie)
+	i.serve()
+	to := w.machines[w.rng.IntN(len(w.machines))].proc
+	if to == nil || to.birth.Phase() == birth.Newborn {
+		return
+	}
+	at, voters := i.configuration(to)
+	i.p.group = to.group
+	i.says = identity{instance: i.p.instance, group: to.group, raft: voters[w.rng.IntN(len(voters))].Raft, addr: i.addr()}
+	w.note("the insider lies to %v", to)
+	switch w.rng.IntN(7) {
+	case 0:
+		i.ask(to, birth.AppendAnnounce(nil, birth.Announce{To: to.instance, Group: to.group, At: at, Voters: voters}))
+	case 1:
+		i.ask(to, birth.AppendPrepare(nil, birth.Prepare{
+			To: to.instance, Group: to.group, Raft: w.id(), Term: insiderTerm, At: at, Voters: voters,
+		}))
+	case 2:
+		for _, q := range i.liar(to).Tick(to.birthNow()+time.Minute, to.m.wallUnixMS(), w.random()).Questions {
+			i.ask(to, q.Body)
+			break
+		}
+	case 3:
+		i.redirect(to)
+	case 4:
+		i.steal(to)
+	case 5:
+		i.send(to, frame{retired: true})
+		if links := i.p.links[to.instance]; len(links) > 0 && w.chance(0.1) {
+			links[0].close()
+		}
+	case 6:
+		r := to.birth.Raft()
+		i.send(to, frame{raft: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: &i.says.raft, To: &r, Term: new(uint64(insiderTerm))}}})
+	}
+}
+
+// addr is where it says that it is reached: now and then where another is.
+func (i *insider) addr() string {
+	if i.w.chance(0.3) {
+		return i.w.machines[i.w.rng.IntN(len(i.w.machines))].addr
+	}
+	return i.p.m.addr
+}
+
+// configuration is one that it tells an instance: that of the group, in which it has taken places, or some of it. The number is any.
+func (i *insider) configuration(to *proc) (at uint64, voters []birth.Voter) {
+	w := i.w
+	for _, v := range to.book.Voters() {
+		switch w.rng.IntN(4) {
+		case 0:
+			v.Instance, v.Addr = i.p.instance, i.addr()
+		case 1:
+			continue
+		case 2:
+			v.Raft, v.Addr, v.Life = w.id(), i.addr(), v.Life+uint64(w.rng.IntN(1000))
+		}
+		voters = append(voters, v)
+	}
+	if len(voters) == 0 || w.chance(0.3) {
+		voters = []birth.Voter{{Raft: w.id(), Instance: i.p.instance, Addr: i.addr(), Life: 1}}
+	}
+	return max(to.book.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
+}
+
+// liar is what it pretends to be: a member of the group, or, as long as there is trouble, of another that has a leader.
+func (i *insider) liar(to *proc) *birth.Core {
+	w := i.w
+	group := to.group
+	if !w.calm && w.chance(0.2) {
+		group = w.id()
+	}
+	at, voters := i.configuration(to)
+	settings := w.cfg.settings()
+	c := birth.New(birth.Config{
+		Instance: i.p.instance, Name: w.machines[w.rng.IntN(len(w.machines))].name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
+		Durable: w.chance(0.5), Life: 1 + uint64(w.rng.IntN(100)),
+		Stored: &birth.State{Instance: i.p.instance, Phase: birth.Member, Group: group, Settings: settings, At: at, Voters: voters},
+	})
+	c.Tick(to.birthNow(), to.m.wallUnixMS(), w.random())
+	c.Tick(to.birthNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
+	c.Leader(to.birthNow()+30*time.Second, !w.calm && w.chance(0.5))
+	return c
+}
+
+// ask puts a question, in the name of any address.
+func (i *insider) ask(to *proc, body []byte) {
+	w, m, from := i.w, to.m, birth.Asker{Instance: i.p.instance, Addr: i.addr()}
+	w.after(w.net.hop(), func() {
+		if m.proc == to && !to.dead && w.now >= m.pausedUntil {
+			to.answer(from, query{body: body}, func(reply) {})
+		}
+	})
+}
+
+// answer is its word about itself and about the voters.
+func (i *insider) answer(from birth.Asker, q query, then func(reply)) {
+	m := i.w.at(from.Addr)
+	switch {
+	case q.probe:
+		then(reply{})
+	case q.consult != nil:
+		then(reply{counsel: &counsel{mayStop: true, allLeaving: true, known: true}})
+	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == birth.Newborn:
+	default:
+		p := m.proc
+		if b := i.liar(p).Ask(p.birthNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
+			then(reply{body: b})
+		}
+	}
+}
+
+func (i *insider) send(to *proc, f frame) { i.p.send(to.instance, to.m.addr, f) }
+
+// redirect tells a client unasked that it leads.
+func (i *insider) redirect(to *proc) {
+	now := i.p.m.clock()
+	k := session.NewKeeperCore()
+	k.Role(now, session.Role{Term: insiderTerm, Leader: i.target()})
+	k.Receive(now, to.instance, nil, nil)
+	i.replies(k)
+}
+
+// steal speaks for a session that it has seen: it attaches it at an instance that may lead, or opens it again there.
+func (i *insider) steal(to *proc) {
+	w := i.w
+	if l := w.leader(); l != nil && l.machine != nil && w.chance(0.5) {
+		i.seen = living(l.machine.Sessions())
+	}
+	if len(i.seen) == 0 {
+		return
+	}
+	s := i.seen[w.rng.IntN(len(i.seen))]
+	if w.calm || w.chance(0.7) {
+		i.send(to, frame{commands: lockfsm.Command{
+			Kind: lockfsm.Attach, Session: s.ID, Epoch: s.Epoch + 1 + lockfsm.Epoch(w.rng.IntN(10)), Number: 1 << 30, Nonce: s.Nonce,
+		}.Append(nil)})
+		return
+	}
+	record := s.Record
+	if w.chance(0.5) {
+		record = nil
+	}
+	i.send(to, frame{commands: lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL, Record: record}.Append(nil)})
+}
+
+// opened sees a session open in the group, as a voter does, and tells its client that it was opened elsewhere.
+func (i *insider) opened(id lockfsm.SessionID) {
+	l := i.w.leader()
+	if l == nil {
+		return
+	}
+	at := slices.IndexFunc(l.machine.Sessions(), func(s lockfsm.SessionInfo) bool { return s.ID == id })
+	if at < 0 {
+		return
+	}
+	s := l.machine.Sessions()[at]
+	i.keeper.Receive(i.p.m.clock(), nodeid.ID(s.Opener.Instance), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL}.Append(nil))
+	i.serve()
+}
+
+// frame takes what a client sends that it has led to itself.
+func (i *insider) frame(f frame) {
+	i.keeper.Receive(i.p.m.clock(), f.from.instance, f.renewals, f.commands)
+	i.serve()
+}
+
+// serve does what a keeper's shell and a log do, for a group of one.
+func (i *insider) serve() {
+	now := i.p.m.clock()
+	i.keeper.Tick(now)
+	if _, blob := i.keeper.Proposal(i.p.m.wallUnixMS()); blob != nil {
+		i.keeper.Proposed(true)
+		i.keeper.Applied(now, i.apply(blob))
+	}
+	if term, round, ok := i.keeper.Round(); ok {
+		i.keeper.Confirmed(now, term, round)
+	}
+	i.replies(i.keeper)
+}
+
+func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
+	i.index++
+	i.locks.ApplyEntry(i.index, insiderTerm, blob, func(r *lockfsm.Result) { results = append(results, r.Clone()) })
+	return results
+}
+
+func (i *insider) replies(k *session.KeeperCore) {
+	for _, replies := range k.Replies() {
+		for _, m := range i.w.machines {
+			if p := m.proc; p != nil && p.instance == replies.Peer && p.group != 0 {
+				i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}
+				for _, b := range replies.Frames {
+					i.send(p, frame{replies: b})
+				}
+			}
+		}
+		k.Replied(i.p.m.clock(), replies.Peer, true)
+	}
+}
+
+// gossip is what is heard of it: any instance, at any address, with any configuration.
+func (i *insider) gossip(to *proc) meta {
+	said := meta{instance: i.p.instance, group: to.group, addr: i.addr(), at: to.book.At() + uint64(i.w.rng.Int64N(1<<50))}
+	if i.w.chance(0.5) {
+		if p := i.w.machines[i.w.rng.IntN(len(i.w.machines))].proc; p != nil {
+			said.instance = p.instance
+		}
+	}
+	if i.w.chance(0.2) {
+		said.group = i.w.id()
+	}
+	return said
+}
