@@ -29,28 +29,32 @@
 //
 // A look follows at once when the host says Look, then at most every 50 ms; also when the last step asks for one, and once a second.
 //
-// A configuration is known by its number, the index of the log entry that made it: of two the higher one is the newer. It counts if the
-// log here has applied it, or if a voter or the leader has told it; package birth has the rule. It spreads in four ways. The log applies
-// it (Configured). Gossip says its number, and an instance that knows a lower one asks the leader, or a voter that it knows, and another
-// one after two seconds. The leader tells the instances that it leaves out (rule 14). And an instance that hears raft from a replica that
-// its configuration does not name tells it (Stray).
+// A configuration is known by its number, the index of the log entry that made it: of two the
+// higher one is the newer. It counts if the log here has applied it, or if a voter or the leader
+// has told it; package birth has the rule. It spreads in four ways. The log applies it
+// (Configured). Gossip says its number, and an instance that knows a lower one asks the leader, or
+// a voter that it knows, and another one after two seconds. The leader tells the instances that it
+// leaves out (rule 14). And an instance that hears raft from a replica that its configuration does
+// not name tells it (Stray).
 //
 // Whoever wants to know whether it may stop, or how the voters stand, asks the leader (Consult). Who does not lead says who does.
 //
 // # Guarantees
 //
-// Gossip is advice. It names places to ask and addresses to try. It never decides which instances vote, ends a session or a replica, or
-// moves an address. The address book leads from a raft ID to the instance and the address of its newest life. The configuration alone
-// says which instance has a raft ID. An address moves by the instance's own word, on a connection that has proved its ID, by the log, or
-// by a voter's word. The highest life number wins, and an entry goes only when the ID leaves the configuration. An older configuration
-// never takes the place of a newer one.
+// Gossip is advice. It names places to ask and addresses to try. It never decides which instances
+// vote, ends a session or a replica, or moves an address. The address book leads from a raft ID to
+// the instance and the address of its newest life. The configuration alone says which instance has
+// a raft ID. An address moves by the instance's own word, on a connection that has proved its ID,
+// by the log, or by a voter's word. The highest life number wins, and an entry goes only when the
+// ID leaves the configuration. An older configuration never takes the place of a newer one.
 //
 // A step is carried out once. It is tried again only if the facts have changed, or after a second in which nothing came of it. What an
 // earlier lead has asked means nothing to a later one. Only an instance that leads answers a consultation, by a look at most 50 ms old.
 //
-// A life is over if its address refuses connections, or if another instance proves there that it is another one. Silence is never taken
-// for that, nor gossip, nor a refusal that is not signed, nor another program that listens there. A replica is over, too, when its own
-// instance has said so on its own link (Gone).
+// A life is over if its address refuses connections, or if another instance proves there that it is
+// another one. Silence is never taken for that, nor gossip, nor a refusal that is not signed, nor
+// another program that listens there. A replica is over, too, when its own instance has said so on
+// its own link (Gone).
 //
 // A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
 //

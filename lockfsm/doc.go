@@ -100,11 +100,13 @@
 //   - A number is used up also by a command that is refused (bad key, limits, Try); a repetition of it is told Finished. A command that
 //     is stale, malformed, unsupported or of no session changes nothing at all.
 //   - An Attach that names numbers at or above its own next is malformed: "named and not live is finished" could not be kept for them.
-//   - A session belongs to its Opener, the instance and the capability that the leader writes into the Open from the connection. An Open
-//     that is repeated for another Opener is answered with NoSession. The machine does not see the sender of later commands: that only
-//     the Opener speaks for the session is checked by the leader, see package session.
-//   - An Attach must bring the nonce of its session's Open, else it is answered with NoSession. That keeps a mistaken instance out. It is
-//     no proof, since every voter and every snapshot has the nonce.
+//   - A session belongs to its Opener, the instance and the capability that the leader writes into
+//     the Open from the connection. An Open that is repeated for another Opener is answered with
+//     NoSession. The machine does not see the sender of later commands: that only the Opener speaks
+//     for the session is checked by the leader, see package session.
+//   - An Attach must bring the nonce of its session's Open, else it is answered with NoSession.
+//     That keeps a mistaken instance out. It is no proof, since every voter and every snapshot has
+//     the nonce.
 //   - An Open with an all-zero nonce is malformed, since two openers that forgot theirs would share a session and its locks.
 //   - Between Open and the first Attach a session's epoch is 0, and a command at epoch 0 applies, by the rule for all epochs.
 //   - A Try is answered InGrace as long as the grace lasts, for every name.

@@ -112,7 +112,8 @@ func (m *Machine) of(c *view) (*session, Code) {
 
 // attach begins a new attachment: it closes the door on everything that earlier ones sent and may still be under way, and lets go of
 // what the session no longer wants. After it both ends know the same of every number. Session IDs are no secret, so it must bring the
-// nonce of the session's opening. That is no proof, since every voter has the nonce: the leader lets only the session's Opener through.
+// nonce of the session's opening. That is no proof, since every voter has the nonce: the leader
+// lets only the session's Opener through.
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {

@@ -79,19 +79,20 @@
 //   - An expiry is proposed in the term in which it was decided or never, and never over a renewal that has arrived. No client's
 //     command is proposed in another term than that of its arrival.
 //   - Whatever a peer sends, no other peer's attachment suffers, and only commands that clients may send reach the log.
-//   - A session belongs to the instance that opened it, by the ID that its connection has proved, and
-//     to the capability of its certificate. The leader writes both into the log with Open. Attach,
-//     renewals and commands from any other instance are refused, whatever it knows. The nonce makes
-//     Open idempotent and proves nothing: every voter has it, and so has every snapshot.
-//   - What a session's record claims is checked when its Open arrives ([KeeperCore].Vouch): the instance
-//     and the address in it are those of the connection, or none.
-//   - A client attaches only to a voter that it knows, or to the leader that such a voter has named.
-//     Another instance could have itself taken for the leader, and acknowledge leases. An answer to
-//     Open counts only from an instance to which this nonce was sent.
+//   - A session belongs to the instance that opened it, by the ID that its connection has proved,
+//     and to the capability of its certificate. The leader writes both into the log with Open.
+//     Attach, renewals and commands from any other instance are refused, whatever it knows. The
+//     nonce makes Open idempotent and proves nothing: every voter has it, and so has every
+//     snapshot.
+//   - What a session's record claims is checked when its Open arrives ([KeeperCore].Vouch): the
+//     instance and the address in it are those of the connection, or none.
+//   - A client attaches only to a voter that it knows, or to the leader that such a voter has
+//     named. Another instance could have itself taken for the leader, and acknowledge leases. An
+//     answer to Open counts only from an instance to which this nonce was sent.
 //
-// What these rest on is the transport, which proves the ID at both ends of every connection, and the
-// voters. A voter that lies can confirm leases that it does not keep. No other instance, member or
-// guest can, and strangers do not get here.
+// What these rest on is the transport, which proves the ID at both ends of every connection, and
+// the voters. A voter that lies can confirm leases that it does not keep. No other instance, member
+// or guest can, and strangers do not get here.
 //
 // # Concurrency
 //

@@ -6,8 +6,10 @@ import (
 )
 
 // Book is the address book: raft ID → (instance, address, life). Who is in it is decided by the configuration of the group alone; where
-// they are is learned from charters, from the log, from voters and from the proven word of each of them, and the highest life number
-// wins. No entry is dropped because gossip says that its instance is dead: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is a value of its owner's and not safe for
+// they are is learned from charters, from the log, from voters and from the proven word of each of
+// them, and the highest life number wins. No entry is dropped because gossip says that its instance
+// is dead: a voter that cannot be reached for an hour still votes. The zero Book is empty. It is a
+// value of its owner's and not safe for
 // concurrent use; State carries it into a directory.
 type Book struct {
 	at      uint64      // of the configuration

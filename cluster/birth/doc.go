@@ -34,8 +34,10 @@
 //	 ▲                                                        Prepare of a new ID              │
 //	 └─────────────────────────────────────────────────────────────────────────────────────────┘
 //
-// Configurations have numbers, and the higher one is the newer one, whether it was applied here (Voters) or told by an instance
-// that is believed about it (see below): in an answer, an Announce, or a Prepare. A Prepare of another ID is refused while the newest configuration that is known names the present one, and if a
+// Configurations have numbers, and the higher one is the newer one, whether it was applied here
+// (Voters) or told by an instance that is believed about it (see below): in an answer, an Announce,
+// or a Prepare. A Prepare of another ID is refused while the newest configuration that is known
+// names the present one, and if a
 // later leader has prepared this life since: a leader of before ends nobody's vote. The same Prepare again is answered with Running, or
 // with Ended once that ID is over, and changes nothing. A replica that was only prepared is in no configuration yet, so none that does not
 // name it removes it. One that was removed has no ID to be prepared under any more, and yet goes on, through starts with a directory too, until
@@ -49,24 +51,28 @@
 // # Whose word counts
 //
 // The transport proves which instance is at the other end of a connection, and nothing else: each
-// holder of the secret is some instance, and may say what it likes. So the rules are these (believe.go).
+// holder of the secret is some instance, and may say what it likes. So the rules are these
+// (believe.go).
 //
-//   - About itself an instance is believed: that it is newborn, bound or a member, its settings, and as
-//     a voter with a directory its address. The ID is that of the connection and never in the message.
-//   - A configuration, whether in an answer, an Announce or a Prepare, is believed from an instance that
-//     the newest known configuration names as voter, and from the leader that such a voter has named
-//     (Guide). Numbers are bounded, so that no lie makes every true configuration an old one.
-//   - From any other instance it is a hint. It changes nothing, and at most the voters that are known
-//     are asked (Inquire).
-//   - That this directory is a copy, or was restored from an older one, is believed from voters, from
-//     the instances on the charter's list, and from the process itself that has proved the same ID.
-//   - A newborn knows no voter yet. It believes every instance that the transport lets ask and answer.
+//   - About itself an instance is believed: that it is newborn, bound or a member, its settings,
+//     and as a voter with a directory its address. The ID is that of the connection and never in
+//     the message.
+//   - A configuration, whether in an answer, an Announce or a Prepare, is believed from an instance
+//     that the newest known configuration names as voter, and from the leader that such a voter has
+//     named (Guide). Numbers are bounded, so that no lie makes every true configuration an old one.
+//   - From any other instance it is a hint. It changes nothing, and at most the voters that are
+//     known are asked (Inquire).
+//   - That this directory is a copy, or was restored from an older one, is believed from voters,
+//     from the instances on the charter's list, and from the process itself that has proved the
+//     same ID.
+//   - A newborn knows no voter yet. It believes every instance that the transport lets ask and
+//     answer.
 //
-// All voters may have been replaced while this instance was cut off. When none of those that it knows
-// has answered for the largest TTL, a hint of a newer configuration ends this life, and the next one
-// begins without a group: the locks are lost by then. A voter with a directory keeps its group, which
-// may need its vote. It takes the newer configuration once a majority of the voters that this names
-// has confirmed it, each by its own word.
+// All voters may have been replaced while this instance was cut off. When none of those that it
+// knows has answered for the largest TTL, a hint of a newer configuration ends this life, and the
+// next one begins without a group: the locks are lost by then. A voter with a directory keeps its
+// group, which may need its vote. It takes the newer configuration once a majority of the voters
+// that this names has confirmed it, each by its own word.
 //
 // # Guarantees
 //
