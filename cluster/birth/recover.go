@@ -60,15 +60,19 @@ func (c *Core) led() string {
 	return ""
 }
 
-// superseded ends this life if its group was given up by people: somebody is met whose group has taken its place and has a leader. That the
-// group's other members have been given up is what they have seen to; this one was out of reach then.
+// superseded ends this life if its group was given up by people: an instance is met whose group has taken its place and has a leader. That the
+// group's other members have been given up is what they have seen to; this one was out of reach then. Its voters of before have new IDs
+// now, so there is none whose word could be proved. It has to be at an address that Join names, and no voter that is known may
+// have answered for the largest TTL: else any holder of the secret could end the group's directories one by one, at an election or a
+// restart.
 func (c *Core) superseded() bool {
-	if c.leader || !c.durable || c.settings.Solo {
+	if c.leader || !c.durable || c.settings.Solo || !c.lost() && !bug("superseded-by-anybody") {
 		return false
 	}
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, reachedFor)
-		if ok && who.Phase == Member && who.Leader && !who.Settings.Solo && slices.Contains(who.Supersedes, c.group) {
+		named := p.entry != "" || bug("superseded-by-anybody")
+		if ok && named && who.Phase == Member && who.Leader && !who.Settings.Solo && slices.Contains(who.Supersedes, c.group) {
 			c.doomed = "group " + groupName(c.group) + " was given up, and " + p.label() + " belongs to group " + groupName(who.Group) +
 				", which has taken its place"
 			return true

@@ -84,7 +84,8 @@ func TestGivenUpAndAliveAfterAll(t *testing.T) {
 	}
 }
 
-// A member of a group that was given up goes when it meets those who have taken its place, and only then.
+// A member of a group that was given up goes when it meets those who have taken its place where Join says that they are, and none of its
+// voters any more, and only then: any holder of the secret can say that it was given up.
 func TestSuperseded(t *testing.T) {
 	after := Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Phase: Member, Group: 70, At: 3, Leader: true, Supersedes: []uint64{98, 99}}
 	for name, tc := range map[string]struct {
@@ -98,8 +99,12 @@ func TestSuperseded(t *testing.T) {
 		"the new one has no leader yet": {Member, func(_ *Core, who *Who) { who.Leader = false }, Member},
 		"its group has a leader":        {Member, func(c *Core, _ *Who) { c.Leader(c.now, true) }, Member},
 		"whoever gave it up is newborn": {Member, func(_ *Core, who *Who) { who.Phase, who.Group, who.Leader = Newborn, 0, false }, Member},
+		"a voter has answered":          {Member, func(c *Core, _ *Who) { c.guided = c.now }, Member},
+		"Join does not name it":         {Member, func(c *Core, _ *Who) { c.Places(nil, []string{"b:1"}) }, Member},
 	} {
 		c, who := settled(tc.phase), after
+		c.now += simTTL + time.Second
+		c.Places([]Entry{{Name: "b", Addrs: []string{"b:1"}, Resolved: c.now}}, nil)
 		tc.spoil(c, &who)
 		c.tell("b:1", who)
 		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(60)})

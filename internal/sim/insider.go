@@ -129,16 +129,16 @@ func (i *insider) configuration(to *proc) (at uint64, voters []birth.Voter) {
 // liar is what it pretends to be: a member of the group, or, as long as there is trouble, of another that has a leader.
 func (i *insider) liar(to *proc) *birth.Core {
 	w := i.w
-	group := to.group
+	group, supersedes := to.group, []uint64(nil)
 	if !w.calm && w.chance(0.2) {
-		group = w.id()
+		group, supersedes = w.id(), []uint64{to.group}
 	}
 	at, voters := i.configuration(to)
 	settings := w.cfg.settings()
 	c := birth.New(birth.Config{
 		Instance: i.p.instance, Name: w.machines[w.rng.IntN(len(w.machines))].name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
 		Durable: w.chance(0.5), Life: 1 + uint64(w.rng.IntN(100)),
-		Stored: &birth.State{Instance: i.p.instance, Phase: birth.Member, Group: group, Settings: settings, At: at, Voters: voters},
+		Stored: &birth.State{Instance: i.p.instance, Phase: birth.Member, Group: group, Settings: settings, At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.birthNow(), to.m.wallUnixMS(), w.random())
 	c.Tick(to.birthNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around

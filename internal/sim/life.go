@@ -95,7 +95,7 @@ func (p *proc) carryOut(e birth.Event) {
 		}
 	case birth.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
-		p.group = e.Group
+		p.group, p.member = e.Group, true
 		p.configure(e.Group, e.At, e.Voters)
 		p.rebind(p.record(), targets(p.book.Voters()))
 	case birth.Restarted:
@@ -118,6 +118,7 @@ func (p *proc) carryOut(e birth.Event) {
 
 // restartInPlace ends the old life: its locks first.
 func (p *proc) restartInPlace(instance nodeid.ID) {
+	p.w.watch.leaves(p)
 	p.rebind(nil, nil)
 	p.w.watch.births.EndedEverywhere(nodeidtest.Number(p.instance))
 	p.m.instance = instance
@@ -130,7 +131,7 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 		d.log, d.group, d.id = nil, 0, 0
 	}
 	p.hangUp()
-	p.instance, p.group, p.raft, p.book = instance, 0, 0, birth.Book{}
+	p.instance, p.group, p.raft, p.book, p.member = instance, 0, 0, birth.Book{}, false
 	p.pull, p.steer = pulling{}, steward{}
 	clear(p.dialing)
 	clear(p.backOff)

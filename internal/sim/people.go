@@ -39,5 +39,6 @@ func (m *machine) recover(group uint64) {
 		}
 		p.w.note("%v gives group %x up", p, group)
 		p.w.watch.stats.Recovered++
+		p.w.watch.gaveUp[group] = true
 	})
 }

@@ -24,6 +24,8 @@ type proc struct {
 	instance    nodeid.ID
 	group, raft uint64
 
+	member bool // of group, which is born
+
 	cluster actor // owns birth and book, and what follows them
 	birth   *birth.Core
 	book    birth.Book

@@ -9,7 +9,7 @@ import (
 // TestSeeds runs MORTISE_SEEDS runs of ten virtual minutes from seed MORTISE_SEED on.
 func TestSeeds(t *testing.T) {
 	c := Campaign{Seed: func(seed uint64) { cryptotest.SetGlobalRandom(t, seed) }, Say: t.Logf, Package: "internal/sim"}
-	if err := c.FromEnvironment(max(1, 4/slowly)); err != nil {
+	if err := c.FromEnvironment(max(1, 6/slowly)); err != nil {
 		t.Fatal(err)
 	}
 	total, err := c.Run()
@@ -24,7 +24,7 @@ func TestSeeds(t *testing.T) {
 	}
 	s := total.Stats
 	rare := min(s.Shared, s.Permits, s.Several, s.Nested, s.Behind, s.Crowded, s.Deadlocks, s.Full, s.Forced, s.Overdue, s.Wanted, s.Delayed, s.Detached, s.Resumed)
-	if rare == 0 && (total.Runs >= 20 || total.Runs >= 4 && c.First == 1 && c.Step == 1) {
+	if rare == 0 && (total.Runs >= 20 || total.Runs >= 6 && c.First == 1 && c.Step == 1) {
 		t.Errorf("a kind of lock, or of meeting, did not occur: %+v", s)
 	}
 	t.Logf("%d seeds; the longest wait after healing: %v; %+v", total.Runs, total.Settled.Round(time.Millisecond), s)

@@ -37,6 +37,7 @@ type watch struct {
 	believers  map[string][]*call   // who believes, per key, until his belief is seen to end
 	leaders    int                  // that lead now, in any group
 	leaderless time.Duration        // since when nobody does; 0: somebody does, or nobody has yet
+	gaveUp     map[uint64]bool      // groups, by people
 	bound      map[nodeid.ID]uint64 // the group to whose charter a life of an instance was bound
 }
 
@@ -110,7 +111,7 @@ func (s *Stats) Add(o Stats) {
 }
 
 func newWatch(w *world) *watch {
-	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{}, names: map[nodeid.ID]string{}}
+	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{}, gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
 	o.served.Bound = servedWithin + 4*w.cfg.TTL
 	if w.cfg.Wishes > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL

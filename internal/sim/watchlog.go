@@ -37,6 +37,13 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
+// leaves sees an instance leave its group by a restart in place. With a disk that is for people to decide.
+func (o *watch) leaves(p *proc) {
+	if p.m.disk != nil && p.member && !o.gaveUp[p.group] {
+		o.w.broken("%v leaves group %x, which its disk has and people have not given up", p, p.group)
+	}
+}
+
 // born sees Born applied for the first time.
 func (o *watch) born(r *replica) {
 	g := o.groups[r.group]
