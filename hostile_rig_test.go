@@ -49,9 +49,19 @@ func assaulted(t *testing.T, test func(a *assault)) {
 }
 
 // newAssault starts three instances.
-func newAssault(t *testing.T, change func(*Config)) *assault {
-	a := &assault{t: t, change: change, log: &lines{}, key: nodeidtest.Key(hostileInstance)}
-	a.fleet = startFleet(t, 3, a.configure)
+func newAssault(t *testing.T, change func(*Config)) *assault { return newAssaultWith(t, change, nil) }
+
+// newAssaultWith is newAssault with a change to the world of each instance. Nil means none.
+func newAssaultWith(t *testing.T, change func(*Config), alter func(*env)) *assault {
+	t.Helper()
+	a := &assault{t: t, change: change, log: &lines{}, key: nodeidtest.Key(hostileInstance), fleet: newFleet(t)}
+	a.alter = alter
+	for i := range 3 {
+		c := a.fleet.config(i, 3)
+		a.configure(&c)
+		a.start(i, c)
+	}
+	a.ready()
 	config := a.config(66, 3)
 	change(&config)
 	source, err := config.withDefaults().credentials(time.Now, realEnv().random)
