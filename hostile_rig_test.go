@@ -106,10 +106,12 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
-				l, err := n.Lock(a.t.Context(), fmt.Sprint("timed ", i))
+				patience, cancel := context.WithTimeout(a.t.Context(), 30*time.Second) // fake time
+				l, err := n.Lock(patience, fmt.Sprint("timed ", i))
 				if err == nil {
-					err = l.Unlock(a.t.Context())
+					err = l.Unlock(patience)
 				}
+				cancel()
 				if err != nil {
 					a.t.Errorf("node %d: %v", i, err)
 					return
@@ -128,6 +130,9 @@ func (a *assault) p99(least time.Duration, during func()) time.Duration {
 	time.Sleep(max(0, least-time.Since(began))) // fake time
 	stop()
 	callers.Wait()
+	if len(all) == 0 {
+		a.t.Fatal("no lock was granted")
+	}
 	slices.Sort(all)
 	return all[len(all)*99/100]
 }

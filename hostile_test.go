@@ -346,7 +346,8 @@ func TestHostileGhosts(t *testing.T) {
 // ghost is a packet of gossip about a member that does not exist.
 func ghost(label string, i int) []byte {
 	name := fmt.Sprint("ghost-", i)
-	return attack.Alive(label, name, [4]byte{10, 66, byte(i / 250), byte(i % 250)}, 1, attack.Meta{
+	at := attack.Member{Name: name, IP: []byte{10, 66, byte(i / 250), byte(i % 250)}, Port: 7947}
+	return attack.Alive(label, at, 1, attack.Meta{
 		Instance: nodeidtest.ID(uint64(i) + 1e6), Name: name, Addr: fmt.Sprintf("10.66.%d.%d:7947", i/250, i%250),
 	})
 }

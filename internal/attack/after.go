@@ -1,9 +1,12 @@
 package attack
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -44,4 +47,32 @@ func (c *Conn) Calls() (client wire.PeerClient, end func(), err error) {
 		return nil, nil, err
 	}
 	return wire.NewPeerClient(cc), func() { cc.Close(); c.Close() }, nil
+}
+
+// Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was opened within d.
+func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(c.in, head[:]); err != nil {
+			return 0
+		}
+		n := binary.BigEndian.Uint32(head[:])
+		if n == 0 {
+			continue
+		}
+		if n > 1<<20 {
+			return 0
+		}
+		frame := make([]byte, n)
+		if _, err := io.ReadFull(c.in, frame); err != nil {
+			return 0
+		}
+		// An answer is the nonce, a code that is 0 if all is well, and the session.
+		if _, after, found := bytes.Cut(frame, nonce[:]); found && len(after) > 1 {
+			session, _ := binary.Uvarint(after[1:])
+			return session
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"bytes"
 	"encoding/binary"
 	"regexp"
 
@@ -71,14 +72,14 @@ func (m Meta) encode() []byte {
 	return text(text(text(append(b, leader), m.Name), m.Zone), m.Addr)
 }
 
-// Alive is a packet of memberlist that says of the member of that name where it is (IP, port 7947)
-// and what its meta data is. It wins against all words of a lower incarnation.
-func Alive(label, name string, ip [4]byte, incarnation uint32, m Meta) []byte {
+// Alive is a packet of memberlist that says of a member where it is and what its meta data is. It
+// wins against all words of a lower incarnation.
+func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = binary.BigEndian.AppendUint32(append(msgpack(append(b, 4, 0x86), "Incarnation"), 0xce), incarnation)
-	b = msgpack(msgpack(b, "Node"), name)
-	b = msgpack(msgpack(b, "Addr"), string(ip[:]))
-	b = append(msgpack(b, "Port"), 0xcd, 0x1f, 0x0b)
+	b = msgpack(msgpack(b, "Node"), of.Name)
+	b = msgpack(msgpack(b, "Addr"), string(of.IP))
+	b = binary.BigEndian.AppendUint16(append(msgpack(b, "Port"), 0xcd), of.Port)
 	b = msgpack(msgpack(b, "Meta"), string(m.encode()))
 	return msgpack(msgpack(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
 }
@@ -92,7 +93,7 @@ func msgpack(b []byte, s string) []byte {
 }
 
 // Exchange is what begins an exchange of everything that gossip knows, with nothing of one's own. The
-// answer on the same stream holds all members; see [Names].
+// answer on the same stream holds all members; see [Members].
 func Exchange(label string) []byte {
 	b := append([]byte{244, byte(len(label))}, label...)
 	b = append(msgpack(append(b, 6, 0x83), "Nodes"), 0)
@@ -100,17 +101,46 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-var (
-	gossipName = regexp.MustCompile(`[0-9a-f]{24}`)
-	nodeName   = regexp.MustCompile(`node-\d+`)
-)
+var gossipName = regexp.MustCompile(`[0-9a-f]{24}`)
 
-// Names finds in the answer to [Exchange] under which name gossip has each instance called node-<n>.
-func Names(answer []byte) map[string]string {
-	gossip, node := gossipName.FindAll(answer, -1), nodeName.FindAll(answer, -1)
-	names := map[string]string{}
-	for i := range min(len(gossip), len(node)) {
-		names[string(node[i])] = string(gossip[i])
+// Member is what gossip has of an instance: the name under which, and where. Both must stay if others are to believe the rest.
+type Member struct {
+	Name string
+	IP   []byte
+	Port uint16
+}
+
+// Members finds the members in the answer to [Exchange].
+func Members(answer []byte) (all []Member) {
+	names := gossipName.FindAll(answer, -1)
+	for i, name := range names {
+		m := Member{Name: string(name), Port: 7947}
+		_, rest, found := nth(answer, "\xa4Addr", i)
+		if !found || len(rest) < 17 {
+			return all
+		}
+		switch rest[0] {
+		case 0xb0:
+			m.IP = rest[1:17]
+		case 0xa4:
+			m.IP = rest[1:5]
+		default:
+			return all
+		}
+		if _, rest, found = nth(answer, "\xa4Port", i); found && len(rest) > 2 && rest[0] == 0xcd {
+			m.Port = binary.BigEndian.Uint16(rest[1:])
+		}
+		all = append(all, m)
 	}
-	return names
+	return all
+}
+
+// nth cuts b behind the n-th mark, counted from 0.
+func nth(b []byte, mark string, n int) (before, after []byte, found bool) {
+	for after = b; n >= 0; n-- {
+		if before, after, found = bytes.Cut(after, []byte(mark)); !found {
+			return nil, nil, false
+		}
+	}
+	return before, after, true
 }
