@@ -17,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 
+	"github.com/mortise-lock/mortise/internal/attack"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -30,12 +31,16 @@ type hostile struct {
 	heard atomic.Int64 // bytes of commands: nobody may take it for a leader
 
 	onReplies func([]byte) // may block; set while nothing comes
+	answer    []byte       // to every question; nil means garbage
 }
 
 const hostileInstance = 0x666
 
 // newHostile joins the group's wire as an instance of its own. With raft it claims that raft ID.
-func newHostile(f *fleet, raft uint64) *hostile {
+func newHostile(f *fleet, raft uint64) *hostile { return newHostileWith(f, raft, nil) }
+
+// newHostileWith is newHostile with TLS. Nil means plain text.
+func newHostileWith(f *fleet, raft uint64, security transport.Security) *hostile {
 	f.t.Helper()
 	n := f.nodes[f.leader()]
 	h := &hostile{f: f, id: transport.Self{
@@ -45,7 +50,9 @@ func newHostile(f *fleet, raft uint64) *hostile {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	h.Port, err = transport.New(transport.Config{Cluster: n.config.Cluster, Self: h.id, Listener: l, Dial: f.net.Dialer("10.0.0.66"), Handler: h})
+	h.Port, err = transport.New(transport.Config{
+		Cluster: n.config.Cluster, Self: h.id, Listener: l, Dial: f.net.Dialer("10.0.0.66"), Handler: h, TLS: security,
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -61,6 +68,9 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 }
 func (h *hostile) Down(transport.Identity, error) {}
 func (h *hostile) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
+	if h.answer != nil {
+		return h.answer, nil
+	}
 	return []byte(strings.Repeat("\xff", 1000)), nil
 }
 func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
@@ -291,7 +301,7 @@ func TestHostileSnapshots(t *testing.T) {
 					Index: new(uint64(1 << 40)), Term: new(uint64(1 << 40)), ConfState: &raftpb.ConfState{Voters: []uint64{leader.id, r.id}}}},
 			}
 			began := time.Now()
-			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: transport.Instance(n.instance()), Addr: address(i)}, m)
+			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: n.instance(), Addr: address(i)}, m)
 			if err == nil || !strings.Contains(err.Error(), errNoPeer.Error()) || time.Since(began) > time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
@@ -313,7 +323,7 @@ func TestHostileGhosts(t *testing.T) {
 		defer h.Close()
 		for i := range 6000 {
 			for at := range f.nodes {
-				_ = h.Gossip().WriteTo(ghost(h.f.nodes[0].config.Cluster, i), address(at))
+				_ = h.Gossip().WriteTo(ghost(f.nodes[0].config.Cluster, i), address(at))
 			}
 			if i%50 == 49 {
 				time.Sleep(20 * time.Millisecond)
@@ -333,26 +343,11 @@ func TestHostileGhosts(t *testing.T) {
 	})
 }
 
-// ghost is a packet of gossip about a member that does not exist: a label, then memberlist's
-// message "alive" in msgpack.
+// ghost is a packet of gossip about a member that does not exist.
 func ghost(label string, i int) []byte {
-	text := func(b []byte, s string) []byte {
-		if len(s) < 32 {
-			return append(append(b, 0xa0|byte(len(s))), s...)
-		}
-		return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
-	}
-	name, addr := fmt.Sprint("ghost-", i), fmt.Sprintf("10.66.%d.%d:7947", i/250, i%250)
-	id := nodeidtest.ID(uint64(i) + 1e6)
-	meta := append(append([]byte{2}, id[:]...), uvarints(0, 0)...)
-	meta = append(meta, 0, byte(len(name)))
-	meta = append(append(meta, name...), 0, byte(len(addr)))
-	meta = append(meta, addr...)
-	b := append([]byte{244, byte(len(label))}, label...)
-	b = append(text(append(b, 4, 0x86), "Incarnation"), 1)
-	b = text(text(b, "Node"), name)
-	b = text(text(b, "Addr"), string([]byte{10, 66, byte(i / 250), byte(i % 250)}))
-	b = append(text(b, "Port"), 0xcd, 0x1f, 0x0b)
-	b = text(text(b, "Meta"), string(meta))
-	return text(text(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
+	name := fmt.Sprint("ghost-", i)
+	at := attack.Member{Name: name, IP: []byte{10, 66, byte(i / 250), byte(i % 250)}, Port: 7947}
+	return attack.Alive(label, at, 1, attack.Meta{
+		Instance: nodeidtest.ID(uint64(i) + 1e6), Name: name, Addr: fmt.Sprintf("10.66.%d.%d:7947", i/250, i%250),
+	})
 }

@@ -38,8 +38,9 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			in.raft(r, from, f.Raft)
 		}
 		if f.Retired {
-			r.gone(from.Instance)
-			in.n.cluster().Gone(from.Instance)
+			from := in.ended(from)
+			r.gone(from)
+			in.n.cluster().Gone(from)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
 			r.keeper.Receive(from.Instance, f.Renewals, f.Commands)
@@ -50,6 +51,14 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	if len(f.Replies) > 0 {
 		in.n.replied(from.Instance, f.Replies)
 	}
+}
+
+// ended returns the instance whose end a connection may tell: that at its other end, whatever raft ID it says it has.
+func (in inbound) ended(from transport.Identity) nodeid.ID {
+	if bug("end-of-anybody") {
+		return in.n.place(from.Raft).Instance
+	}
+	return from.Instance
 }
 
 // raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
@@ -75,7 +84,7 @@ func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.M
 func (in inbound) Down(peer transport.Identity, _ error) {
 	if r := in.n.replica.Load(); r != nil {
 		r.keeper.Down(peer.Instance)
-		r.gone(peer.Instance)
+		r.gone(in.ended(peer))
 	}
 	for _, client := range in.n.clients() {
 		client.Down(peer.Instance)

@@ -126,7 +126,7 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 	}
 	who, refusal := p.verify(g, dialer, binding, nil)
 	if refusal != nil {
-		p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
+		p.noteUnproven(g, remote, refusal)
 		_ = s.greet(&wire.Greeting{Refusal: refusal})
 		return nil, kindOf(refusal.Reason)
 	}

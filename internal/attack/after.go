@@ -1,0 +1,78 @@
+package attack
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// Frame sends the encoded bytes of one frame on a link, behind their length.
+func (c *Conn) Frame(b []byte) error {
+	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	return err
+}
+
+// Begin announces a frame of that many bytes, of which only b comes.
+func (c *Conn) Begin(size int, b []byte) error {
+	_, err := c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(size)), b...))
+	return err
+}
+
+// rest is the connection with what was read ahead.
+type rest struct{ *Conn }
+
+func (r rest) Read(b []byte) (int, error) { return r.in.Read(b) }
+
+// Calls makes a client of a connection that was greeted for calls. end closes both.
+func (c *Conn) Calls() (client wire.PeerClient, end func(), err error) {
+	used := false
+	cc, err := grpc.NewClient("passthrough:///victim",
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is there already
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			if used {
+				return nil, net.ErrClosed
+			}
+			used = true
+			return rest{c}, nil
+		}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return wire.NewPeerClient(cc), func() { cc.Close(); c.Close() }, nil
+}
+
+// Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was opened within d.
+func (c *Conn) Opened(nonce [16]byte, d time.Duration) uint64 {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(c.in, head[:]); err != nil {
+			return 0
+		}
+		n := binary.BigEndian.Uint32(head[:])
+		if n == 0 {
+			continue
+		}
+		if n > 1<<20 {
+			return 0
+		}
+		frame := make([]byte, n)
+		if _, err := io.ReadFull(c.in, frame); err != nil {
+			return 0
+		}
+		// An answer is the nonce, a code that is 0 if all is well, and the session.
+		if _, after, found := bytes.Cut(frame, nonce[:]); found && len(after) > 1 {
+			session, _ := binary.Uvarint(after[1:])
+			return session
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package attack
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+const (
+	preface      = "mortise\n"
+	exporter     = "EXPORTER-mortise-hello-v2"
+	bindingBytes = 32
+	within       = 5 * time.Second // for all that is said before a connection is used
+)
+
+// Speaker is a process that may come in. It has no identity: each greeting brings its own.
+type Speaker struct {
+	Label string                                                   // of the cluster
+	Dial  func(ctx context.Context, addr string) (net.Conn, error) // required
+	TLS   func() *tls.Config                                       // of a dialer; nil means plain text
+}
+
+// Conn is a connection on which the greeting is still to be said.
+type Conn struct {
+	net.Conn
+	Binding []byte // what greetings on this connection are bound to
+	in      *bufio.Reader
+}
+
+// Open connects to addr. The connection is ready for a greeting.
+func (s *Speaker) Open(ctx context.Context, addr string) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	raw, err := s.Dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	_ = raw.SetDeadline(time.Now().Add(within))
+	c, err := s.begin(ctx, raw, addr)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Speaker) begin(ctx context.Context, raw net.Conn, addr string) (*Conn, error) {
+	if s.TLS == nil {
+		c := &Conn{Conn: raw, in: bufio.NewReader(raw)}
+		var err error
+		c.Binding, err = c.nonces()
+		return c, err
+	}
+	config := s.TLS()
+	config.NextProtos = []string{"h2"}
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	secure := tls.Client(raw, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	state := secure.ConnectionState()
+	binding, err := state.ExportKeyingMaterial(exporter, nil, bindingBytes)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.WriteString(secure, preface)
+	return &Conn{Conn: secure, Binding: binding, in: bufio.NewReader(secure)}, err
+}
+
+// nonces exchanges the random numbers of plain text.
+func (c *Conn) nonces() ([]byte, error) {
+	var own, other [bindingBytes]byte
+	_, _ = rand.Read(own[:])
+	if _, err := c.Write(append([]byte(preface), own[:]...)); err != nil {
+		return nil, err
+	}
+	if err := c.hearPreface(); err != nil {
+		return nil, err
+	}
+	if _, err := io.ReadFull(c.in, other[:]); err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	sum.Write([]byte("mortise-plain/2\x00"))
+	sum.Write(own[:])
+	sum.Write(other[:])
+	return sum.Sum(nil), nil
+}
+
+func (c *Conn) hearPreface() error {
+	var b [len(preface)]byte
+	if _, err := io.ReadFull(c.in, b[:]); err != nil {
+		return err
+	}
+	if string(b[:]) != preface {
+		return fmt.Errorf("attack: the other side begins with %q", b[:])
+	}
+	return nil
+}
+
+// Hello encodes a hello of that key, changed by change unless that is nil.
+func (s *Speaker) Hello(key nodeid.Key, kind wire.Hello_Kind, change func(*wire.Hello)) []byte {
+	h := &wire.Hello{
+		Version: 2, Cluster: s.Label, Key: key.Public(), Kind: kind, Addr: "192.0.2.66:7947", Number: 1, Life: 1, Boot: make([]byte, 16),
+	}
+	_, _ = rand.Read(h.Boot)
+	if change != nil {
+		change(h)
+	}
+	b, err := proto.Marshal(h)
+	if err != nil {
+		panic(err) // only invalid UTF-8 in a field
+	}
+	return b
+}
+
+// Sign returns the greeting of a dialer that has that key, on a connection with that binding.
+func Sign(key nodeid.Key, binding, hello []byte) *wire.Greeting {
+	sum := sha256.Sum256(hello)
+	b := append([]byte("mortise-hello/2\x00"), 1)
+	b = append(append(b, binding...), sum[:]...)
+	return &wire.Greeting{Hello: hello, Signature: key.Sign(b)}
+}
+
+// Greet sends a greeting and returns the answer. An answer with a refusal is no error.
+func (c *Conn) Greet(g *wire.Greeting) (*wire.Greeting, error) {
+	if err := c.Say(g); err != nil {
+		return nil, err
+	}
+	_ = c.SetReadDeadline(time.Now().Add(within))
+	if _, secure := c.Conn.(*tls.Conn); secure {
+		if err := c.hearPreface(); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := c.hearGreeting()
+	_ = c.SetDeadline(time.Time{})
+	return answer, err
+}
+
+// Ended reports whether the other side ends the connection within d. It reads all that comes before.
+func (c *Conn) Ended(d time.Duration) bool {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	_, err := io.Copy(io.Discard, c.in)
+	var late net.Error
+	return !errors.As(err, &late) || !late.Timeout()
+}
+
+// Accept takes a connection that another process has dialed, with TLS if server is not nil, and
+// returns what that process says first. Nothing is answered yet but the preface.
+func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
+	_ = raw.SetDeadline(time.Now().Add(within))
+	c := &Conn{Conn: raw}
+	if server != nil {
+		server.NextProtos = []string{"h2"}
+		c.Conn = tls.Server(raw, server)
+	}
+	c.in = bufio.NewReader(c.Conn)
+	if err := c.hearPreface(); err != nil {
+		return nil, nil, err
+	}
+	var nonce [bindingBytes]byte
+	begin := []byte(preface)
+	if server == nil {
+		if _, err := io.ReadFull(c.in, nonce[:]); err != nil {
+			return nil, nil, err
+		}
+		begin = append(begin, nonce[:]...)
+	}
+	if _, err := c.Write(begin); err != nil {
+		return nil, nil, err
+	}
+	g, err := c.hearGreeting()
+	return c, g, err
+}
+
+// Say sends a greeting and waits for nothing.
+func (c *Conn) Say(g *wire.Greeting) error {
+	b, err := proto.Marshal(g)
+	if err != nil {
+		return err
+	}
+	_, err = c.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	return err
+}
+
+func (c *Conn) hearGreeting() (*wire.Greeting, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(c.in, head); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n > 1<<20 {
+		return nil, errors.New("attack: a greeting that is too long")
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c.in, b); err != nil {
+		return nil, err
+	}
+	g := &wire.Greeting{}
+	return g, proto.Unmarshal(b, g)
+}

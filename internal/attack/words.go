@@ -1,0 +1,146 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// Replica is a line of a configuration as birth tells it.
+type Replica struct {
+	Raft     uint64
+	Instance nodeid.ID
+	Addr     string
+	Life     uint64
+}
+
+func text(b []byte, s string) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+
+func replicas(b []byte, all []Replica) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	for _, r := range all {
+		b = append(binary.AppendUvarint(b, r.Raft), r.Instance[:]...)
+		b = append(binary.AppendUvarint(text(b, r.Addr), r.Life), 0)
+	}
+	return b
+}
+
+// Who is an answer of birth: a member of a group that has a leader, which knows a configuration.
+func Who(name, addr string, group, at uint64, voters []Replica) []byte {
+	b := text(text([]byte{1, 2}, name), addr)
+	b = binary.AppendUvarint(append(b, 2, 1, 0), group)
+	b = append(b, 3, 0, 0)                                  // settings: Replicas, no Founders, Voters
+	b = append(binary.AppendUvarint(b, 10e9), 0, 0)         // the TTL, no grace, not solo
+	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
+	b = append(replicas(b, voters), 0)                      // no obstacle
+	b = append(b, 1, 0, 0, 1, 0)                            // life, not durable, not resuming; the asker's life and no address
+	return append(binary.AppendUvarint(b, at), 0, 0)        // nothing superseded, no floor
+}
+
+// Announce is a word about a configuration; At may be above what a correct instance encodes.
+func Announce(to nodeid.ID, group, at uint64, voters []Replica) []byte {
+	b := append([]byte{1, 9}, to[:]...)
+	return replicas(binary.AppendUvarint(binary.AppendUvarint(b, group), at), voters)
+}
+
+// Prepare asks an instance for a replica.
+func Prepare(to nodeid.ID, group, raft, term, at uint64, voters []Replica) []byte {
+	b := append([]byte{1, 7}, to[:]...)
+	for _, v := range [...]uint64{group, raft, term, at} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return replicas(b, voters)
+}
+
+// Meta is what gossip says of one member.
+type Meta struct {
+	Instance         nodeid.ID
+	Group, At        uint64
+	Leader           bool
+	Name, Zone, Addr string
+}
+
+func (m Meta) encode() []byte {
+	b := append([]byte{2}, m.Instance[:]...)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, m.Group), m.At)
+	leader := byte(0)
+	if m.Leader {
+		leader = 1
+	}
+	return text(text(text(append(b, leader), m.Name), m.Zone), m.Addr)
+}
+
+// Alive is a packet of memberlist that says of a member where it is and what its meta data is. It
+// wins against all words of a lower incarnation.
+func Alive(label string, of Member, incarnation uint32, m Meta) []byte {
+	b := append([]byte{244, byte(len(label))}, label...)
+	b = binary.BigEndian.AppendUint32(append(msgpack(append(b, 4, 0x86), "Incarnation"), 0xce), incarnation)
+	b = msgpack(msgpack(b, "Node"), of.Name)
+	b = msgpack(msgpack(b, "Addr"), string(of.IP))
+	b = binary.BigEndian.AppendUint16(append(msgpack(b, "Port"), 0xcd), of.Port)
+	b = msgpack(msgpack(b, "Meta"), string(m.encode()))
+	return msgpack(msgpack(b, "Vsn"), "\x01\x05\x05\x00\x00\x00")
+}
+
+// msgpack appends a text.
+func msgpack(b []byte, s string) []byte {
+	if len(s) < 32 {
+		return append(append(b, 0xa0|byte(len(s))), s...)
+	}
+	return append(binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s))), s...)
+}
+
+// Exchange is what begins an exchange of everything that gossip knows, with nothing of one's own. The
+// answer on the same stream holds all members; see [Members].
+func Exchange(label string) []byte {
+	b := append([]byte{244, byte(len(label))}, label...)
+	b = append(msgpack(append(b, 6, 0x83), "Nodes"), 0)
+	b = append(msgpack(b, "UserStateLen"), 0)
+	return append(msgpack(b, "Join"), 0xc2)
+}
+
+var gossipName = regexp.MustCompile(`[0-9a-f]{24}`)
+
+// Member is what gossip has of an instance: the name under which, and where. Both must stay if others are to believe the rest.
+type Member struct {
+	Name string
+	IP   []byte
+	Port uint16
+}
+
+// Members finds the members in the answer to [Exchange].
+func Members(answer []byte) (all []Member) {
+	names := gossipName.FindAll(answer, -1)
+	for i, name := range names {
+		m := Member{Name: string(name), Port: 7947}
+		_, rest, found := nth(answer, "\xa4Addr", i)
+		if !found || len(rest) < 17 {
+			return all
+		}
+		switch rest[0] {
+		case 0xb0:
+			m.IP = rest[1:17]
+		case 0xa4:
+			m.IP = rest[1:5]
+		default:
+			return all
+		}
+		if _, rest, found = nth(answer, "\xa4Port", i); found && len(rest) > 2 && rest[0] == 0xcd {
+			m.Port = binary.BigEndian.Uint16(rest[1:])
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// nth cuts b behind the n-th mark, counted from 0.
+func nth(b []byte, mark string, n int) (before, after []byte, found bool) {
+	for after = b; n >= 0; n-- {
+		if before, after, found = bytes.Cut(after, []byte(mark)); !found {
+			return nil, nil, false
+		}
+	}
+	return before, after, true
+}

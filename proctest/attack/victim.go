@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// victim is one instance.
+type victim struct {
+	name, addr string
+	dir        string // of its log and history
+	cmd        *exec.Cmd
+	in         io.WriteCloser
+	ready      chan struct{} // closed when it was ready for the first time
+	ended      chan struct{} // closed when the process is gone
+
+	mu      sync.Mutex // guards all below
+	next    int
+	pending map[int]chan event
+	most    int // largest resident memory seen, in KiB
+}
+
+// request and event are what the process reads and says: see proctest/instance.
+type request struct {
+	ID      int
+	Op, Key string
+	Within  time.Duration
+}
+
+type event struct {
+	Kind   string
+	ID     int
+	Err    string
+	Status *mortise.Status
+}
+
+// start starts the process. addrs are those of all.
+func (v *victim) start(program, secret string, addrs []string) error {
+	v.ready, v.ended, v.pending = make(chan struct{}), make(chan struct{}), map[int]chan event{}
+	log, err := os.Create(filepath.Join(v.dir, v.name+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	v.cmd = exec.Command(program)
+	v.cmd.Env = append(os.Environ(),
+		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","), "ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
+		"ORDERS_SECRET="+secret, "MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms")
+	v.cmd.Stderr = log
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the campaign, which then ends them
+	out, err := v.cmd.StdoutPipe()
+	if err == nil {
+		v.in, err = v.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = v.cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", v.name, err)
+	}
+	go v.read(out)
+	return nil
+}
+
+// read takes what the process says, until it is gone.
+func (v *victim) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			continue
+		}
+		if e.Kind == "ready" {
+			close(v.ready)
+			continue
+		}
+		v.mu.Lock()
+		reply := v.pending[e.ID]
+		delete(v.pending, e.ID)
+		v.mu.Unlock()
+		if reply != nil {
+			reply <- e
+		}
+	}
+	_ = v.cmd.Wait()
+	close(v.ended)
+}
+
+// ask sends a request and waits for the answer.
+func (v *victim) ask(op string, within time.Duration) (event, error) {
+	reply := make(chan event, 1)
+	v.mu.Lock()
+	v.next++
+	r := request{ID: v.next, Op: op, Within: within}
+	v.pending[r.ID] = reply
+	v.mu.Unlock()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return event{}, err
+	}
+	if _, err := v.in.Write(append(line, '\n')); err != nil {
+		return event{}, fmt.Errorf("%s: %s: %w", v.name, op, err)
+	}
+	select {
+	case e := <-reply:
+		return e, nil
+	case <-v.ended:
+		return event{}, fmt.Errorf("%s: %s: the process has ended: %v", v.name, op, v.cmd.ProcessState)
+	case <-time.After(within + 5*time.Second):
+		return event{}, fmt.Errorf("%s: %s: no answer within %v", v.name, op, within)
+	}
+}
+
+// sample reads the resident memory of the process. One that has just ended has none.
+func (v *victim) sample() {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "VmHWM:" { // the largest that the kernel has seen
+			continue
+		}
+		if kib, err := strconv.Atoi(fields[1]); err == nil {
+			v.mu.Lock()
+			v.most = max(v.most, kib)
+			v.mu.Unlock()
+		}
+	}
+}
+
+func (v *victim) mib() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.most >> 10
+}
+
+// picture is who votes as the instance sees it, and who leads.
+type picture struct {
+	votes  bool
+	voters string
+	leader string
+	term   uint64
+}
+
+func (v *victim) look() (picture, error) {
+	e, err := v.ask("status", 10*time.Second)
+	if err != nil || e.Status == nil {
+		return picture{}, fmt.Errorf("%s does not tell its status: %s %w", v.name, e.Err, err)
+	}
+	var voters []string
+	for _, m := range e.Status.Voters {
+		voters = append(voters, m.Instance+" at "+m.Address)
+	}
+	slices.Sort(voters)
+	return picture{e.Status.Votes, strings.Join(voters, ", "), e.Status.Leader, e.Status.Term}, nil
+}
+
+// end has it give everything back and stop.
+func (v *victim) end() error {
+	_, err := v.ask("quiet", time.Minute)
+	_ = v.in.Close() // the end of its input is its end
+	select {
+	case <-v.ended:
+		return err
+	case <-time.After(time.Minute):
+		_ = v.cmd.Process.Kill()
+		return fmt.Errorf("%s does not stop", v.name)
+	}
+}

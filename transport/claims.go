@@ -1,0 +1,36 @@
+package transport
+
+import (
+	"net"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// noteUnproven logs that a hello was refused. One that claims a linked instance gets a line of its
+// own, with the addresses of both: other claims cost their author nothing, and share one.
+func (p *Port) noteUnproven(g *wire.Greeting, remote net.Addr, refusal *wire.Refusal) {
+	h := &wire.Hello{}
+	if refusal.Reason == wire.Refusal_MALFORMED && proto.Unmarshal(g.Hello, h) == nil {
+		claimed := nodeid.Of(h.Key)
+		if link := p.linkAddr(claimed); link != nil && !bug("claims-not-told") {
+			p.notices.warnOf(claimed.String(), "transport: refused a process that claims the identity of a linked instance and cannot prove it: "+
+				"if it is not a fault of the network, a process with the secret or a certificate attacks; its link stays",
+				"instance", claimed, "link", link, "other", remote, "why", refusal.Text)
+			return
+		}
+	}
+	p.notices.warn("transport: refused a connection", "remote", remote, "why", refusal.Text)
+}
+
+// linkAddr returns the other end of the link to an instance, or nil if there is none.
+func (p *Port) linkAddr(to Instance) net.Addr {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.links[to]; l != nil && l.state == up {
+		return l.stream.conn.RemoteAddr()
+	}
+	return nil
+}
