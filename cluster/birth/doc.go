@@ -65,6 +65,9 @@
 //   - That this directory is a copy, or was restored from an older one, is believed from voters,
 //     from the instances on the charter's list, and from the process itself that has proved the
 //     same ID.
+//   - That people have given up the group of this directory is believed from an instance of the
+//     group that took its place, at an address that Join names, when none of the known voters has
+//     answered for the largest TTL.
 //   - A newborn knows no voter yet. It believes every instance that the transport lets ask and
 //     answer.
 //
