@@ -138,7 +138,11 @@ func (c *Cluster) execute(now time.Duration, step voters.Step) {
 	if step.Same(s.said) {
 		c.cfg.Logger.Debug("changing the voters, again", "step", step.Kind.String(), "why", step.Why)
 	} else {
-		c.cfg.Logger.Info("changing the voters", "step", step.Kind.String(), "why", step.Why)
+		args := []any{"step", step.Kind.String(), "why", step.Why}
+		if step.Kind == voters.AddLearner {
+			args = append(args, "instance", about.Instance, "addr", about.Addr)
+		}
+		c.cfg.Logger.Info("changing the voters", args...)
 	}
 	s.said = step
 	c.cfg.Host.Carry(s.term, step, about)

@@ -172,9 +172,12 @@ func (c *ClientCore) SendFailed(now clock.Time) {
 	}
 }
 
+// termMost is above every term that a group reaches: one above it would make each true leader an old one.
+const termMost = 1 << 56
+
 // redirected handles a voter's word on who leads: the answer to our question, the end of our attachment, or news for a former asker.
 func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
-	if c.closed {
+	if c.closed || r.term > termMost {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer

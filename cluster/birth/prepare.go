@@ -55,7 +55,7 @@ func AppendPrepare(b []byte, p Prepare) []byte {
 func decodePrepare(b []byte) (Prepare, error) {
 	r := open(b, kindPrepare)
 	p := Prepare{To: r.instance(), Group: r.uint(), Raft: r.uint(), Term: r.uint(), At: r.uint(), Voters: r.voters()}
-	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > atMax || !whole(p.Voters) {
+	if p.To.IsZero() || p.Group == 0 || p.Raft == 0 || p.At == 0 || p.At > atMax || p.Term > atMax || !whole(p.Voters) {
 		r.fail()
 	}
 	return p, r.done()
