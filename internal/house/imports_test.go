@@ -54,7 +54,12 @@ var allowed = map[string][]string{
 	"internal/process":    {""},
 	"proctest":            {},
 	"proctest/instance":   {""},
-	"internal/planted":    {},
+	"proctest/attack": {
+		"", "internal/attack", "internal/credentials", "internal/history", "internal/nodeid", "lockfsm", "transport/...",
+		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
+	},
+	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
+	"internal/planted": {},
 	"internal/sim": {
 		"lockfsm", "cluster/birth", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",

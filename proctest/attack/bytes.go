@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -163,7 +165,7 @@ func (a *attacker) budget(ctx context.Context, target known) (t tally) {
 	}
 	id := lockfsm.SessionID(session)
 	err = commands(c, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: nonce})
-	for n := 1; err == nil && n <= 20_000; n += 100 {
+	for n := 1; err == nil && n <= 4_000; n += 100 {
 		var all []lockfsm.Command
 		for i := range 100 {
 			all = append(all, lockfsm.Command{

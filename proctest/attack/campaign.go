@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -96,7 +98,7 @@ func (s *siege) startVictims(ctx context.Context) error {
 	}
 	for i, addr := range addrs {
 		v := &victim{name: string(rune('a' + i)), addr: addr, dir: s.dir}
-		if err := v.start(s.instance, s.secret, addrs); err != nil {
+		if err := v.start(s.instance, s.secret, addrs, 1+int(s.length/(5*time.Minute))); err != nil {
 			return err
 		}
 		s.victims = append(s.victims, v)
@@ -203,7 +205,7 @@ func (s *siege) attackFor(ctx context.Context, length time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "-attacker", "-t", length.String())
+	cmd := exec.CommandContext(ctx, self, "-attacker", "-t", length.String(), "-only", s.only)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(string(told)), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -47,8 +49,8 @@ type event struct {
 	Status *mortise.Status
 }
 
-// start starts the process. addrs are those of all.
-func (v *victim) start(program, secret string, addrs []string) error {
+// start starts the process. addrs are those of all; its load pauses slower times as long as usual.
+func (v *victim) start(program, secret string, addrs []string, slower int) error {
 	v.ready, v.ended, v.pending = make(chan struct{}), make(chan struct{}), map[int]chan event{}
 	log, err := os.Create(filepath.Join(v.dir, v.name+".log"))
 	if err != nil {
@@ -58,7 +60,8 @@ func (v *victim) start(program, secret string, addrs []string) error {
 	v.cmd = exec.Command(program)
 	v.cmd.Env = append(os.Environ(),
 		"ORDERS_NAME="+v.name, "ORDERS_BIND="+v.addr, "ORDERS_JOIN="+strings.Join(addrs, ","), "ORDERS_REPLICAS="+strconv.Itoa(len(addrs)),
-		"ORDERS_SECRET="+secret, "MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms")
+		"ORDERS_SECRET="+secret,
+		"MT_HISTORY="+filepath.Join(v.dir, v.name+".jsonl"), "MT_PROBE_EVERY=20ms", "MT_SLOWER="+strconv.Itoa(slower))
 	v.cmd.Stderr = log
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the campaign, which then ends them
 	out, err := v.cmd.StdoutPipe()

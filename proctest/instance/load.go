@@ -14,6 +14,7 @@ import (
 type load struct {
 	node *mortise.Node
 	name string // of the instance
+	slow int    // how many times as long as usual it pauses
 	life int    // of the process: keys that are held for a long time must not wait for those of a life that was killed
 	ctx  context.Context
 	end  context.CancelFunc
@@ -23,8 +24,8 @@ type load struct {
 const holders = 3 // locks that an instance holds for as long as it lives
 
 // startLoad starts the goroutines; stop ends them.
-func startLoad(node *mortise.Node, name string, pause time.Duration) *load {
-	l := &load{node: node, name: name, life: os.Getpid()}
+func startLoad(node *mortise.Node, name string, pause time.Duration, slow int) *load {
+	l := &load{node: node, name: name, slow: slow, life: os.Getpid()}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	for i := range holders {
 		l.all.Go(func() { l.hold(fmt.Sprintf("hold/%s/%d/%d", name, l.life, i)) })
@@ -127,7 +128,7 @@ func (l *load) goesOn(err error) bool { return l.ctx.Err() == nil && !over(err) 
 
 func (l *load) sleep(d time.Duration) {
 	select {
-	case <-time.After(d):
+	case <-time.After(d * time.Duration(l.slow)):
 	case <-l.ctx.Done():
 	}
 }

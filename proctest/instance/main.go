@@ -1,5 +1,6 @@
 // Instance is what the process tests run: a service with a node in it whose goroutines take locks in every way there is. The node's Config
 // comes from the environment (prefix ORDERS); MT_HISTORY names the file for Config.History, MT_PROBE_EVERY is the pause between two probes.
+// MT_SLOWER, if set, is how many times as long as usual the load pauses.
 //
 // It says what happens as lines of JSON on standard output (an [event] each) and takes lines of JSON on standard input (a [request] each).
 // SIGTERM makes it leave. The end of standard input makes it stop everything and close: so none outlives a test that dies.
@@ -15,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -58,6 +60,12 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("MT_PROBE_EVERY: %w", err)
 	}
+	slow := 1
+	if text := os.Getenv("MT_SLOWER"); text != "" {
+		if slow, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("MT_SLOWER: %w", err)
+		}
+	}
 	leave, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	node, err := mortise.Start(leave, config)
@@ -65,7 +73,7 @@ func run() error {
 		return err
 	}
 	i := &instance{node: node, out: json.NewEncoder(os.Stdout), held: map[string]*mortise.Lock{}}
-	i.load = startLoad(node, config.Name, pause)
+	i.load = startLoad(node, config.Name, pause, slow)
 	go i.ready()
 	over := make(chan struct{})
 	go func() {
