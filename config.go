@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,11 +11,8 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -230,189 +226,4 @@ func (c Config) listen(e env) (net.Listener, error) {
 		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", c.Bind, err)
 	}
 	return listener, nil
-}
-
-// complaints collects what is wrong with a Config, one error a mistake.
-type complaints []error
-
-func (cs *complaints) add(field, format string, args ...any) {
-	*cs = append(*cs, fmt.Errorf("Config.%s: %s", field, fmt.Sprintf(format, args...)))
-}
-
-// validate reports every mistake of a Config with defaults, by field name, or nil.
-func (c Config) validate() error {
-	var wrong complaints
-	wrong.checkEach(c)
-	wrong.checkBind(c)
-	wrong.checkSecurity(c)
-	wrong.checkFounding(c)
-	if c.Grace >= 0 && c.Grace < c.SessionTTL {
-		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still believe in its lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
-	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
-}
-
-// checkEach looks at each field for itself, so that it can be told also of a Config that is not complete yet.
-func (cs *complaints) checkEach(c Config) {
-	cs.checkText("Name", c.Name, 1, 128)
-	cs.checkText("Cluster", c.Cluster, 1, 128)
-	cs.checkText("Zone", c.Zone, 0, 64)
-	cs.checkText("Dir", c.Dir, 0, 4096)
-	if err := checkAddress(c.Bind, false); err != nil && !c.unreachable() {
-		cs.add("Bind", "%v", err)
-	}
-	if c.Advertise != "" {
-		cs.checkAdvertise(c.Advertise)
-	}
-	for i, entry := range c.Join {
-		if err := cluster.CheckJoin(entry); err != nil {
-			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
-		}
-	}
-	if c.Replicas < 0 || c.Replicas > 1024 {
-		cs.add("Replicas", "%d is not between 1 and 1024", c.Replicas)
-	}
-	cs.checkFounders(c.Founders)
-	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
-		cs.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
-	}
-	if c.SessionTTL < minSessionTTL || c.SessionTTL > 10*time.Minute {
-		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
-	}
-	cs.checkBudget("MaxSessionBytes", c.MaxSessionBytes)
-	cs.checkBudget("MaxGroupBytes", c.MaxGroupBytes)
-	if c.MaxSessionBytes > c.MaxGroupBytes {
-		cs.add("MaxSessionBytes", "%d is more than MaxGroupBytes, %d", c.MaxSessionBytes, c.MaxGroupBytes)
-	}
-	if c.Grace > time.Hour {
-		cs.add("Grace", "%v is longer than 1h", c.Grace)
-	}
-}
-
-func (cs *complaints) checkBudget(field string, bytes int64) {
-	if bytes < minBudget || bytes > maxBudget {
-		cs.add(field, "%d is not between %d (1 MiB) and %d (1 TiB)", bytes, int64(minBudget), int64(maxBudget))
-	}
-}
-
-func (cs *complaints) checkText(field, text string, least, most int) {
-	switch {
-	case len(text) < least:
-		cs.add(field, "is empty, and no default could be found; set it")
-	case len(text) > most:
-		cs.add(field, "has %d bytes, more than %d", len(text), most)
-	case !plain.Is(text):
-		cs.add(field, "%q %s", text, plain.NotText)
-	}
-}
-
-func (cs *complaints) checkBind(c Config) {
-	if checkAddress(c.Bind, false) != nil {
-		return // checkEach has said it
-	}
-	open := c.Secret == "" && c.TLS == nil && c.TLSFiles == TLSFiles{} && !c.Insecure
-	if host, _, _ := net.SplitHostPort(c.Bind); open && !isLoopback(host) {
-		cs.add("Bind", "%q is reachable from other machines and nothing protects it: set Secret (or TLS), bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
-	}
-}
-
-// checkSecurity reports a choice of more than one kind of security; what is wrong within one is told when it is made.
-func (cs *complaints) checkSecurity(c Config) {
-	chosen := 0
-	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
-		if set {
-			chosen++
-		}
-	}
-	if chosen > 1 {
-		cs.add("Secret", "set one of Secret, TLS, TLSFiles and Insecure, not several")
-	}
-	if c.Secret == "" && len(c.OldSecrets) > 0 {
-		cs.add("OldSecrets", "is set without Secret")
-	}
-	if len(c.OldSecrets) > 8 {
-		cs.add("OldSecrets", "has %d entries, more than 8", len(c.OldSecrets))
-	}
-	if c.TLS == nil && c.TLSFiles == (TLSFiles{}) && len(c.TLSPeers)+len(c.TLSGuests) > 0 {
-		cs.add("TLSPeers", "and TLSGuests are for TLS and TLSFiles, and neither is set")
-	}
-	if chosen != 1 {
-		return
-	}
-	source, err := c.credentials(nil, nil)
-	if err == nil {
-		err = c.mayStart(source)
-	}
-	if err != nil {
-		*cs = append(*cs, err)
-	}
-}
-
-func (cs *complaints) checkAdvertise(address string) {
-	if err := checkAddress(address, true); err != nil {
-		cs.add("Advertise", "%v", err)
-		return
-	}
-	if host, _, _ := net.SplitHostPort(address); isUnspecified(host) {
-		cs.add("Advertise", "%q names no host that others could reach", address)
-	}
-}
-
-func (cs *complaints) checkFounding(c Config) {
-	switch {
-	case c.alone() && (c.Replicas != 0 || len(c.Founders) != 0):
-		cs.add("Join", "is empty, but Replicas or Founders is set: list where the other instances are, or drop both for a node on its own")
-	case !c.alone() && c.Replicas == 0 && len(c.Founders) == 0:
-		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the names of those that vote)")
-	case c.Replicas != 0 && len(c.Founders) != 0:
-		cs.add("Replicas", "set either Replicas or Founders, not both")
-	}
-}
-
-func (cs *complaints) checkFounders(founders []string) {
-	if len(founders) > 64 {
-		cs.add("Founders", "has %d names, more than 64", len(founders))
-	}
-	for i, name := range founders {
-		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, 128)
-		if slices.Index(founders, name) < i {
-			cs.add("Founders", "%q is listed twice", name)
-		}
-	}
-}
-
-// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a host and a port that is not 0.
-func checkAddress(address string, reachable bool) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is not host:port", address)
-	}
-	number, err := strconv.Atoi(port)
-	switch {
-	case err != nil || number < 0 || number > 65535:
-		return fmt.Errorf("%q has no port between 0 and 65535", address)
-	case reachable && number == 0:
-		return fmt.Errorf("%q has port 0, which nobody can reach", address)
-	case reachable && host == "":
-		return fmt.Errorf("%q names no host", address)
-	case !plain.Is(host) || len(host) > 253:
-		return fmt.Errorf("%q is not a host name or an IP address", address)
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
-func isUnspecified(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "" || ip != nil && ip.IsUnspecified()
 }

@@ -291,7 +291,7 @@ func TestHostileSnapshots(t *testing.T) {
 					Index: new(uint64(1 << 40)), Term: new(uint64(1 << 40)), ConfState: &raftpb.ConfState{Voters: []uint64{leader.id, r.id}}}},
 			}
 			began := time.Now()
-			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: transport.Instance(n.instance.Load()), Addr: address(i)}, m)
+			err := h.SendSnapshot(t.Context(), transport.Peer{Instance: transport.Instance(n.instance()), Addr: address(i)}, m)
 			if err == nil || !strings.Contains(err.Error(), errNoPeer.Error()) || time.Since(began) > time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
 			}
@@ -313,7 +313,7 @@ func TestHostileGhosts(t *testing.T) {
 		defer h.Close()
 		for i := range 6000 {
 			for at := range f.nodes {
-				_ = h.Gossip().WriteTo(ghost(h.id.Cluster, i), address(at))
+				_ = h.Gossip().WriteTo(ghost(h.f.nodes[0].config.Cluster, i), address(at))
 			}
 			if i%50 == 49 {
 				time.Sleep(20 * time.Millisecond)

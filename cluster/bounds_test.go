@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // text encodes a string or bytes as memberlist's msgpack does.
@@ -68,7 +70,7 @@ func TestGhostsAreBounded(t *testing.T) {
 		for i := 0; i < ghosts; i += 4 {
 			var parts [][]byte
 			for n := i; n < i+4; n++ {
-				m := meta{Instance: uint64(n) + 1e6, Name: fmt.Sprint("ghost-", n), Addr: "10.66.0.1:7947"}
+				m := meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n), Addr: "10.66.0.1:7947"}
 				parts = append(parts, append([]byte{4}, aliveBody(fmt.Sprintf("%024d", n), 1, m)...))
 			}
 			packet := labelled(compound(parts...), label)
@@ -164,7 +166,7 @@ func TestNewsAreGathered(t *testing.T) {
 
 // Packets that cost more than they weigh are dropped.
 func TestUnsoundPackets(t *testing.T) {
-	alive := append([]byte{4}, aliveBody("x", 1, meta{Instance: 1})...)
+	alive := append([]byte{4}, aliveBody("x", 1, meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
 	for name, c := range map[string]struct {
 		packet []byte

@@ -21,7 +21,7 @@ func (n *node) refuses(before string, words ...string) {
 	if !errors.Is(err, ErrDirectory) || n.calls() != before+"refused" {
 		n.f.t.Fatalf("%s's host was told %q, %v; want that it refuses", n.cfg.Name, n.calls(), err)
 	}
-	_, again := StoredKey(n.cfg.Records)
+	_, _, again := StoredKey(n.cfg.Records)
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) || again == nil || !strings.Contains(again.Error(), w) {
 			n.f.t.Errorf("%s says %v, and at its next start %v; want %q in both", n.cfg.Name, err, again, w)

@@ -120,7 +120,7 @@ func (f *fleet) start(cfg Config) *node {
 	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
 	n.cfg.Key = fleetKeys()[f.next]
 	if cfg.Records != nil {
-		if id, err := StoredKey(cfg.Records); err != nil {
+		if id, _, err := StoredKey(cfg.Records); err != nil {
 			f.t.Fatal(err)
 		} else if !id.ID().IsZero() {
 			n.instance, n.cfg.Key = id.ID(), id

@@ -37,6 +37,11 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 		}
 		dead := f.nodes[2].place()
 		f.nodes[2].stop()
+		for _, n := range f.nodes {
+			if n != g.leader {
+				n.follows(g.leader)
+			}
+		}
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if !slices.Equal(kinds(steps), []voters.Kind{voters.AddLearner, voters.Change}) {
