@@ -102,6 +102,22 @@ func (w *world) serveGRPC(addr string) {
 	w.t.Cleanup(server.Stop)
 }
 
+// servePeer runs a gRPC server as instance n, which exchanges hellos as it should, with a service
+// that keeps to nothing.
+func (w *world) servePeer(addr string, n int, service wire.PeerServer) {
+	ln, err := w.net.Listen(addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f := forge(n)
+	f.config.Listener = ln
+	f.listener = newListener(&f.config)
+	server := grpc.NewServer(f.serverOptions()...)
+	wire.RegisterPeerServer(server, service)
+	go func() { _ = server.Serve(f.listener) }()
+	w.t.Cleanup(server.Stop)
+}
+
 // Each kind of "no" is told apart, since birth counts on it.
 func TestAskTellsNoFromSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -18,9 +18,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
 // heap returns how many bytes of the heap are in use once the collector has run.
@@ -55,16 +54,15 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 	const calls, each = 60, 4 << 20
 	for name, piece := range map[string]int{"one message": each, "pieces": pieceBytes} {
 		t.Run(name, func(t *testing.T) {
-			a := realTLS(t, nodeidtest.ID(1), use)
+			a := realTLS(t, 1, use)
 			var written atomic.Int64
-			attacker := realTLS(t, nodeidtest.ID(2), use, dials(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
-			d, err := attacker.connect(t.Context(), a.identity.Addr)
+			attacker := realTLS(t, 2, use, dials(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
+			d, err := attacker.connect(t.Context(), &attacker.self, a.identity.Addr, id(1))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer d.close()
-			self := attacker.identity
-			question, err := proto.Marshal(&wire.Question{Hello: self.greet(1, 0), Body: bytes.Repeat([]byte("x"), piece)})
+			question, err := proto.Marshal(&wire.Question{Body: bytes.Repeat([]byte("x"), piece)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,8 +94,8 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 			if held > 64<<20 {
 				t.Errorf("%d MiB are held", held>>20)
 			}
-			b := realTLS(t, nodeidtest.ID(3), use)
-			if _, err := b.Ask(t.Context(), a.identity.Addr, nodeidtest.ID(1), []byte("still there?")); err != nil {
+			b := realTLS(t, 3, use)
+			if _, _, err := b.Ask(t.Context(), a.identity.Addr, id(1), []byte("still there?")); err != nil {
 				t.Errorf("another instance's question: %v", err)
 			}
 		})
@@ -114,9 +112,9 @@ func (r ready) Unmarshal(mem.BufferSlice, any) error { return nil }
 func (r ready) Name() string                         { return "proto" }
 
 // realTLS is realNode with certificates that hold for loopback.
-func realTLS(t *testing.T, instance Instance, change ...func(*Config)) *node {
+func realTLS(t *testing.T, n int, change ...func(*Config)) *node {
 	t.Helper()
-	return realNode(t, instance, append(change, func(c *Config) {
+	return realNode(t, n, append(change, func(c *Config) {
 		s := c.TLS.(static)
 		s.config.ServerName = "a"
 		c.TLS = s
@@ -128,19 +126,18 @@ func realTLS(t *testing.T, instance Instance, change ...func(*Config)) *node {
 func TestAQuestionHasADeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		d, err := b.connect(t.Context(), "a:1")
+		d, err := b.connect(t.Context(), &b.self, "a:1", id(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.close()
-		self := b.identity
 		var calls []grpc.BidiStreamingClient[wire.Question, wire.Answer]
 		for range 10 {
 			call, err := d.Ask(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = call.Send(&wire.Question{Hello: self.greet(1, 0), Body: []byte("to be continued")})
+			_ = call.Send(&wire.Question{Body: []byte("to be continued")})
 			calls = append(calls, call)
 		}
 		synctest.Wait()
@@ -168,7 +165,7 @@ func TestAQuestionHasADeadline(t *testing.T) {
 func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		b.ask = func(_ context.Context, _ string, q []byte) ([]byte, error) {
+		b.ask = func(_ context.Context, _ Identity, q []byte) ([]byte, error) {
 			if string(q) == "much" {
 				return make([]byte, answerBytes+1), nil
 			}
@@ -176,17 +173,17 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 		}
 		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, questionBytes} {
 			q := bytes.Repeat([]byte("q"), n)
-			if answer, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), q); err != nil || !bytes.Equal(answer, q) {
+			if answer, _, err := a.Ask(t.Context(), "b:1", id(2), q); err != nil || !bytes.Equal(answer, q) {
 				t.Errorf("%d bytes: %d, %v", n, len(answer), err)
 			}
 		}
-		if _, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), make([]byte, questionBytes+1)); !errors.Is(err, ErrTooLarge) {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), make([]byte, questionBytes+1)); !errors.Is(err, ErrTooLarge) {
 			t.Error(err)
 		}
-		if _, err := a.Ask(t.Context(), "b:1", nodeidtest.ID(2), []byte("much")); !errors.Is(err, ErrFull) {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("much")); !errors.Is(err, ErrFull) {
 			t.Error(err)
 		}
-		d, err := a.connect(t.Context(), "b:1")
+		d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +192,7 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		self := a.identity
-		utter(call, self.greet(2, 0), make([]byte, questionBytes+1)) // as no correct asker does
+		utter(call, make([]byte, questionBytes+1)) // as no correct asker does
 		if answer, err := call.Recv(); err != nil || answer.Refusal.GetReason() != wire.Refusal_FULL {
 			t.Error(answer, err)
 		}
@@ -214,19 +210,18 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 func TestAnAnswerThatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		b.ask = func(context.Context, string, []byte) ([]byte, error) { return make([]byte, answerBytes/4), nil }
-		d, err := a.connect(t.Context(), "b:1")
+		b.ask = func(context.Context, Identity, []byte) ([]byte, error) { return make([]byte, answerBytes/4), nil }
+		d, err := a.connect(t.Context(), &a.self, "b:1", id(2))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.close()
-		self := a.identity
 		for range 10 {
 			call, err := d.Ask(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			utter(call, self.greet(2, 0), []byte("q"))
+			utter(call, []byte("q"))
 		}
 		synctest.Wait()
 		if told := b.holds.told.total(); told == 0 || told > toldEach {
@@ -236,8 +231,8 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 		if told := b.holds.told.total(); told != 0 || b.Counts().Accepted != 0 {
 			t.Errorf("%d bytes wait after a minute", told)
 		}
-		w.serveGRPC("endless:1", endless{})
-		if answer, err := a.Ask(t.Context(), "endless:1", nodeidtest.ID(0), nil); !errors.Is(err, ErrFull) {
+		w.servePeer("endless:1", 5, endless{})
+		if answer, _, err := a.Ask(t.Context(), "endless:1", Instance{}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("%d bytes, %v", len(answer), err)
 		}
 	})
@@ -247,9 +242,8 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 type endless struct{ wire.UnimplementedPeerServer }
 
 func (endless) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
-	hello := &wire.Hello{Version: protocol, Cluster: "test", Instance: 5}
 	for {
-		if err := s.Send(&wire.Answer{Hello: hello, Body: make([]byte, pieceBytes)}); err != nil {
+		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
 			return err
 		}
 	}
@@ -259,24 +253,23 @@ func (endless) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error
 func TestGossipStreamsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
-		d, err := b.connect(t.Context(), "a:1")
+		d, err := b.connect(t.Context(), &b.self, "a:1", id(1))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.close()
-		self := b.identity
 		var refusals atomic.Int64
 		for range 2 * packetCallsEach {
 			packets, err := d.Packets(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = packets.Send(&wire.Parcel{Hello: self.greet(0, 0)})
+			_ = packets.Send(&wire.Parcel{})
 			conn, err := d.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.Send(&wire.Bytes{Hello: self.greet(0, 0)})
+			_ = conn.Send(&wire.Bytes{})
 			go func() {
 				if first, err := conn.Recv(); err == nil && strings.Contains(first.GetRefusal().GetText(), "too many") {
 					refusals.Add(1)
@@ -305,7 +298,7 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 		a.holds.arriving.most = 20
 		for range 10 {
 			attacker := w.node("x", 9)
-			d, err := attacker.connect(t.Context(), "a:1")
+			d, err := attacker.connect(t.Context(), &attacker.self, "a:1", id(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +311,7 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 			if n := a.holds.arriving.count(); n > 20 {
 				t.Fatalf("%d are arriving", n)
 			}
-			if _, err := b.Ask(t.Context(), "a:1", nodeidtest.ID(1), []byte("q")); err != nil {
+			if _, _, err := b.Ask(t.Context(), "a:1", id(1), []byte("q")); err != nil {
 				t.Error(err)
 			}
 			attacker.Close()
@@ -331,8 +324,8 @@ func TestCallsThatArriveDisplaceThoseThatDoNot(t *testing.T) {
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		w.serveGRPC("breaks:1", breaks{})
-		if answer, err := a.Ask(t.Context(), "breaks:1", nodeidtest.ID(0), nil); !errors.Is(err, ErrSilent) || len(answer) > 0 {
+		w.servePeer("breaks:1", 5, breaks{})
+		if answer, _, err := a.Ask(t.Context(), "breaks:1", Instance{}, nil); !errors.Is(err, ErrSilent) || len(answer) > 0 {
 			t.Errorf("%q, %v", answer, err)
 		}
 	})
@@ -341,7 +334,7 @@ func TestABrokenAnswerIsNone(t *testing.T) {
 type breaks struct{ wire.UnimplementedPeerServer }
 
 func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
-	_ = s.Send(&wire.Answer{Hello: &wire.Hello{Version: protocol, Cluster: "test", Instance: 5}, Body: []byte("the first half")})
+	_ = s.Send(&wire.Answer{Body: []byte("the first half")})
 	return io.ErrUnexpectedEOF
 }
 
@@ -350,13 +343,12 @@ func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error 
 func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
-		if _, err := c.Ask(t.Context(), "a:1", nodeidtest.ID(1), nil); err != nil {
+		if _, _, err := c.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Fatal(err)
 		}
 		c.send(a, "x")
-		self := b.identity
 		for range 5 * connsEach {
-			d, err := b.connect(t.Context(), "a:1")
+			d, err := b.connect(t.Context(), &b.self, "a:1", id(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +357,7 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			utter(call, self.greet(1, 0), nil)
+			utter(call, nil)
 			if _, err := call.Recv(); err != nil {
 				t.Fatal(err)
 			}
@@ -374,13 +366,13 @@ func TestConnectionsOfOneInstanceAreBounded(t *testing.T) {
 		if n := a.Counts(); n.Accepted != connsEach+2 || n.Links != 1 {
 			t.Errorf("%+v", n)
 		}
-		if _, err := c.Ask(t.Context(), "a:1", nodeidtest.ID(1), nil); err != nil {
+		if _, _, err := c.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 			t.Error(err)
 		}
 		// Connections that have gone are forgotten, however many instances had them.
 		for i := range 500 {
 			gone := &accepted{gone: make(chan struct{})}
-			a.holds.owners.own(Instance(1000+i), gone)
+			a.holds.owners.own(nodeidtest.ID(uint64(i)+1), gone)
 			close(gone.gone)
 		}
 		if n := len(a.holds.owners.conns); n > 100 {

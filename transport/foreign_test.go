@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"

@@ -11,24 +11,13 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
-
-	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // linkTo opens a link by hand, and waits until it is accepted.
 func (n *node) linkTo(to *node) *stream {
 	n.t.Helper()
-	s := n.begin(to.identity.Addr)
+	s, _ := n.link(to.identity.Addr, to.identity.Instance, 1)
 	n.t.Cleanup(s.kill)
-	self := n.identity
-	if err := s.send(&wire.Frame{Hello: self.greet(to.identity.Instance, 1)}); err != nil {
-		n.t.Fatal(err)
-	}
-	if first, err := s.recv(); err != nil || first.hello == nil {
-		n.t.Fatal(first, err)
-	}
 	return s
 }
 
@@ -42,7 +31,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		for a.Linked(nodeidtest.ID(2)) && time.Since(began) < 10*time.Minute {
+		for a.Linked(id(2)) && time.Since(began) < 10*time.Minute {
 			_, _ = s.conn.Write([]byte("x"))
 			time.Sleep(time.Second)
 		}
@@ -54,7 +43,7 @@ func TestAFrameHasADeadline(t *testing.T) {
 		}
 		c.send(a, strings.Repeat("x", 5<<20))
 		synctest.Wait()
-		if text, _ := commands(a.seen(), nodeidtest.ID(3)); len(text) != 5<<20 {
+		if text, _ := commands(a.seen(), id(3)); len(text) != 5<<20 {
 			t.Errorf("another link's frame: %d bytes", len(text))
 		}
 	})
@@ -65,13 +54,13 @@ func TestAFrameHasADeadline(t *testing.T) {
 func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	authority := newAuthority(t)
 	use := func(c *Config) { authority.use(c) }
-	a := realTLS(t, nodeidtest.ID(1), use)
+	a := realTLS(t, 1, use)
 	a.holds.frames.soft, a.holds.frames.hard = 20<<20, 40<<20
 	const each = 16 << 20
 	half := make([]byte, each/2)
 	before := heap()
 	for i := range 20 {
-		s := realTLS(t, Instance(100+i), use).linkTo(a)
+		s := realTLS(t, 10+i, use).linkTo(a)
 		_, _ = s.conn.Write(binary.BigEndian.AppendUint32(nil, each))
 		_, _ = s.conn.Write(half)
 	}
@@ -83,9 +72,9 @@ func TestUnfinishedFramesHoldNoMemory(t *testing.T) {
 	if n := a.holds.frames.total(); n > 40<<20 {
 		t.Errorf("%d bytes are expected", n)
 	}
-	b := realTLS(t, nodeidtest.ID(2), use)
+	b := realTLS(t, 2, use)
 	b.send(a, strings.Repeat("x", each))
-	eventually(t, "an honest frame does not arrive", func() bool { text, _ := commands(a.seen(), nodeidtest.ID(2)); return len(text) == each })
+	eventually(t, "an honest frame does not arrive", func() bool { text, _ := commands(a.seen(), id(2)); return len(text) == each })
 }
 
 // A burst of honest frames displaces none of them below the hard bound.
@@ -140,22 +129,21 @@ func TestFramesDoNotGrowInDecoding(t *testing.T) {
 		return b
 	}
 	const tagResponses = 14<<3 | uint64(protowire.BytesType)
-	hello := protowire.AppendBytes([]byte{1<<3 | byte(protowire.BytesType)}, nil)
+	standing := protowire.AppendBytes([]byte{8<<3 | byte(protowire.BytesType)}, nil)
 	for name, b := range map[string][]byte{
 		"messages":              empty(tagRaft, many),
-		"messages and a hello":  append(empty(tagRaft, many), hello...),
+		"messages, a standing":  append(empty(tagRaft, many), standing...),
 		"entries":               protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagEntries, many)),
 		"entries of a stranger": protowire.AppendBytes([]byte{byte(tagRaft)}, append(empty(tagEntries, many), 0x0d, 1, 2, 3, 4)),
 		"responses":             protowire.AppendBytes([]byte{byte(tagRaft)}, empty(tagResponses, many)),
 	} {
-		in := &received{begun: true}
+		in := &received{}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		err := in.decode(b)
-		_, ok := in.messages()
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 || ok && err == nil {
-			t.Errorf("%s: %d MiB taken, %v, %v", name, took>>20, err, ok)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 || err == nil && !in.malformed {
+			t.Errorf("%s: %d MiB taken, %v, malformed: %v", name, took>>20, err, in.malformed)
 		}
 	}
 	inBubble(t, func(t *testing.T, w *world) {

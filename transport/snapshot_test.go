@@ -15,8 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 func snapshotMessage(from, to *node, size int) *raftpb.Message {
@@ -150,7 +148,7 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	d, err := n.connect(n.t.Context(), to.identity.Addr)
+	d, err := n.connect(n.t.Context(), &n.self, to.identity.Addr, to.identity.Instance)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -159,8 +157,7 @@ func (n *node) halfASnapshot(to *node, size int) grpc.ClientStreamingClient[wire
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	self := n.identity
-	first := &wire.Chunk{Hello: self.greet(to.identity.Instance, 0), Message: head, Size: uint64(size), Data: []byte("data")}
+	first := &wire.Chunk{Message: head, Size: uint64(size), Data: []byte("data")}
 	if err := stream.Send(first); err != nil {
 		n.t.Fatal(err)
 	}
@@ -212,18 +209,18 @@ func TestSnapshotIsJudgedOnItsFirstChunk(t *testing.T) {
 			if m.Snapshot == nil || len(m.Snapshot.Data) > 0 {
 				t.Error("it is asked about something else")
 			}
-			if from.Instance == nodeidtest.ID(5) {
+			if from.Instance == id(5) {
 				return errors.New("the configuration does not name it")
 			}
 			return nil
 		}
-		other := func(c *Config) { c.Identity.Group = 8 }
+		other := func(c *Config) { c.Self.Group = 8 }
 		cases := map[string]struct {
 			n    *node
 			want wire.Refusal_Reason
 		}{
 			"another group": {w.node("a", 1, other), wire.Refusal_GROUP},
-			"no raft ID":    {w.node("c", 3, func(c *Config) { c.Identity.Raft = 0 }), wire.Refusal_GROUP},
+			"no raft ID":    {w.node("c", 3, func(c *Config) { c.Self.Raft = 0 }), wire.Refusal_GROUP},
 			"no voter":      {w.node("e", 5), wire.Refusal_FAILED},
 		}
 		for why, c := range cases {
