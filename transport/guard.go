@@ -62,6 +62,9 @@ func (g *guard) add(conn interface {
 	net.Conn
 	isGone() bool
 }, addr string, secure *tls.ConnectionState, until time.Time) {
+	if g == nil {
+		return
+	}
 	if until.IsZero() {
 		until = time.Unix(1<<40, 0) // it has no end
 	}
@@ -81,6 +84,9 @@ func (g *guard) add(conn interface {
 }
 
 func (g *guard) remove(conn net.Conn) {
+	if g == nil { // a listener without a port
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.conns, conn)
