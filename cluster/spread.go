@@ -13,7 +13,8 @@ import (
 
 // Times and bounds of spreading a configuration.
 const (
-	pullWithin    = 2 * time.Second // how long one peer is waited for who knows a newer one
+	pullWithin    = 2 * time.Second  // how long one peer is waited for who knows a newer one
+	memberPull    = 10 * time.Second // a member, to which nothing is announced, asks this often
 	announceTries = 4
 	announcePause = time.Second
 	strayPause    = time.Second // between two announcements to one stray
@@ -192,6 +193,9 @@ func (c *Cluster) pull(now time.Duration) {
 		return
 	}
 	p.until = now + pullWithin
+	if c.cfg.Member {
+		p.until = now + memberPull
+	}
 	_, addr := c.whom(p.turn)
 	p.turn++
 	c.own.core.Inquire(now, addr)
@@ -210,6 +214,9 @@ func (c *Cluster) behind() bool {
 	o := &c.own
 	if o.core.Phase() != birth.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
+	}
+	if c.cfg.Member {
+		return true
 	}
 	for _, p := range o.peers {
 		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {

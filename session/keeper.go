@@ -32,7 +32,9 @@ type KeeperConfig struct {
 	// the frame will not be sent.
 	Reply func(to Peer, replies []byte) error
 	// Vouch is that of KeeperCore. Nil vouches for all.
-	Vouch      func(from Peer, record []byte) (capability [32]byte, ok bool)
+	Vouch func(from Peer, record []byte) (capability [32]byte, ok bool)
+	// Stamp is that of KeeperCore.
+	Stamp      func(rights *capability.Capability, record []byte) []byte
 	WallUnixMS func() int64 // the wall clock, for people to read
 	Logger     *slog.Logger
 }
@@ -115,7 +117,7 @@ func NewKeeper(config KeeperConfig) *Keeper {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	core := NewKeeperCore()
-	core.Vouch = config.Vouch
+	core.Vouch, core.Stamp = config.Vouch, config.Stamp
 	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()
 	return k

@@ -142,6 +142,9 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, true
 	}
 	c.Opener = opener
+	if p.rights != nil && k.Stamp != nil {
+		c.Record = k.Stamp(p.rights, c.Record)
+	}
 	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
