@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -215,9 +216,12 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 // unreachable reports whether this is a node on its own that no other process is to reach.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// listen opens the port, or a listener without one for a node on its own: a port that serves no
-// purpose lets every user of the machine in.
-func (c Config) listen(e env) (net.Listener, error) {
+// listen opens the port, or a listener without one for a member, which serves nothing, and for a
+// node on its own: a port that serves no purpose lets every user of the machine in.
+func (c Config) listen(e env, self credentials.Peer) (net.Listener, error) {
+	if self.Tier == credentials.Member && !bug("member-serves") {
+		return transport.Deaf(), nil
+	}
 	if c.unreachable() && !bug("solo-listens") {
 		return transport.Deaf(), nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 // This file answers those who are no instances, as cmd/mortise: by what this node's own methods would say, wherever the leader is. It decides
@@ -23,8 +24,13 @@ const deskTime = 3 * time.Second
 // nameMost is how long the name of somebody who ends a lock may be, as an instance's.
 const nameMost = 128
 
-// answerDesk answers one question.
-func (n *Node) answerDesk(ctx context.Context, body []byte) ([]byte, error) {
+// answerDesk answers one question of a program, under the rights that its connection has proved.
+func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []byte) ([]byte, error) {
+	rights, ok := peer.Peer.Allowed()
+	if !ok {
+		return nil, errNoInstance
+	}
+	from := asker{rights: rights, id: peer.Instance}
 	var q desk.Question
 	err := json.Unmarshal(bytes.TrimPrefix(body, []byte(desk.Mark)), &q)
 	if err == nil && n.cluster() == nil {
@@ -38,23 +44,29 @@ func (n *Node) answerDesk(ctx context.Context, body []byte) ([]byte, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		err = n.answerTo(ctx, q, &a)
+		err = n.answerTo(ctx, from, q, &a)
 	}
 	if err != nil {
 		a = desk.Answer{Error: err.Error(), Kind: desk.Wrong}
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || err == errStarting {
 			a.Kind = desk.NotReady
 		}
+		if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
+			a.Kind, a.Verb, a.Key, a.For = desk.Denied, denied.Verb, denied.Key, denied.For
+		}
 	}
 	return json.Marshal(a)
 }
 
 // answerTo fills the answer to a question.
-func (n *Node) answerTo(ctx context.Context, q desk.Question, a *desk.Answer) (err error) {
+func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *desk.Answer) (err error) {
 	switch q.Op {
 	case desk.Here:
-		return n.here(a)
+		return n.here(from, a)
 	case desk.Health:
+		if err := from.readsAll(); err != nil {
+			return err
+		}
 		health, err := n.Health(ctx)
 		if err != nil {
 			return err
@@ -62,39 +74,46 @@ func (n *Node) answerTo(ctx context.Context, q desk.Question, a *desk.Answer) (e
 		a.Health, err = json.Marshal(health)
 		return err
 	case desk.List:
-		seen, err := n.look(ctx, question{Op: opList, Key: q.Key, Next: q.Next})
+		seen, err := n.lookFor(ctx, from, question{Op: opList, Key: q.Key, Next: q.Next})
 		if err != nil {
 			return err
 		}
 		a.Next, a.More = seen.Next, seen.More
 		return seen.tell(a)
 	case desk.Peek:
-		seen, err := n.look(ctx, question{Op: opPeek, Key: q.Key})
+		seen, err := n.lookFor(ctx, from, question{Op: opPeek, Key: q.Key})
 		if err != nil {
 			return err
 		}
 		return seen.tell(a)
 	case desk.Watch:
-		return n.watchFor(ctx, q, a)
+		return n.answerWatch(ctx, from, q, a)
 	case desk.Audit:
-		all, err := n.Audit(ctx)
+		all, err := n.auditFor(ctx, from)
 		if err != nil {
 			return err
 		}
 		a.Events, err = json.Marshal(all)
 		return err
 	case desk.Evict:
-		a.Ended, err = n.evictFor(ctx, q)
+		a.Ended, err = n.evictFor(ctx, from, q)
 		return err
 	case desk.Recover:
+		if err := from.isRoot(); err != nil {
+			return err
+		}
 		return n.Recover(ctx, q.Group)
 	}
 	return fmt.Errorf("mortise: %s does not know the question %q: its build is another one", n.config.Name, q.Op)
 }
 
 // here is the picture of this instance. It asks nobody.
-func (n *Node) here(a *desk.Answer) (err error) {
+func (n *Node) here(from asker, a *desk.Answer) (err error) {
 	s := n.Status()
+	if from.readsAll() != nil {
+		a.Status, err = json.Marshal(s.wayIn())
+		return err
+	}
 	if s.Err != nil {
 		a.Failed = s.Err.Error()
 	}
@@ -111,11 +130,11 @@ func (n *Node) here(a *desk.Answer) (err error) {
 // watchMost is how much a watch may begin with: it is told in one answer.
 const watchMost = 20_000
 
-// watchFor tells what there is now, or what has happened since.
-func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (err error) {
+// answerWatch tells what there is now, or what has happened since.
+func (n *Node) answerWatch(ctx context.Context, from asker, q desk.Question, a *desk.Answer) (err error) {
 	var events []Event
 	if q.After != 0 {
-		s, err := n.look(ctx, question{Op: opWatch, Key: q.Key, After: q.After})
+		s, err := n.lookFor(ctx, from, question{Op: opWatch, Key: q.Key, After: q.After})
 		if err != nil {
 			return err
 		}
@@ -126,7 +145,7 @@ func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (e
 		a.Events, err = json.Marshal(events)
 		return err
 	}
-	for e, err := range n.Watch(ctx, q.Key, 0) {
+	for e, err := range n.watchFor(ctx, from, q.Key, 0) {
 		switch {
 		case err != nil:
 			return err
@@ -145,7 +164,7 @@ func (n *Node) watchFor(ctx context.Context, q desk.Question, a *desk.Answer) (e
 }
 
 // evictFor ends a hold for somebody who is no instance: he says who he is, and is believed as every instance is.
-func (n *Node) evictFor(ctx context.Context, q desk.Question) (ended bool, err error) {
+func (n *Node) evictFor(ctx context.Context, from asker, q desk.Question) (ended bool, err error) {
 	switch {
 	case len(q.By) == 0 || len(q.By) > nameMost || !plain.Is(q.By):
 		return false, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, q.By, nameMost, plain.NotText)
@@ -156,7 +175,7 @@ func (n *Node) evictFor(ctx context.Context, q desk.Question) (ended bool, err e
 	case q.Token == 0:
 		return false, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
 	}
-	seen, err := n.look(ctx, question{Op: opEvict, Key: q.Key, Token: q.Token, By: q.By, Reason: q.Reason})
+	seen, err := n.lookFor(ctx, from, question{Op: opEvict, Key: q.Key, Token: q.Token, By: q.By, Reason: q.Reason})
 	return seen.Held, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/lockfsm"
 
@@ -21,7 +22,7 @@ func (f *fleet) desks(i int, q desk.Question) desk.Answer {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), transport.Identity{}, append([]byte(desk.Mark), body...))
+	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), transport.Identity{Peer: capability.Peer{Tier: capability.Root}}, append([]byte(desk.Mark), body...))
 	if err != nil {
 		f.t.Fatal(err)
 	}

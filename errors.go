@@ -55,9 +55,16 @@ var (
 	// never listed and dials only.
 	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the command mortise or its agent, or derive one with -member")
 
+	// ErrNotAllowed says that a derived secret, or a certificate of a guest, does not grant what was asked for. The error is a
+	// *NotAllowedError.
+	ErrNotAllowed = session.ErrNotAllowed
+
 	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.
 	ErrBadKey = session.ErrBadKey
 )
+
+// NotAllowedError says which right on which key is missing, and whose secret it is. errors.Is reports it as ErrNotAllowed.
+type NotAllowedError = session.NotAllowedError
 
 // HeldError says who holds the lock that TryLock asked for, as the replicated state had it when the request was decided. errors.Is
 // reports it as ErrHeld.

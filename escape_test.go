@@ -28,7 +28,7 @@ func TestRawTextIsRefused(t *testing.T) {
 		wantIs(t, err, ErrBadRequest)
 		for _, q := range []desk.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
 			q.Op, q.Key, q.Token = desk.Evict, "k", uint64(l.Token())
-			_, err := f.nodes[0].evictFor(brief(t), q)
+			_, err := f.nodes[0].evictFor(brief(t), asker{}, q)
 			wantIs(t, err, ErrBadRequest)
 			if plain.Lines(err.Error()) != err.Error() {
 				t.Errorf("raw: %v", err)

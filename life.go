@@ -116,7 +116,7 @@ func (n *Node) bind(r *replica, group uint64) bool {
 
 // identify tells the port who this instance is; the caller holds binding.
 func (n *Node) identify(r *replica, group uint64) {
-	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.address}
+	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {
 		id.Raft = r.id
 	}

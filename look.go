@@ -2,6 +2,7 @@ package mortise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -179,8 +180,8 @@ func (n *Node) look(ctx context.Context, q question) (sight, error) {
 		asking, cancel := context.WithTimeout(ctx, q.time())
 		s, err := n.lookOnce(asking, q)
 		cancel()
-		if err == nil {
-			return s, nil
+		if err == nil || errors.Is(err, ErrNotAllowed) {
+			return s, err
 		}
 		if ctx.Err() == nil {
 			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)

@@ -11,8 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 // This file is how the leader answers those who look at the locks: on the goroutine that owns the state, behind a round by which a majority has
@@ -59,6 +62,9 @@ type question struct {
 	After uint64        `json:",omitempty"` // of a Watch, the position that was seen; of a Put, the revision; of Holders, the place
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte        `json:",omitempty"`
+
+	Rights string    `json:",omitempty"` // text of the capability under which it is put; empty is that of a full instance
+	Asker  nodeid.ID `json:",omitzero"`  // with Rights: the instance ID of the program that has put it
 }
 
 // sight is the answer.
@@ -69,6 +75,8 @@ type sight struct {
 	Next  lockfsm.Cursor
 	More  bool
 	Error string `json:",omitempty"`
+
+	Denied *NotAllowedError `json:",omitempty"` // the right that was missing
 
 	Sessions []lockfsm.SessionInfo `json:",omitempty"`
 
@@ -107,25 +115,34 @@ func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
 	if err := json.Unmarshal(answer, &s); err != nil {
 		return sight{}, err
 	}
+	if s.Denied != nil {
+		return sight{}, s.Denied
+	}
 	if s.Error != "" {
 		return sight{}, errors.New(s.Error)
 	}
 	return s, nil
 }
 
-// answerLook answers a question of another instance.
-func (n *Node) answerLook(ctx context.Context, body []byte) ([]byte, error) {
+// answerLook answers a question of another instance, or of a member: what a member asks is under its own rights, whatever it says.
+func (n *Node) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
+	rights, ok := from.Peer.Allowed()
+	if !ok || from.Peer.Tier == capability.Guest && !bug("guest-asks-as-instance") {
+		return nil, errNoInstance
+	}
 	var q question
 	s, err := sight{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
 	if r := n.replica.Load(); err == nil && r == nil {
 		err = errNoLead
 	} else if err == nil {
+		q.under(rights, from.Instance)
 		ctx, cancel := context.WithTimeout(ctx, q.time())
 		defer cancel()
 		s, err = r.look(ctx, q)
 	}
 	if err != nil {
 		s = sight{Error: err.Error()}
+		errors.As(err, &s.Denied)
 	}
 	return json.Marshal(s)
 }
@@ -203,7 +220,7 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 	c = lockfsm.Command{Number: lockfsm.Number(id), Key: q.Key}
 	switch q.Op {
 	case opEvict:
-		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.By), []byte(q.Reason)
+		c.Kind, c.Token, c.Record, c.Value = lockfsm.Evict, lockfsm.Token(q.Token), []byte(q.by()), []byte(q.Reason)
 	case opPut:
 		c.Kind, c.Revision, c.Nonce, c.Value = lockfsm.Put, lockfsm.Revision(q.After), q.Nonce, q.Value
 	}
@@ -215,6 +232,13 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 	// An honest instance has refused such a text before it asks.
 	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") {
 		return sight{}, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
+	}
+	rights, err := q.rights()
+	if err == nil {
+		err = q.allowed(rights)
+	}
+	if err != nil && !bug("rights-not-checked-by-leader") {
+		return sight{}, err
 	}
 	id, one, err := r.lookers.add(q)
 	if err != nil {
@@ -249,6 +273,7 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 	}
 	if one.err == nil {
 		one.answer.Left = r.left(ctx, &one.answer)
+		one.answer.confine(rights)
 	}
 	return one.answer, one.err
 }

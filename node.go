@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -33,9 +34,10 @@ type Node struct {
 	config  Config
 	env     env
 	logger  *slog.Logger
-	address string   // advertised
-	life    uint64   // counts the starts with one directory; zero in memory
-	records *records // nil: memory
+	address string           // advertised
+	self    credentials.Peer // what others see in its certificate; the root tier without TLS
+	life    uint64           // counts the starts with one directory; zero in memory
+	records *records         // nil: memory
 
 	history *history.Recorder // nil: nothing is recorded
 	teller  *teller           // nil: there are no hooks
@@ -94,13 +96,19 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	for _, text := range config.warnings {
 		config.Logger.Warn(text)
 	}
-	listener, err := config.listen(env)
+	self := credentials.Peer{Tier: credentials.Root}
+	if source != nil {
+		if own, err := source.Own(); err == nil { // else mayStart has let it pass
+			self = own
+		}
+	}
+	listener, err := config.listen(env, self)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{
 		config: config.withoutSecrets(""), env: env, logger: config.Logger,
-		started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
+		self: self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
 	}
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
@@ -112,7 +120,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		Watch: (&witness{node: n}).news,
 	})
 	settings := transport.Config{
-		Cluster: config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.address}, Life: n.life, Random: env.random,
+		Cluster: config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life, Random: env.random, Wall: env.wall,
 		Listener: listener, Dial: env.dial, Handler: inbound{n}, Logger: n.logger,
 	}
 	if source != nil {
@@ -132,8 +140,10 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 
 // prepare finds out who this instance is: its address, its directory, and the ID that it has to have because of what is in there.
 func (n *Node) prepare(ctx context.Context, listening net.Addr) (err error) {
-	if n.address, err = advertised(ctx, n.config, listening, n.env); err != nil {
-		return err
+	if n.address = listening.String(); !n.isMember() {
+		if n.address, err = advertised(ctx, n.config, listening, n.env); err != nil {
+			return err
+		}
 	}
 	if n.dir, err = openDir(n.config, n.env.files); err != nil {
 		return fmt.Errorf("mortise: %w", err)
@@ -169,7 +179,7 @@ func (n *Node) startCluster() error {
 		Settings: n.config.group().birth(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
-		Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(),
+		Member: n.isMember(), Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(),
 	}
 	if n.records != nil {
 		config.Records = n.records

@@ -49,7 +49,7 @@ func (n *Node) awaitVoters(ctx context.Context) (why string) {
 		switch {
 		case err != nil:
 			return why
-		case counsel.Known && !counsel.Due:
+		case (counsel.Known || n.isMember()) && !counsel.Due: // the leader's look does not count members
 			return ""
 		}
 		why = counsel.Report.Next.Why

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -23,6 +24,7 @@ type record struct {
 	Rules    uint32   `json:"rules"` // highest rules version that this build knows
 	Settings settings `json:"settings"`
 	Guest    bool     `json:"guest,omitempty"` // it only takes locks: no instance of the service, it can have no replica and has no settings
+	For      string   `json:"for,omitempty"`   // the name in its capability, which the leader has written; empty for a full instance
 }
 
 // settings are what an instance was told about its group, in a form that is small and can be compared: two that are equal name the same.
@@ -38,8 +40,12 @@ type settings struct {
 }
 
 func (n *Node) record() []byte {
+	instance := n.instance().String()
+	if n.isMember() {
+		instance = "" // its session is no registration
+	}
 	b, err := json.Marshal(record{
-		Instance: n.instance().String(), Name: n.config.Name, Addr: n.address, Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
+		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
 		Settings: n.config.group().named(),
 	})
 	if err != nil { // strings and numbers always marshal
@@ -80,23 +86,42 @@ func (r record) id() nodeid.ID {
 
 // vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves. A session
 // of the user's own, or of another program, names no instance.
-func (n *Node) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+func (n *Node) vouch(from session.Peer, b []byte) (hash [32]byte, ok bool) {
 	is := transport.Identity{Instance: n.instance(), Addr: n.address}
 	if from != is.Instance {
 		if is, ok = n.port.Met(from); !ok {
-			return capability, false
+			return hash, false
 		}
 	}
+	hash = is.Peer.Capability.Hash()
 	r := decodeRecord(b)
 	if r.Instance != "" && r.id() != from || r.Addr != "" && r.Addr != is.Addr {
-		return capability, false
+		return hash, false
 	}
-	return capability, true
+	if r.Instance != "" && is.Peer.Capability != nil && !bug("guest-names-an-instance") {
+		return hash, false
+	}
+	return hash, true
+}
+
+// stamp writes into the record with which a peer opens a session what its certificate says, which is not the peer's to say.
+func stamp(rights *capability.Capability, b []byte) []byte {
+	r := decodeRecord(b)
+	r.Guest, r.For = true, rights.For()
+	stamped, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return stamped
 }
 
 // holderName tells people who holds a lock, by what that instance said of itself, which is escaped.
 func holderName(b []byte, session lockfsm.SessionID) string {
-	if r := decodeRecord(b); r.Name != "" {
+	r := decodeRecord(b)
+	if r.For != "" {
+		return plain.Text(r.Name + " (for " + r.For + ")")
+	}
+	if r.Name != "" {
 		return plain.Text(r.Name)
 	}
 	return fmt.Sprintf("session %d", session)

@@ -19,6 +19,9 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
 	}
+	if err := (asker{rights: n.self.Capability}).isRoot(); err != nil {
+		return err
+	}
 	id, err := strconv.ParseUint(group, 16, 64)
 	if err != nil {
 		return fmt.Errorf("mortise: recover: %q is no group ID; Status.Group shows it", group)

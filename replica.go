@@ -120,7 +120,7 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})
 	r.keeper = session.NewKeeper(session.KeeperConfig{
-		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch,
+		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: stamp,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
 	log, err := raftlog.Start(raftlog.Config{

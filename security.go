@@ -47,6 +47,9 @@ func (c Config) mayStart(source *credentials.Source) error {
 		return fmt.Errorf("Config.%s: %w (it is for %q)", field, ErrGuestSecret, own.Name)
 	case own.Tier != credentials.Member || bug("member-founds"):
 		return nil
+	case c.Dir != "":
+		return fmt.Errorf("Config.Dir: is set beside a member's secret (for %q): a member has no replica to keep: "+
+			"leave it out", own.Name)
 	case c.Replicas != 0:
 		return fmt.Errorf("Config.Replicas: is set beside a member's secret (for %q): a group that is founded "+
 			"by Replicas needs the root secret on every instance; use Founders", own.Name)

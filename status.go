@@ -20,6 +20,7 @@ type Status struct {
 	Instance string // ID of its present life
 	Address  string // at which others reach it, "" if it listens nowhere
 	Phase    string // "newborn", "bound" or "member"
+	Tier     string // what its secret or certificate makes of it: "root", or "member", which never votes and serves nothing
 
 	Group   string   // ID of the group, "" without one
 	Leader  string   // Name of the instance that leads as far as known, "" if none is
@@ -56,7 +57,7 @@ type Member struct {
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Instance: n.instance().String(), Address: n.address, Err: n.Err()}
+	s := Status{Name: n.config.Name, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
@@ -89,11 +90,13 @@ func (n *Node) Status() Status {
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
 	}
-	if n.config.unreachable() { // what it has in place of an address leads nowhere
+	if n.config.unreachable() || n.isMember() { // what it has in place of an address leads nowhere
 		s.Address = ""
 		for _, list := range [...][]Member{s.Members, s.Voters} {
 			for i := range list {
-				list[i].Address = ""
+				if list[i].Instance == s.Instance {
+					list[i].Address = ""
+				}
 			}
 		}
 	}

@@ -55,8 +55,12 @@ type Event struct {
 // token should decide. Those who wait in queues are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero Event, when
 // ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
+	return n.watchFor(ctx, asker{}, prefix, after)
+}
+
+func (n *Node) watchFor(ctx context.Context, from asker, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield}
+		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield, asker: from}
 		w.run()
 	}
 }
@@ -68,7 +72,11 @@ type watch struct {
 	prefix string
 	after  uint64
 	yield  func(Event, error) bool
+	asker  asker // the zero one is this node
 }
+
+// look puts a question to the leader for the program that watches.
+func (w *watch) look(q question) (sight, error) { return w.node.lookFor(w.ctx, w.asker, q) }
 
 func (w *watch) run() {
 	missed := w.after == 0
@@ -76,7 +84,7 @@ func (w *watch) run() {
 		if missed && !w.begin() {
 			return
 		}
-		s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: w.after})
+		s, err := w.look(question{Op: opWatch, Key: w.prefix, After: w.after})
 		if err != nil {
 			w.yield(Event{}, err)
 			return
@@ -139,7 +147,7 @@ func (w *watch) read() (told told, whole, goOn bool) {
 func (w *watch) catchUp(told *told) (whole, goOn bool) {
 	told.more = false
 	for told.from < told.upTo {
-		s, err := w.node.look(w.ctx, question{Op: opWatch, Key: w.prefix, After: told.from})
+		s, err := w.look(question{Op: opWatch, Key: w.prefix, After: told.from})
 		if err != nil {
 			w.yield(Event{}, err)
 			return false, false
@@ -161,7 +169,7 @@ func (w *watch) catchUp(told *told) (whole, goOn bool) {
 
 // page asks for a part of what there is, and reports whether the same leader answers as before, and whether to go on.
 func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
-	s, err := w.node.look(w.ctx, q)
+	s, err := w.look(q)
 	if err != nil {
 		w.yield(Event{}, err)
 		return s, false, false
@@ -284,8 +292,10 @@ func eventOf(e *lockfsm.Event) Event {
 // Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of its holder, by force or because a session was not
 // renewed in time. They are part of the replicated state, and outlive leaders, but not the group; whoever must have all of them keeps what
 // Watch tells.
-func (n *Node) Audit(ctx context.Context) ([]Event, error) {
-	s, err := n.look(ctx, question{Op: opEnds})
+func (n *Node) Audit(ctx context.Context) ([]Event, error) { return n.auditFor(ctx, asker{}) }
+
+func (n *Node) auditFor(ctx context.Context, from asker) ([]Event, error) {
+	s, err := n.lookFor(ctx, from, question{Op: opEnds})
 	var all []Event
 	for i := range s.Events {
 		all = append(all, eventOf(&s.Events[i]))

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
@@ -26,6 +27,9 @@ var errNoVoter = errors.New("mortise: this instance is no voter")
 // errNoPeer is what a snapshot gets that comes from nobody who replicates our log.
 var errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
 
+// errNoInstance is what a peer gets that asks what only instances may.
+var errNoInstance = errors.New("mortise: only instances may ask this")
+
 // errStarting is what a question gets that comes before the node is up.
 var errStarting = errors.New("mortise: this instance is starting")
 
@@ -33,6 +37,10 @@ var errStarting = errors.New("mortise: this instance is starting")
 type inbound struct{ n *Node }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
+	rights, ok := from.Peer.Allowed()
+	if !ok {
+		return // nothing is proved about the peer, so nothing is allowed to it
+	}
 	if r := in.n.replica.Load(); r != nil {
 		if len(f.Raft) > 0 {
 			in.raft(r, from, f.Raft)
@@ -43,7 +51,7 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 			in.n.cluster().Gone(from)
 		}
 		if len(f.Renewals)+len(f.Commands) > 0 {
-			r.keeper.Receive(from.Instance, f.Renewals, f.Commands)
+			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
 		}
 	} else if len(f.Renewals)+len(f.Commands) > 0 {
 		_ = in.n.reply(from.Instance, session.NoVoter()) // lost: the client turns to another after a while
@@ -96,12 +104,19 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 
 func (in inbound) Ask(ctx context.Context, from transport.Identity, question []byte) ([]byte, error) {
 	if bytes.HasPrefix(question, []byte(lookMark)) {
-		return in.n.answerLook(ctx, question)
+		return in.n.answerLook(ctx, from, question)
 	}
 	if bytes.HasPrefix(question, []byte(desk.Mark)) {
-		return in.n.answerDesk(ctx, question)
+		return in.n.answerDesk(ctx, from, question)
 	}
-	if c := in.n.cluster(); c != nil {
+	if from.Peer.Tier != capability.Root && from.Peer.Tier != capability.Member {
+		return nil, errNoInstance
+	}
+	c := in.n.cluster()
+	if c != nil && from.Peer.Tier == capability.Member && !bug("member-is-heard") {
+		return c.Tell(from.Instance, question), nil
+	}
+	if c != nil {
 		return c.Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, question), nil
 	}
 	return nil, errStarting
@@ -137,7 +152,7 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 // a moment before the book.
 func (n *Node) voterIs(from transport.Identity) bool {
 	c := n.cluster()
-	if c == nil {
+	if c == nil || from.Peer.Tier != capability.Root {
 		return false
 	}
 	if v, ok := c.Voter(from.Raft); ok {

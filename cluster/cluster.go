@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Cluster is one instance's part in the cluster. All methods are safe for concurrent use.
@@ -21,7 +22,7 @@ type Cluster struct {
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
-	gossip *gossip        // nil if solo; safe for concurrent use
+	gossip *gossip        // nil if solo or a member; safe for concurrent use
 	left   atomic.Bool
 	heard  hearsay // what gossip has said and the owner has not looked at
 
@@ -50,7 +51,7 @@ func Start(cfg Config) (*Cluster, error) {
 		c.cancel()
 		return nil, err
 	}
-	if !cfg.Settings.Solo {
+	if !cfg.Settings.Solo && !cfg.Member {
 		g, err := startGossip(&c.cfg, c.meta(), c.news)
 		if err != nil {
 			c.cancel()
@@ -72,6 +73,11 @@ func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	if !c.in.post(func() { reply <- c.answer(from, question) }) {
 		return nil
 	}
+	return c.await(reply)
+}
+
+// await waits a while for the answer of the owner goroutine.
+func (c *Cluster) await(reply <-chan []byte) []byte {
 	timer := time.NewTimer(answerWithin)
 	defer timer.Stop()
 	select {
@@ -81,6 +87,23 @@ func (c *Cluster) Answer(from Asker, question []byte) []byte {
 	case <-c.done:
 	}
 	return nil
+}
+
+// Tell answers a peer that is no instance of the cluster but may use it: who this instance is, and how the voters stand. Any other question
+// is answered by nil, and nothing that the peer says is taken in.
+func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
+	reply := make(chan []byte, 1)
+	told := c.in.post(func() {
+		if b, ours := c.advise(from, question); ours {
+			reply <- b
+			return
+		}
+		reply <- c.own.core.Tell(c.now(), c.wall(), from, question)
+	})
+	if !told {
+		return nil
+	}
+	return c.await(reply)
 }
 
 // HasLeader takes whether this instance knows a leader of its group. What is said about an old life does not count for a new one.

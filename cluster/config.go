@@ -27,6 +27,9 @@ type Config struct {
 	Settings  birth.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
+	// Member is set for an instance with a member's secret: it asks others, and is asked by none. It neither gossips nor founds nor votes.
+	Member bool
+
 	Net     Net     // may be nil if Settings.Solo
 	Host    Host    // a DurableHost if Records is set
 	Records Records // what survives a restart; nil: nothing does (memory mode)

@@ -97,9 +97,12 @@ func (c *Cluster) loop() {
 func (c *Cluster) turn() time.Duration {
 	now := c.now()
 	next := now + time.Hour
-	if c.gossip != nil {
-		next = min(c.resolve(now), c.rejoin(now))
+	if c.gossip != nil || c.cfg.Member {
+		next = c.resolve(now)
 		c.places()
+	}
+	if c.gossip != nil {
+		next = min(next, c.rejoin(now))
 	}
 	c.pull(now)
 	out := c.own.core.Tick(now, c.wall(), c.random())

@@ -232,6 +232,9 @@ func (c *Cluster) behind() bool {
 	if o.core.Phase() != birth.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
 	}
+	if c.cfg.Member {
+		return true
+	}
 	for _, p := range o.peers {
 		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {
 			return true

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -31,7 +32,9 @@ type KeeperConfig struct {
 	// the frame will not be sent.
 	Reply func(to Peer, replies []byte) error
 	// Vouch is that of KeeperCore. Nil vouches for all.
-	Vouch      func(from Peer, record []byte) (capability [32]byte, ok bool)
+	Vouch func(from Peer, record []byte) (capability [32]byte, ok bool)
+	// Stamp is that of KeeperCore.
+	Stamp      func(rights *capability.Capability, record []byte) []byte
 	WallUnixMS func() int64 // the wall clock, for people to read
 	Logger     *slog.Logger
 }
@@ -91,6 +94,7 @@ const (
 type keeperInput struct {
 	kind               keeperInputKind
 	peer               Peer
+	rights             *capability.Capability
 	renewals, commands []byte
 	term, round        uint64
 	from, to           int // results
@@ -113,7 +117,7 @@ func NewKeeper(config KeeperConfig) *Keeper {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	core := NewKeeperCore()
-	core.Vouch = config.Vouch
+	core.Vouch, core.Stamp = config.Vouch, config.Stamp
 	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go k.run()
 	return k
@@ -143,9 +147,15 @@ func (k *Keeper) rouse() {
 	}
 }
 
-// Receive takes one frame of a peer, in the order in which they came. The bytes belong to the keeper afterwards.
+// Receive is ReceiveUnder for a full instance, which may do everything.
 func (k *Keeper) Receive(from Peer, renewals, commands []byte) {
-	k.put(func(b *keeperInbox) { b.receive(from, renewals, commands) })
+	k.ReceiveUnder(from, nil, renewals, commands)
+}
+
+// ReceiveUnder takes one frame of a peer, in the order in which they came, and what the certificate of the connection grants on which it
+// came. Nil is a full instance. The bytes belong to the keeper afterwards.
+func (k *Keeper) ReceiveUnder(from Peer, rights *capability.Capability, renewals, commands []byte) {
+	k.put(func(b *keeperInbox) { b.receive(from, rights, renewals, commands) })
 }
 
 // Down says that the last stream to a peer has ended, behind everything received from it.
@@ -195,7 +205,7 @@ func (b *keeperInbox) applied(result *lockfsm.Result) {
 }
 
 // receive takes a frame in, or notes once in a turn that there was no room for one of that peer.
-func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
+func (b *keeperInbox) receive(from Peer, rights *capability.Capability, renewals, commands []byte) {
 	if b.shares == nil {
 		b.shares = make(map[Peer]share)
 	}
@@ -203,7 +213,7 @@ func (b *keeperInbox) receive(from Peer, renewals, commands []byte) {
 	if s.dropped {
 		return
 	}
-	in := keeperInput{kind: keeperReceive, peer: from, renewals: renewals, commands: commands}
+	in := keeperInput{kind: keeperReceive, peer: from, rights: rights, renewals: renewals, commands: commands}
 	size := inputBytes + len(renewals) + len(commands)
 	if s.bytes+size > peerInboxBytes || b.bytes+size > inboxBytes {
 		in, size, s.dropped = keeperInput{kind: keeperDropped, peer: from}, inputBytes, true
@@ -336,7 +346,7 @@ func (k *Keeper) send(r PeerReplies) bool {
 func (k *Keeper) take(now clock.Time, b *keeperInbox, in *keeperInput) {
 	switch in.kind {
 	case keeperReceive:
-		k.core.Receive(now, in.peer, in.renewals, in.commands)
+		k.core.ReceiveUnder(now, in.peer, in.rights, in.renewals, in.commands)
 	case keeperDropped:
 		k.core.Dropped(now, in.peer)
 	case keeperDown:

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -15,8 +16,14 @@ type piece struct {
 	bytes []byte
 }
 
-// Receive takes one frame of a peer. The bytes belong to the core from then on.
+// Receive is ReceiveUnder for a full instance, which may do everything.
 func (k *KeeperCore) Receive(now clock.Time, from Peer, renewals, commands []byte) {
+	k.ReceiveUnder(now, from, nil, renewals, commands)
+}
+
+// ReceiveUnder takes one frame of a peer, whose certificate grants these rights on the connection on which it came. Nil is a full instance.
+// The bytes belong to the core from then on.
+func (k *KeeperCore) ReceiveUnder(now clock.Time, from Peer, rights *capability.Capability, renewals, commands []byte) {
 	k.begin(now)
 	if from.IsZero() {
 		return
@@ -29,6 +36,7 @@ func (k *KeeperCore) Receive(now clock.Time, from Peer, renewals, commands []byt
 		return
 	}
 	p := k.peer(from)
+	p.rights = rights
 	// Commands first: the renewal that goes with an Attach travels in the same frame.
 	if k.takeCommands(p, commands) && k.takeRenewals(p, renewals) {
 		return
@@ -86,6 +94,9 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 		return k.admitAttach(p, h, command)
 	case lockfsm.Leaving, lockfsm.Close, lockfsm.Acquire, lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
+			if p.rights != nil && h.Kind == lockfsm.Acquire && !k.mayAcquire(p, command) {
+				return piece{}, true
+			}
 			return piece{peer: p, on: a}, true
 		}
 		k.unknown(p, h.Session, h.Epoch)
@@ -113,7 +124,7 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	if p.opens >= peerOpens && before != p || before != nil && before != p && !bug("nonce-is-proof") {
 		return piece{}, true // it will ask again, or is not the one that has asked
 	}
-	opener, ok := k.openerOf(p.id, c.Record)
+	opener, ok := k.openerOf(p, c.Record)
 	if !ok && !bug("record-not-checked") {
 		return piece{}, false
 	}
@@ -131,6 +142,9 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, true
 	}
 	c.Opener = opener
+	if p.rights != nil && k.Stamp != nil {
+		c.Record = k.Stamp(p.rights, c.Record)
+	}
 	return piece{peer: p, nonce: c.Nonce, bytes: c.Append(nil)}, true
 }
 
@@ -142,7 +156,7 @@ func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) 
 		return piece{}, false
 	}
 	s := k.sessions[h.Session]
-	if mine := s != nil && k.owns(p.id, nonce, s); !mine || h.Epoch <= s.epoch {
+	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
 		if !mine {
 			code = lockfsm.NoSession

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -50,6 +51,10 @@ type KeeperCore struct {
 	// record with which it opens a session says of it what the connection proves. It is set before the first input, or nil for zero
 	// and true. It must be a function of the peer's connection alone.
 	Vouch func(from Peer, record []byte) (capability [32]byte, ok bool)
+
+	// Stamp returns the record with which a peer that has these rights opens a session, with what its certificate says. Nil leaves it as
+	// it is. It is not called for full instances.
+	Stamp func(rights *capability.Capability, record []byte) []byte
 
 	role   Role
 	led    bool // the first entry of the own term is applied

@@ -67,20 +67,26 @@ func (k *KeeperCore) keep(id lockfsm.SessionID, opener lockfsm.Opener, nonce loc
 
 // openerOf returns what a session that a peer opens belongs to. With a record it reports false if that says what the connection does not
 // prove.
-func (k *KeeperCore) openerOf(from Peer, record []byte) (lockfsm.Opener, bool) {
-	if k.Vouch == nil {
-		return lockfsm.Opener{Instance: from}, true
+func (k *KeeperCore) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) {
+	o.Instance, ok = p.id, true
+	if k.Vouch != nil {
+		o.Capability, ok = k.Vouch(p.id, record)
 	}
-	capability, ok := k.Vouch(from, record)
-	return lockfsm.Opener{Instance: from, Capability: capability}, ok
+	if p.rights != nil {
+		o.Capability = p.rights.Hash()
+	}
+	if bug("capability-not-bound") {
+		o.Capability = [32]byte{}
+	}
+	return o, ok
 }
 
 // owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves nothing: every voter has it.
-func (k *KeeperCore) owns(from Peer, nonce lockfsm.Nonce, s *keptSession) bool {
+func (k *KeeperCore) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
 	if bug("stranger-attaches") {
 		return true
 	}
-	opener, _ := k.openerOf(from, nil)
+	opener, _ := k.openerOf(p, nil)
 	return nonce == s.nonce && (opener == s.opener || bug("nonce-is-proof"))
 }
 

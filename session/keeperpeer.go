@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
@@ -10,6 +11,7 @@ import (
 // keptPeer is an instance that has sent something, for as long as anything is kept for it.
 type keptPeer struct {
 	id          Peer
+	rights      *capability.Capability // of the connection on which the last frame came; nil is a full instance
 	attachments []*attachment
 	opens       int      // proposed, not applied
 	queued      int      // bytes of commands that wait to be proposed

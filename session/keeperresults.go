@@ -134,7 +134,7 @@ func (k *KeeperCore) appliedAcquire(r *lockfsm.Result) {
 		return
 	}
 	if r.Code == lockfsm.Deadlock {
-		k.reply(a.peer, &reply{kind: replyDeadlock, session: r.Session, epoch: r.Epoch, number: r.Number, circle: r.Circle})
+		k.reply(a.peer, &reply{kind: replyDeadlock, session: r.Session, epoch: r.Epoch, number: r.Number, circle: shownTo(a.peer.rights, r.Circle)})
 		return
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {

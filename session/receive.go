@@ -53,6 +53,8 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 		c.metHolder(now, r)
 	case replyDeadlock:
 		c.circular(r)
+	case replyForbidden:
+		c.forbidden(r)
 	case replyEvicted:
 		c.evicted(r)
 	case replyTaken:
@@ -280,6 +282,13 @@ func (c *ClientCore) circular(r *reply) {
 		err.Circle[i].Record = bytes.Clone(err.Circle[i].Record)
 	}
 	c.finish(e, err)
+}
+
+// forbidden takes the word that this client's certificate does not allow a request.
+func (c *ClientCore) forbidden(r *reply) {
+	if e := c.byNumber[r.number]; e != nil {
+		c.finish(e, &NotAllowedError{Verb: "lock", Key: string(r.key), For: string(r.value)})
+	}
 }
 
 // evicted takes the word that others have ended a request. One whose caller still waits had been granted and was given back; it is asked anew.

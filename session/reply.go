@@ -44,6 +44,9 @@ const (
 	replyWanted replyKind = 13
 	// replyTaken says that another session has taken up what a request held: session, epoch, number, record (the other's).
 	replyTaken replyKind = 14
+	// replyForbidden says that the certificate of the peer does not allow a request: session, epoch, number, key, value (the name in
+	// the capability).
+	replyForbidden replyKind = 15
 )
 
 // endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
@@ -111,6 +114,9 @@ func (r *reply) append(b []byte) []byte {
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
 	case replyTaken:
 		b = appendSized(appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number)), r.record)
+	case replyForbidden:
+		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
+		b = appendSized(appendSized(b, r.key), r.value)
 	case replyEvicted:
 		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
 		b = appendSized(appendSized(b, r.record), r.value)
@@ -202,6 +208,9 @@ func (r *reply) decode(f *fields) {
 	case replyTaken:
 		r.name(f)
 		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
+	case replyForbidden:
+		r.name(f)
+		r.number, r.key, r.value = lockfsm.Number(f.uvarint()), f.sized(maxLocalKey), f.sized(lockfsm.MaxValueBytes)
 	case replyEvicted:
 		r.name(f)
 		r.number, r.record, r.value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)

@@ -30,6 +30,7 @@ func everyReply() []reply {
 		{kind: replyEvicted, session: 5, epoch: 6, number: 7, record: []byte("who"), value: []byte("why")},
 		{kind: replyWanted, session: 5, epoch: 6, number: 7},
 		{kind: replyTaken, session: 5, epoch: 6, number: 7, record: []byte("who")},
+		{kind: replyForbidden, session: 5, epoch: 6, number: 7, key: []byte("k"), value: []byte("cron-host")},
 	}
 }
 

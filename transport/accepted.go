@@ -21,6 +21,7 @@ type listener struct {
 	net.Listener
 	limit, strangers int
 	patience         time.Duration // with strangers
+	guard            *guard
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
@@ -42,7 +43,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &accepted{Conn: conn, listener: l, gone: make(chan struct{}), stranger: true}
+		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
 		oldest, full := l.admit(c)
 		if oldest != nil {
 			oldest.Close()
@@ -123,6 +124,7 @@ func (l *listener) closeEach(of func(*accepted) bool) {
 type accepted struct {
 	net.Conn
 	listener *listener
+	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
 	owner    Instance      // that has proved its key here; set before the first call, zero until then
@@ -154,6 +156,7 @@ func (c *accepted) Close() error {
 		delete(c.listener.conns, c)
 		c.listener.mu.Unlock()
 		close(c.gone)
+		c.guard.remove(c)
 	})
 	return err
 }

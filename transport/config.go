@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
 )
 
 // Config is what a Port is made from. It is copied; what it points to is used as long as the Port is open. Zero bounds mean the
@@ -22,6 +24,7 @@ type Config struct {
 	Handler  Handler                                                  // required
 	Logger   *slog.Logger                                             // nil: no log
 	Random   func([]byte)                                             // fills with unpredictable bytes; nil means crypto/rand
+	Wall     func() time.Time                                         // by which certificates end; nil means time.Now
 
 	MessageBytes  int           // the largest frame of a link, 64 MiB; it bounds what one Send may bring
 	QueueBytes    int           // commands, renewals and replies waiting for one peer before ErrFull, 64 MiB
@@ -41,6 +44,11 @@ type Security interface {
 	ServerTLS() *tls.Config   // once, for all that is accepted: what changes must be looked up in its callbacks
 	ClientTLS() *tls.Config   // for each dial
 	Explain(err error) string // what the failure of a handshake means and what to do, in a sentence
+
+	// Peer returns what the verified certificates of a finished handshake say of the other side. An error ends the connection.
+	Peer(tls.ConnectionState) (capability.Peer, error)
+	// Recheck reports why a connection would not be accepted any more. An error ends the connection. It is called now and then.
+	Recheck(tls.ConnectionState) error
 }
 
 func or[T int | time.Duration](value, standard T) T {
@@ -57,6 +65,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Random == nil {
 		c.Random = func(b []byte) { _, _ = rand.Read(b) } // never fails
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
 	}
 	c.Life = max(c.Life, 1)
 	c.MessageBytes = or(c.MessageBytes, 64<<20)

@@ -39,10 +39,14 @@ func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
-	kill := func() { raw.Close() }
+	kill := func() { raw.Close() } // raw is the guarded one with TLS
 	if p.config.TLS == nil {
-		return newStream(p, raw, nil, kill), nil
+		s := newStream(p, raw, nil, kill)
+		s.peer, err = p.tierOf(nil)
+		return s, err
 	}
+	watched := &guardedConn{Conn: raw, guard: p.guard}
+	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
 		if errors.Is(err, ErrForeign) { // one that just went away is no news
@@ -52,7 +56,15 @@ func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 		return nil, err
 	}
 	secure := conn.ConnectionState()
-	return newStream(p, conn, &secure, kill), nil
+	peer, err := p.serverOf(addr, &secure)
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	s := newStream(p, conn, &secure, kill)
+	s.peer = peer
+	p.guard.add(watched, addr, &secure, peer.NotAfter)
+	return s, nil
 }
 
 // connect makes a gRPC client for addr and says there what self is. With intended it fails unless that instance is there.

@@ -58,6 +58,9 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		p.notices.warn("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", l.peer.Addr, "from", m.GetFrom(), "stream_from", l.peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}
+	if !l.peer.serves() {
+		out.Raft, out.Replies, out.Retired = nil, nil, false
+	}
 	if !out.empty() {
 		p.config.Handler.Frame(l.peer, out)
 	}
@@ -75,5 +78,6 @@ func (l *link) learn(s *wire.Standing) *wire.Refusal {
 		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "an absurd address"}
 	}
 	l.peer.Group, l.peer.Raft, l.peer.Addr = s.Group, s.Raft, s.Addr
+	l.peer.confine()
 	return nil
 }

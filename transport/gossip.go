@@ -87,6 +87,9 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	if r != nil {
 		return stream.SendAndClose(&wire.Ack{Refusal: r})
 	}
+	if !peer.serves() {
+		return stream.SendAndClose(&wire.Ack{Refusal: notAnInstance()})
+	}
 	if !p.holds.packets.take(peer.Instance, 1) {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many streams of packets"}
 		return stream.SendAndClose(&wire.Ack{Refusal: r})

@@ -31,11 +31,18 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		secure = &t.State
 	}
 	s := newStream(h.port, conn, secure, func() { raw.Close() })
+	if s.peer, err = h.port.tierOf(secure); err != nil {
+		h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", err)
+		return nil, nil, err
+	}
 	who, err := h.port.receive(s, raw.RemoteAddr())
 	if err != nil {
 		return nil, nil, err
 	}
 	accepted, _ := acceptedOn(raw.RemoteAddr())
+	if secure != nil {
+		h.port.guard.add(accepted, raw.RemoteAddr().String(), secure, s.peer.NotAfter)
+	}
 	accepted.proven()
 	if who.kind == wire.Hello_LINK {
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })

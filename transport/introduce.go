@@ -107,6 +107,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 		}
 		return nil, fmt.Errorf("%w: %s: %s", err, addr, refusal.Text)
 	}
+	who.peer.proves(s.peer)
 	if !intended.IsZero() && who.peer.Instance != intended && !bug("no-instance-check") {
 		return nil, &OtherError{Addr: addr, Asked: intended, Answered: who.peer.Instance}
 	}
@@ -130,6 +131,7 @@ func (p *Port) receive(s *stream, remote net.Addr) (*introduction, error) {
 		_ = s.greet(&wire.Greeting{Refusal: refusal})
 		return nil, kindOf(refusal.Reason)
 	}
+	who.peer.proves(s.peer)
 	return who, nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -41,6 +42,7 @@ type stream struct {
 	kill   func() // ends the connection at once; safe for concurrent use
 	random func([]byte)
 	secure *tls.ConnectionState // nil: plain text
+	peer   capability.Peer      // what its certificates say; set before the hellos
 	gone   <-chan struct{}      // accepting side: closed when the connection is; else nil
 	limit  int                  // bytes of a frame
 	said   atomic.Bool          // something was sent; taken back by the pulse

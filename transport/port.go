@@ -34,6 +34,7 @@ type Port struct {
 	closed  chan struct{}  // closed when Close is done
 
 	holds holdings // what others make this node hold
+	guard *guard   // of connections with TLS
 
 	mu      sync.Mutex // guards all below; never held across a wait
 	shut    bool
@@ -64,12 +65,17 @@ func New(c Config) (*Port, error) {
 		shared:   map[string]*shared{},
 	}
 	p.holds.init(&c)
+	p.guard = newGuard(p)
+	p.listener.guard = p.guard
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.life, p.endLife = context.WithCancel(p.ctx)
 	c.Random(p.boot[:])
 	self := c.Self
 	p.self.Store(&self)
 	p.gossip = newGossip(p)
+	if c.TLS != nil {
+		p.tasks.Go(p.guard.run)
+	}
 	p.server = grpc.NewServer(p.serverOptions()...)
 	wire.RegisterPeerServer(p.server, &service{port: p})
 	p.tasks.Go(func() {

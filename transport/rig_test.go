@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/memnet"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -196,7 +197,7 @@ func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string)
 
 // seen returns what a peer knows of s.
 func (s *Self) seen(life uint64) Identity {
-	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life}
+	return Identity{Instance: s.Instance(), Group: s.Group, Raft: s.Raft, Addr: s.Addr, Life: life, Peer: capability.Peer{Tier: capability.Root}}
 }
 
 // identify makes the port say what n.self now is.

@@ -116,6 +116,9 @@ func (s *service) Snapshot(stream poured) error {
 		return err
 	}
 	from, refusal := p.caller(stream.Context())
+	if refusal == nil && !from.serves() {
+		refusal = notAnInstance()
+	}
 	if refusal == nil {
 		refusal, err = p.take(stream, from, first)
 	}

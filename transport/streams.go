@@ -101,6 +101,9 @@ func (s *service) Conn(stream grpc.BidiStreamingServer[wire.Bytes, wire.Bytes]) 
 	if r != nil {
 		return stream.Send(&wire.Bytes{Refusal: r})
 	}
+	if !peer.serves() {
+		return stream.Send(&wire.Bytes{Refusal: notAnInstance()})
+	}
 	if !p.holds.conns.take(peer.Instance, 1) {
 		r := &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many byte streams"}
 		return stream.Send(&wire.Bytes{Refusal: r})

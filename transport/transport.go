@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -25,13 +26,17 @@ type Self struct {
 // Instance returns the ID of this life.
 func (s *Self) Instance() Instance { return s.Key.ID() }
 
-// Identity is what is known of a peer. Instance is proven. Group, Raft, Addr and Life are what the peer says of itself.
+// Identity is what is known of a peer. Instance and Peer are proven. Group, Raft, Addr and Life are what the peer says of itself; of a
+// peer that is not of the root tier Raft is zero and Addr is empty.
 type Identity struct {
 	Instance Instance
 	Group    uint64 // zero means none
 	Raft     uint64 // zero means none
 	Addr     string // host:port; empty means that it cannot be reached
 	Life     uint64 // counts the starts with one directory; 1 in memory
+
+	// Peer is what the certificate of the connection allows: capability.Root without TLS. NotAfter is zero here.
+	Peer capability.Peer
 }
 
 // Peer says whom to send to. Addr is where to dial if there is no link yet; without it nothing is dialed.

@@ -225,6 +225,17 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 	return appendWho(nil, c.self(q))
 }
 
+// Tell answers the question who this instance is to a peer that is no instance, or returns nil if it is another question. Nothing that the
+// peer says is taken in.
+func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	q, err := decodeQuestion(body)
+	if err != nil || c.doomed != "" || c.barred != "" {
+		return nil
+	}
+	return appendWho(nil, c.self(question{Instance: from, Group: q.Group}))
+}
+
 // self is what this instance says about itself.
 func (c *Core) self(q question) Who {
 	who := Who{

@@ -12,8 +12,9 @@
 //
 // # Security
 //
-// Questions come over the port of the instance, so whoever asks has shown the cluster's secret or a certificate, and may do what every
-// instance may: there are no lesser rights.
+// Questions come over the port of the instance, so the asker has shown a secret or a certificate. With the root secret it may do what every
+// instance may. With a derived secret it may do what that grants: the asked instance checks it, and forwards the question with the text
+// of the rights to the leader, which checks it again.
 //
 // # Concurrency, failure
 //
@@ -72,6 +73,7 @@ type Kind string
 // The kinds of errors.
 const (
 	NotReady Kind = "not ready" // no leader has answered in time, or the instance is just starting: ask again, or another
+	Denied   Kind = "denied"    // the secret or certificate of the asker does not grant it: Verb, Key and For say what is missing
 	Wrong    Kind = "wrong"     // the question cannot be carried out, here or anywhere
 )
 
@@ -79,6 +81,10 @@ const (
 type Answer struct {
 	Error string `json:",omitempty"`
 	Kind  Kind   `json:",omitempty"`
+
+	Verb string `json:",omitempty"` // with Denied: the right that is missing
+	Key  string `json:",omitempty"` // with Denied: on which key, or prefix and *
+	For  string `json:",omitempty"` // with Denied: the name in the asker's capability
 
 	Status     json.RawMessage `json:",omitempty"` // of Here: the root's Status, but for Err and Health
 	Failed     string          `json:",omitempty"` // of Here: Status.Err

@@ -29,8 +29,6 @@ func birth() []Bug {
 		{Name: "book-moves-ids", Room: "cluster/birth", Hazard: "45, 58", Breaks: "the address book gives a voter's raft ID to another instance"},
 		{Name: "removed-vote-forgotten", Room: "cluster/birth", Hazard: "A5", Some: true,
 			Breaks: "a replica that was removed does not go on after a crash, and whoever does not know that it was removed needs its vote"},
-		{Name: "configuration-from-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret tells an instance who the voters are, and serves its locks"},
-		{Name: "barred-by-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends a directory for good by saying that it is an old copy"},
 		{Name: "born-from-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a directory keeps a group that was never born, since an instance that is not on its list has said that it was"},
 		{Name: "directory-given-up-on-hearsay", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends a replica with a directory that was cut off for one TTL"},
 		{Name: "superseded-by-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends the directories of a group, one by one, at an election"},

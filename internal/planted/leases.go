@@ -36,8 +36,5 @@ func leases() []Bug {
 		{Name: "delayed-lock-said-free", Room: "session", Seeds: 40, Hazard: "none", Breaks: "an unlock that never arrived is confirmed when its session has expired, though a delay keeps the lock"},
 		{Name: "ended-session-kept", Room: "session", Hazard: "76", Breaks: "a leader keeps an expired session whose last lock was ended by force"},
 		{Name: "notice-lost-with-the-leader", Room: "session", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
-		{Name: "nonce-is-proof", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that has been a voter takes the sessions that it has seen, and their locks"},
-		{Name: "record-not-checked", Room: "session", Hazard: "59", Some: true, Breaks: "a session says that it is another instance's, at an address that is not its own"},
-		{Name: "opened-by-anybody", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that was not asked says that a session is open with it, and serves its locks"},
 	}
 }

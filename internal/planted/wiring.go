@@ -11,8 +11,6 @@ func wiring() []Bug {
 		{Name: "step-repeated", Room: "cluster", Hazard: "40", Breaks: "a step is handed to the log at every look until its effect shows"},
 		{Name: "stray-not-limited", Room: "cluster", Hazard: "76", Breaks: "every message of a removed replica is answered with the whole configuration"},
 		{Name: "newer-not-pulled", Room: "cluster", Hazard: "B8", Breaks: "a configuration reaches nobody but those whose log applies it"},
-		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none", Breaks: "an instance starts with a directory whose key is not that of its ID, and no peer believes it"},
-		{Name: "foreign-ends-a-life", Room: "cluster", Hazard: "none", Breaks: "a program that has proved nothing, at the address of a voter, costs it its vote"},
 		{Name: "no-group-check", Room: "transport", Hazard: "32, 33", Nodes: "TestForeignGroupDoesNotMix", Breaks: "messages of another group reach raft and sessions"},
 		{Name: "no-sender-check", Room: "transport", Hazard: "45", Breaks: "a raft message under another's ID is believed"},
 		{Name: "no-instance-check", Room: "transport", Hazard: "58, S5", Breaks: "whoever is at an address answers for whom was asked"},

@@ -1,0 +1,161 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	recheckEvery = time.Minute // a certificate that was withdrawn ends its connections within this
+	recheckShare = 100         // and checking takes at most one part in so many of one processor
+)
+
+// guard ends connections whose certificates have ended or are not accepted any more. One goroutine
+// of the port looks at all connections: an idle connection costs an entry in a map and no timer.
+type guard struct {
+	port *Port
+	wake chan struct{} // one slot: a connection ends earlier than the next look
+
+	mu    sync.Mutex // guards all below; never held while a certificate is checked
+	conns map[net.Conn]guarded
+	next  time.Time // of the wall clock: when the goroutine looks next; zero while it looks
+}
+
+type guarded struct {
+	addr   string
+	secure *tls.ConnectionState
+	until  time.Time
+}
+
+func newGuard(p *Port) *guard {
+	return &guard{port: p, wake: make(chan struct{}, 1), conns: map[net.Conn]guarded{}}
+}
+
+// guardedConn is a dialed connection, which leaves the guard when it is closed.
+type guardedConn struct {
+	net.Conn
+	guard *guard
+	once  sync.Once
+	gone  atomic.Bool
+}
+
+// Close is net.Conn's.
+func (c *guardedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.gone.Store(true)
+		c.guard.remove(c)
+	})
+	return err
+}
+
+func (c *guardedConn) isGone() bool { return c.gone.Load() }
+
+func (c *accepted) isGone() bool { return isClosed(c.gone) }
+
+// add watches over a connection until it is closed, which removes it.
+func (g *guard) add(conn interface {
+	net.Conn
+	isGone() bool
+}, addr string, secure *tls.ConnectionState, until time.Time) {
+	if g == nil {
+		return
+	}
+	if until.IsZero() {
+		until = time.Unix(1<<40, 0) // it has no end
+	}
+	g.mu.Lock()
+	g.conns[conn] = guarded{addr, secure, until}
+	sooner := !g.next.IsZero() && until.Before(g.next)
+	g.mu.Unlock()
+	if conn.isGone() { // closed before it was entered
+		g.remove(conn)
+	}
+	if sooner {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (g *guard) remove(conn net.Conn) {
+	if g == nil { // a listener without a port
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.conns, conn)
+}
+
+// run is the goroutine of the guard.
+func (g *guard) run() {
+	timer := time.NewTimer(recheckEvery)
+	defer timer.Stop()
+	due := time.Now().Add(recheckEvery) // when all are checked again
+	for {
+		pause := g.arm(time.Until(due))
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-g.wake:
+		case <-g.port.ctx.Done():
+			return
+		}
+		began := time.Now()
+		g.look(g.port.ctx, !began.Before(due))
+		if !began.Before(due) {
+			due = time.Now().Add(max(recheckEvery, recheckShare*time.Since(began)))
+		}
+	}
+}
+
+// arm returns how long to wait: until the first certificate ends, and at most for the given time.
+func (g *guard) arm(pause time.Duration) time.Duration {
+	now := g.port.config.Wall()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.conns {
+		pause = min(pause, c.until.Sub(now))
+	}
+	pause = max(pause, time.Millisecond)
+	g.next = now.Add(pause)
+	return pause
+}
+
+// look ends the connections whose certificates have ended, and with all those that are not accepted
+// any more.
+func (g *guard) look(ctx context.Context, all bool) {
+	now := g.port.config.Wall()
+	g.mu.Lock()
+	g.next = time.Time{}
+	conns := make(map[net.Conn]guarded, len(g.conns))
+	for conn, c := range g.conns {
+		if all || !now.Before(c.until) {
+			conns[conn] = c
+		}
+	}
+	g.mu.Unlock()
+	for conn, c := range conns {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case !now.Before(c.until):
+			if bug("certificate-outlived") {
+				continue
+			}
+			g.port.config.Logger.Info("transport: ended a connection: a certificate of the peer ends now", "addr", c.addr, "until", c.until)
+		default:
+			err := g.port.config.TLS.Recheck(*c.secure)
+			if err == nil || bug("connections-not-rechecked") {
+				continue
+			}
+			g.port.notices.warn("transport: ended a connection: its certificate is not accepted any more", "addr", c.addr, "why", err)
+		}
+		conn.Close()
+	}
+}

@@ -1,0 +1,66 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// errServes is why a connection that was dialed is given up.
+var errServes = errors.New("only holders of the root secret, or of a certificate named in TLSPeers, serve")
+
+// tierOf returns what the verified certificates of a connection say of the other side. It is called
+// once for each connection. Without TLS every peer is of the root tier: plain text proves nothing,
+// so it cannot tell one tier from another.
+func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
+	if p.config.TLS == nil {
+		return capability.Peer{Tier: capability.Root}, nil
+	}
+	if secure == nil {
+		return capability.Peer{}, errors.New("transport: a connection without TLS")
+	}
+	return p.config.TLS.Peer(*secure)
+}
+
+// serverOf is tierOf for a connection that was dialed, before a byte that came on it is believed:
+// without it a guest could pose as an instance to any other guest.
+func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
+	peer, err := p.tierOf(secure)
+	if err == nil && peer.Tier != capability.Root && !bug("dials-any-tier") {
+		err = fmt.Errorf("it has the certificate of the %s %q: %w", peer.Tier, peer.Name, errServes)
+	}
+	if err != nil {
+		p.notices.warn("transport: the process at an address may not serve", "addr", addr, "why", err)
+		return capability.Peer{}, fmt.Errorf("%w: %s: %w", ErrForeign, addr, err)
+	}
+	return peer, nil
+}
+
+// proves enters what the certificates of a peer say, which its hello cannot change. A peer that does
+// not serve has no raft ID, and no address at which it could be asked back.
+func (i *Identity) proves(peer capability.Peer) {
+	i.Peer = peer
+	i.Peer.NotAfter = time.Time{} // the port heeds it; identities of one right are equal
+	i.confine()
+}
+
+// confine takes out of an identity what only an instance may say of itself.
+func (i *Identity) confine() {
+	if i.Peer.Tier != capability.Root && !bug("guest-leaves-an-address") {
+		i.Addr, i.Raft = "", 0
+	}
+}
+
+// serves reports whether the peer is an instance.
+func (i *Identity) serves() bool {
+	return i.Peer.Tier == capability.Root || bug("guest-speaks-as-instance")
+}
+
+// notAnInstance is the answer to a peer that asks for what only instances may.
+func notAnInstance() *wire.Refusal {
+	return &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "a derived secret does not allow this: it is for instances"}
+}
