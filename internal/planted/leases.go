@@ -38,6 +38,7 @@ func leases() []Bug {
 		{Name: "notice-lost-with-the-leader", Room: "session", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
 		{Name: "nonce-is-proof", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that has been a voter takes the sessions that it has seen, and their locks"},
 		{Name: "record-not-checked", Room: "session", Hazard: "59", Some: true, Breaks: "a session says that it is another instance's, at an address that is not its own"},
+		{Name: "taken-nonce-kept", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that uses the nonce of an Open first keeps its client without a session for ever"},
 		{Name: "opened-by-anybody", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that was not asked says that a session is open with it, and serves its locks"},
 	}
 }
