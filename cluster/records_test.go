@@ -175,6 +175,18 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	}
 }
 
+// A key whose hash is not the stored ID is damage: with it no peer would believe the instance.
+func TestAStoredKeyProvesTheStoredID(t *testing.T) {
+	d := newDisk()
+	d.values = map[string][]byte{
+		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+		recordBook: seal(birth.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
+	}
+	if _, err := recall(d); !errors.Is(err, ErrDirectory) {
+		t.Errorf("the key of another instance is read: %v", err)
+	}
+}
+
 // FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as it is.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))

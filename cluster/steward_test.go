@@ -61,6 +61,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 		if n := strings.Count(late.calls()+other.calls(), "prepared"); n != 1 {
 			t.Errorf("%d instances were asked, or one more than once", n)
 		}
+		g.run(5 * pullWithin) // the first that a plain member asks may be the dead one
 		for _, n := range f.nodes {
 			v, ok := n.Voter(want.Raft)
 			_, old := n.Voter(dead.Raft)

@@ -40,6 +40,18 @@ func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
 	b.want("1: attach 1 live next 1, renew 1")
 }
 
+// An instance that has seen the nonce of an Open may have opened a session with it first. Then another nonce is taken.
+func TestANonceThatIsTakenIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newClientBench(t)
+	b.want("1: open nonce 1")
+	taken := b.opened(1, 0)
+	taken.code = lockfsm.NoSession
+	b.reply(nodeidtest.ID(1), taken)
+	b.advance(time.Second)
+	b.want("2: open nonce 2")
+}
+
 func TestDuplicateOpenedIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)

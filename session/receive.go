@@ -86,6 +86,9 @@ func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
 		return
 	}
 	c.term = max(c.term, r.term)
+	if r.code == lockfsm.NoSession && !bug("taken-nonce-kept") { // another opener has this nonce, which it has seen in a log: that session is not ours
+		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
+	}
 	if r.code != lockfsm.Done || r.session == 0 || r.ttl <= 0 {
 		c.pause(now, Target{}) // full, or not born: the same nonce again in a while
 		return

@@ -126,10 +126,19 @@
 //
 // A directory's group that has lost its majority for good is given up by people, with Recover, on each instance of it that is left. It is
 // refused while anybody in reach knows a leader. The instance is newborn then and remembers in its directory what was given up; the charter
-// of what is founded next names all that (Supersedes), and a member of one of those, without a leader, that meets the new group goes by
-// itself. Whoever keeps the old group and is in reach blocks birth until then, by name. The founding time is above every clock and every
+// of what is founded next names all that (Supersedes), and a member of one of those, without a leader, that meets the new group where Join says, and has not
+// heard a voter that it knows for the largest TTL, goes by itself. Whoever keeps the old group and is in reach blocks birth until then, by name. The founding time is above every clock and every
 // token that anybody on the list has seen (Floor), and if that is further ahead of a clock than rule 3 allows, nothing is founded, and
 // Waiting says why. If the old majority lives elsewhere, out of reach of whoever says Recover, the operator has made two groups.
+//
+// # Whose word counts
+//
+// An instance proves its ID and nothing else, and every holder of the secret is some instance. What is told of the configuration, of the
+// birth and of lives counts if a voter of the newest configuration that is known tells it, the leader to which this instance is
+// attached, or, of the birth, an instance on the charter's list. All else is a hint whom to ask. An instance that belongs to no group has
+// no one to go by, and trusts those that it meets; so does one in memory that has heard no voter that it knows for the largest TTL, and one
+// whose group seems to be superseded at an address that Join names. A directory is not given up for less: if all voters that it knows have
+// lost theirs, or are gone, while it was out of reach, it waits until people empty it.
 //
 // # Concurrency
 //

@@ -36,5 +36,6 @@ func leases() []Bug {
 		{Name: "delayed-lock-said-free", Room: "session", Seeds: 40, Hazard: "none", Breaks: "an unlock that never arrived is confirmed when its session has expired, though a delay keeps the lock"},
 		{Name: "ended-session-kept", Room: "session", Hazard: "76", Breaks: "a leader keeps an expired session whose last lock was ended by force"},
 		{Name: "notice-lost-with-the-leader", Room: "session", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
+		{Name: "taken-nonce-kept", Room: "session", Hazard: "59", Some: true, Breaks: "an instance that uses the nonce of an Open first keeps its client without a session for ever"},
 	}
 }

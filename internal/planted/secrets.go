@@ -23,7 +23,7 @@ func secrets() []Bug {
 		{Name: "not-stretched", Room: "internal/credentials", Hazard: "none", Breaks: "guesses at a secret that was not generated cost nothing"},
 		{Name: "dials-any-tier", Room: "transport", Hazard: "none", Some: true, Breaks: "what is dialed may be a guest, which then answers as an instance does"},
 		{Name: "guest-leaves-an-address", Room: "transport", Hazard: "none", Breaks: "a guest has instances dial the addresses that it names"},
-		{Name: "guest-speaks-as-instance", Room: "transport", Hazard: "none", Some: true, Breaks: "raft messages, snapshots and gossip of a guest are believed"},
+		{Name: "guest-speaks-as-instance", Room: "transport", Hazard: "none", Breaks: "raft messages, snapshots and gossip of a guest are believed"},
 		{Name: "certificate-outlived", Room: "transport", Hazard: "none", Breaks: "a connection lives on when the certificate that it stands on has ended"},
 		{Name: "connections-not-rechecked", Room: "transport", Hazard: "none", Breaks: "a certificate that was withdrawn stays good for as long as its connections live"},
 		{Name: "keeper-ignores-rights", Room: "session", Hazard: "none", Some: true, Nodes: "TestAGuestMayDoWhatItsTextSays", Breaks: "a guest takes any lock"},

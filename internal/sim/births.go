@@ -27,7 +27,7 @@ func DrawBirth(number uint64) Config {
 	if c.Durable {
 		c.Trouble.Brittle = []float64{0, 0.05}[number/36%2]
 	}
-	c.Heal, c.Insider = true, true
+	c.Heal, c.Insider = true, number%4 == 1
 	return c
 }
 

@@ -36,6 +36,7 @@ type asking struct {
 	raft func() uint64
 	then func(counsel, bool)
 	over bool
+	try  int
 }
 
 // consult asks until somebody who leads has answered, and calls then; with false if that takes longer than within.
@@ -59,12 +60,13 @@ func (a *asking) attempt() {
 		if a.over {
 			return
 		}
+		defer func() { a.try++ }()
 		q := consultation{group: p.birth.Group(), instance: p.instance, raft: a.raft()}
 		if c, leads := p.counsel(q); leads {
 			p.later(0, func() { a.end(c, true) })
 			return
 		}
-		if to := p.advisor(); to.Addr != "" && to.Peer != p.instance {
+		if to := p.advisor(a.try); to.Addr != "" && to.Peer != p.instance {
 			a.follow(q, to, consultHops)
 			return
 		}
@@ -93,17 +95,18 @@ func (a *asking) follow(q consultation, to session.Target, hops int) {
 	})
 }
 
-// advisor is who leads as far as is known here, else some voter.
-func (p *proc) advisor() session.Target {
+// advisor is who leads as far as is known here, and by turns some voter, since that may be out of date.
+func (p *proc) advisor(try int) session.Target {
 	if p.birth.Phase() != birth.Member {
 		return session.Target{}
 	}
-	if t := p.leader(); !t.Peer.IsZero() && t.Peer != p.instance {
-		return t
+	t := p.leader()
+	if t.Peer == p.instance {
+		t = session.Target{}
 	}
 	others := slices.DeleteFunc(p.book.Voters(), func(v birth.Voter) bool { return v.Learner || v.Instance == p.instance })
-	if len(others) == 0 {
-		return session.Target{}
+	if len(others) == 0 || !t.Peer.IsZero() && try%2 == 0 {
+		return t
 	}
 	v := others[p.w.rng.IntN(len(others))]
 	return session.Target{Peer: v.Instance, Addr: v.Addr}

@@ -49,6 +49,7 @@
 //	leave     leave.go in the root package
 //	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
 //	nemesis   whoever does bad things; blows.go has those that people do on purpose, such as a rolling restart, and those that come in a row
+//	insider   a process that has the secret and an identity of its own, and lies
 //	people    whoever calls Recover where a majority of the disks is lost
 //	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes, watchholds.go
 //	          of ends by force and by themselves, delays and notices
@@ -69,6 +70,13 @@
 // waits, and people end holds by force: some that are long over, so that the key is another's. A hold that was ended by force is over for the
 // judges from then on, whatever its holder believes until he hears of it; its holder must be told so, and so must one whose time is over.
 //
+// In four runs of every sixteen, and in every fourth birth, an insider lies to the instances that have a group: about the configuration,
+// whose numbers and voters it makes up, about who leads, about sessions of others, which it attaches and opens, about replicas that are
+// over, and by gossip. All judges hold what they hold without it, after healing too. It does not lie to instances without a
+// group and is no candidate for a vote: with these two whoever has the secret is trusted.
+//
+// An instance with a disk leaves a group that is born only if people have given the group up.
+//
 // After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
 // only restarted, no group is founded while the one before has a majority.
 //
@@ -83,7 +91,7 @@
 //
 // # Limits
 //
-// Gossip, gRPC, files and TLS are stand-ins here, as are people. Gossip always tells the present truth about whom it can hear; a queue to
+// Gossip, gRPC, files and TLS are stand-ins here, as are people. Gossip always tells the present truth about whom it can hear, the insider beside; a queue to
 // a peer is full by chance, and not because the peer is cut off; a disk is slow, but does not hang or fail; wall clocks differ by no
 // more than birth bears, and do not jump. Settings are the same everywhere and never change, and all builds are the same one. With Replicas
 // whoever goes comes back, since all are needed for a new group; with Founders only others than founders go for good, and they have no vote.

@@ -45,7 +45,7 @@ func TestBirths(t *testing.T) {
 
 // TestOneSeedIsOneRun is what everything here rests on.
 func TestOneSeedIsOneRun(t *testing.T) {
-	for seed := uint64(1); seed <= max(1, 2/slowly); seed++ {
+	for _, seed := range []uint64{1, 5, 2}[:max(2, 3/slowly)] { // in one of them there is an insider
 		var hashes [2]uint64
 		for i := range hashes {
 			cfg := Draw(seed)

@@ -176,6 +176,7 @@ func (p *proc) seen(streams []int, metas []meta) {
 // pulling is the search for a newer configuration, of which gossip says that there is one.
 type pulling struct {
 	until time.Duration
+	turn  int
 }
 
 // pullNewer asks the leader, or some voter, if gossip says that there is a newer configuration of this group.
@@ -184,7 +185,8 @@ func (p *proc) pullNewer(now time.Duration) {
 		return
 	}
 	p.pull.until = now + pullWithin
-	p.birth.Inquire(now, p.advisor().Addr)
+	p.birth.Inquire(now, p.advisor(p.pull.turn).Addr)
+	p.pull.turn++
 }
 
 func (p *proc) pullDue(now time.Duration) time.Duration {
