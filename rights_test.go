@@ -152,7 +152,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 		if err := v.lock("a/x", "a/y", "one"); err != nil {
 			t.Error(err)
 		}
-		var denied *NotAllowedError
+		var denied *session.NotAllowedError
 		if err := v.lock("a/x", "b2"); !errors.As(err, &denied) || denied.Key != "b2" || denied.For != "cron-host" || denied.Verb != "lock" {
 			t.Error(err)
 		}
@@ -176,7 +176,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 				}
 			}
 			var s Status
-			if err := json.Unmarshal(v.desk(i, desk.Question{Op: desk.Here}).Status, &s); err != nil || s.Group == "" || len(s.Voters) != 3 || s.Session != "" || len(s.Members) > 0 {
+			if err := json.Unmarshal(v.desk(i, desk.Question{Op: desk.Here}).Status, &s); err != nil || s.Group == "" || len(s.Voters) != 3 || s.Address != "" || len(s.Members) > 0 {
 				t.Errorf("node %d shows a guest %+v, %v", i, s, err)
 			}
 			peeked := keysOf(t, v.desk(i, desk.Question{Op: desk.Peek, Key: "a/both"}))
