@@ -97,9 +97,12 @@ func (n *Node) explain(doing string, err error) error {
 	var held *session.HeldError
 	var wait *session.WaitError
 	var deadlock *session.DeadlockError
+	var denied *session.NotAllowedError
 	switch {
 	case n.Err() != nil:
 		return n.Err()
+	case errors.As(err, &denied):
+		return (*NotAllowedError)(denied)
 	case errors.As(err, &held):
 		return heldError(held)
 	case errors.As(err, &deadlock):

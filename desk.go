@@ -110,7 +110,8 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 // here is the picture of this instance. It asks nobody.
 func (n *Node) here(from asker, a *desk.Answer) (err error) {
 	s := n.Status()
-	if from.readsAll() != nil {
+	if denied := (*NotAllowedError)(nil); errors.As(from.readsAll(), &denied) {
+		a.Verb, a.Key, a.For = denied.Verb, denied.Key, denied.For
 		a.Status, err = json.Marshal(s.wayIn())
 		return err
 	}

@@ -63,8 +63,17 @@ var (
 	ErrBadKey = session.ErrBadKey
 )
 
-// NotAllowedError says which right on which key is missing, and whose secret it is. errors.Is reports it as ErrNotAllowed.
-type NotAllowedError = session.NotAllowedError
+// NotAllowedError says which right is missing. errors.Is reports it as ErrNotAllowed.
+type NotAllowedError struct {
+	Verb string // the right that is needed: read, write, lock or force; or "root", which no derived secret grants
+	Key  string // the key, or a prefix followed by *; empty if the right is for no key
+	For  string // the name in the capability, as mortise secret -for gave it
+}
+
+func (e *NotAllowedError) Error() string { return (*session.NotAllowedError)(e).Error() }
+
+// Is makes errors.Is(err, ErrNotAllowed) true.
+func (e *NotAllowedError) Is(target error) bool { return target == ErrNotAllowed }
 
 // HeldError says who holds the lock that TryLock asked for, as the replicated state had it when the request was decided. errors.Is
 // reports it as ErrHeld.

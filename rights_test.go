@@ -152,7 +152,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 		if err := v.lock("a/x", "a/y", "one"); err != nil {
 			t.Error(err)
 		}
-		var denied *NotAllowedError
+		var denied *session.NotAllowedError
 		if err := v.lock("a/x", "b2"); !errors.As(err, &denied) || denied.Key != "b2" || denied.For != "cron-host" || denied.Verb != "lock" {
 			t.Error(err)
 		}
@@ -176,7 +176,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 				}
 			}
 			var s Status
-			if err := json.Unmarshal(v.desk(i, desk.Question{Op: desk.Here}).Status, &s); err != nil || s.Group == "" || len(s.Voters) != 3 || s.Session != "" || len(s.Members) > 0 {
+			if err := json.Unmarshal(v.desk(i, desk.Question{Op: desk.Here}).Status, &s); err != nil || s.Group == "" || len(s.Voters) != 3 || s.Address != "" || len(s.Members) > 0 {
 				t.Errorf("node %d shows a guest %+v, %v", i, s, err)
 			}
 			peeked := keysOf(t, v.desk(i, desk.Question{Op: desk.Peek, Key: "a/both"}))
@@ -343,5 +343,82 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			t.Errorf("%+v, %v", m.Status(), l.Err())
 		}
 		unlock(t, l)
+	})
+}
+
+// TestADerivedSecretDiesWithItsRoot: it is good as long as the root secret stands in Secret or OldSecrets, its session and lock included,
+// and no longer.
+func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, withSecret(secretA))
+		v := f.visit(derived(t, "lock a/*"))
+		v.bind(record{Name: "visitor"})
+		var hold session.Hold
+		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
+			t.Fatal(err)
+		}
+		redeploy := func(change func(*Config)) {
+			for i := range f.nodes {
+				f.close(i)
+				c := f.config(i, 3)
+				change(&c)
+				f.start(i, c)
+				f.ready()
+				v.client.SetTargets(targets(f.nodes[i].cluster().Status().Voters))
+			}
+			time.Sleep(5 * time.Second)
+		}
+		redeploy(withSecret(secretA, secretB))
+		redeploy(withSecret(secretB, secretA))
+		if err := hold.Err(); err != nil {
+			t.Fatalf("the lock was lost while the secret was replaced: %v", err)
+		}
+		if a := v.desk(0, desk.Question{Op: desk.Peek, Key: "a/1"}); a.Error != "" {
+			t.Errorf("%+v", a)
+		}
+		redeploy(withSecret(secretB))
+		time.Sleep(10 * time.Second)
+		if err := hold.Err(); !errors.Is(err, session.ErrLost) {
+			t.Errorf("the lock of a dead secret: %v", err)
+		}
+		for i := range f.nodes {
+			if _, _, err := v.port.Ask(brief(t), address(i), nodeid.ID{}, []byte(desk.Mark+"{}")); !errors.Is(err, transport.ErrForeign) {
+				t.Errorf("node %d: %v", i, err)
+			}
+		}
+		if l, err := f.nodes[0].TryLock(brief(t), "a/1"); err != nil {
+			t.Errorf("its lock is not free: %v", err)
+		} else {
+			unlock(t, l)
+		}
+	})
+}
+
+// TestADerivedSecretEndsInTime: at its until the connection ends, and with it the session.
+func TestADerivedSecretEndsInTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3, withSecret(secretA))
+		c, err := capability.Build("cron-host", time.Now().Add(time.Hour), "lock a/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := credentials.DeriveSecret(secretA, "mortise", c.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := f.visit(secret)
+		v.bind(record{Name: "visitor"})
+		var hold session.Hold
+		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(c.Until()) - 5*time.Second)
+		if hold.Err() != nil {
+			t.Fatal(hold.Err())
+		}
+		time.Sleep(15 * time.Second)
+		if err := hold.Err(); !errors.Is(err, session.ErrLost) {
+			t.Errorf("past its end: %v", err)
+		}
 	})
 }

@@ -362,13 +362,15 @@ func say(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
-// refuse says why not: 400 wrong, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
+// refuse says why not: 400 wrong, 403 denied by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
 	switch {
 	case errors.As(err, &p.Held):
 		set(http.StatusConflict, "busy")
+	case errors.Is(err, mortise.ErrNotAllowed):
+		set(http.StatusForbidden, "denied")
 	case errors.Is(err, mortise.ErrBadRequest), errors.Is(err, mortise.ErrBadKey):
 		set(http.StatusBadRequest, "wrong")
 	case errors.Is(err, errNoLease):

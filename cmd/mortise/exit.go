@@ -19,6 +19,7 @@ const (
 	exitNotReady  = 122 // no leader, no majority, no instance in reach, or the group is in its grace
 	exitUsage     = 123 // the command line or the configuration is wrong; nothing was done
 	exitFailed    = 124 // anything else
+	exitDenied    = 125 // the derived secret does not grant it; nothing was done
 	exitCannotRun = 126 // the command is there and cannot be run
 	exitNotFound  = 127 // there is no such command
 	exitSignal    = 128 // plus the signal that ended the command, or that ended the wait for the lock
@@ -59,6 +60,8 @@ func codeOf(err error) int {
 		return exitOK
 	case errors.As(err, &own):
 		return own.code
+	case errors.Is(err, mortise.ErrNotAllowed):
+		return exitDenied
 	case errors.Is(err, mortise.ErrNotReady):
 		return exitNotReady
 	case errors.Is(err, mortise.ErrHeld), errors.Is(err, mortise.ErrQueueFull), errors.Is(err, context.DeadlineExceeded):

@@ -40,6 +40,9 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 	reports, errs := g.Survey(ctx)
 	failed := append([]error(nil), errs...)
 	for _, r := range reports {
+		if err := guest.Denied(r.Answer); r.Status != nil && err != nil {
+			return reports, errs, err
+		}
 		if r.Status != nil {
 			return reports, errs, nil
 		}

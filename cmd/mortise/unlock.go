@@ -108,6 +108,9 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 		asking, cancel := context.WithTimeout(ctx, c.within)
 		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Recover, Group: group})
 		cancel()
+		if denied := guest.Denied(a); err == nil && denied != nil {
+			return denied
+		}
 		if err == nil && a.Error != "" {
 			err = errors.New(plain.Text(a.Error))
 		}

@@ -82,7 +82,7 @@ type Answer struct {
 	Error string `json:",omitempty"`
 	Kind  Kind   `json:",omitempty"`
 
-	Verb string `json:",omitempty"` // with Denied: the right that is missing
+	Verb string `json:",omitempty"` // with Denied, and in an answer to Here that is cut short: the right that is missing
 	Key  string `json:",omitempty"` // with Denied: on which key, or prefix and *
 	For  string `json:",omitempty"` // with Denied: the name in the asker's capability
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
 )
 
@@ -151,6 +153,55 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 		}
 	}
 	if err := lock.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADerivedSecretLocksWhatItGrants, with the secret that mortise secret -allow prints; what it does not grant has a name.
+func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
+	c := newTown(t)
+	n := c.node()
+	defer n.Close()
+	rights, err := capability.Build("cron-host", time.Time{}, "lock cron/*", "read cron/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := credentials.DeriveSecret(c.base.Secret, "mortise", rights.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := c.guest(func(c *mortise.Config) { c.Secret = secret })
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := g.Session(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := s.Acquire(ctx, mortise.Request{Key: "cron/a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var denied *mortise.NotAllowedError
+	want := mortise.NotAllowedError{Verb: "lock", Key: "other", For: "cron-host"}
+	if _, err := s.Acquire(ctx, mortise.Request{Key: "other"}); !errors.As(err, &denied) || *denied != want || !errors.Is(err, mortise.ErrNotAllowed) {
+		t.Errorf("%v", err)
+	}
+	for _, q := range []desk.Question{{Op: desk.List}, {Op: desk.Audit}, {Op: desk.Evict, Key: "cron/a", Token: uint64(held.Token()), By: "x", Reason: "x"}} {
+		if _, err := g.Put(ctx, q); !errors.As(err, &denied) || denied.For != "cron-host" {
+			t.Errorf("%s: %v", q.Op, err)
+		}
+	}
+	if a, err := g.Put(ctx, desk.Question{Op: desk.List, Key: "cron/"}); err != nil || !strings.Contains(string(a.Keys), "visitor (for cron-host)") {
+		t.Errorf("%s, %v", a.Keys, err)
+	}
+	if held.Err() != nil {
+		t.Error(held.Err())
+	}
+	if err := held.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(ctx); err != nil {
 		t.Error(err)
 	}
 }

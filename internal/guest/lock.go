@@ -58,7 +58,10 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 func (s *Session) explain(key string, err error) error {
 	var held *session.HeldError
 	var wait *session.WaitError
+	var denied *session.NotAllowedError
 	switch {
+	case errors.As(err, &denied):
+		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
 		return heldError(held)
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):

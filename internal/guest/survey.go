@@ -169,6 +169,8 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 			case err != nil:
 			case a.Kind == desk.NotReady:
 				err = errors.New(plain.Text(a.Error))
+			case a.Kind == desk.Denied:
+				return a, Denied(a)
 			case a.Error != "":
 				return a, errors.New(plain.Text(a.Error))
 			default:
@@ -184,6 +186,15 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 		case <-time.After(again):
 		}
 	}
+}
+
+// Denied returns which right an instance missed when it answered, as a *mortise.NotAllowedError, or nil if none: an answer to desk.Here is
+// cut short then, any other is an error.
+func Denied(a desk.Answer) error {
+	if a.Verb == "" {
+		return nil
+	}
+	return &mortise.NotAllowedError{Verb: a.Verb, Key: plain.Text(a.Key), For: plain.Text(a.For)}
 }
 
 // led returns the address of the first instance that answers and has a leader.
