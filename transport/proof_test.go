@@ -55,7 +55,7 @@ func TestImpostorThatDials(t *testing.T) {
 		}
 		b.send(a, "y")
 		a.wantCommands("the link lives", b, "y")
-		if n := a.warnings("refused a connection", "claims instance "+id(2).String(), "is not signed"); n != 1 || a.warnings() != 1 {
+		if n := a.warnings("refused a process that claims the identity", "claims instance "+id(2).String(), "is not signed"); n != 1 || a.warnings() != 1 {
 			t.Errorf("%d warnings:\n%s", n, a.log)
 		}
 	})
