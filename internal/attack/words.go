@@ -101,8 +101,6 @@ func Exchange(label string) []byte {
 	return append(msgpack(b, "Join"), 0xc2)
 }
 
-var gossipName = regexp.MustCompile(`[0-9a-f]{24}`)
-
 // Member is what gossip has of an instance: the name under which, and where. Both must stay if others are to believe the rest.
 type Member struct {
 	Name string
@@ -112,7 +110,7 @@ type Member struct {
 
 // Members finds the members in the answer to [Exchange].
 func Members(answer []byte) (all []Member) {
-	names := gossipName.FindAll(answer, -1)
+	names := regexp.MustCompile(`[0-9a-f]{24}`).FindAll(answer, -1)
 	for i, name := range names {
 		m := Member{Name: string(name), Port: 7947}
 		_, rest, found := nth(answer, "\xa4Addr", i)
