@@ -28,6 +28,7 @@ else
   printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
 fi
 ./proctest.sh -part # real processes in network namespaces; skipped, loudly, where that is not possible
+./attack.sh -t 45s -p99 10s # a process with the secret attacks three others in all ways at once; what it costs in time depends on the machine
 (cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
 (cd deploy/check && go vet ./... && go test -count=1 ./...) # likewise: the types of Kubernetes
 (cd cmd/mortise && go vet ./... && go test -race -count=1 ./...) # likewise: real processes, curl and Python; what is absent is skipped

@@ -37,7 +37,8 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 			continue
 		}
 		if linked := r.Linked && !bug("life-over-while-linked"); !linked {
-			r.LifeOver = s.probedOver(r.ID) || s.replaced(f, r.Instance)
+			named := s.replaced(f, r.Instance) && (r.SilentFor >= silenceNamed || bug("name-ends-a-life"))
+			r.LifeOver = s.probedOver(r.ID) || named
 		}
 		r.LifeOver = r.LifeOver || slices.Contains(s.retired, r.ID)
 		if !r.Linked && !f.Settings.Durable && !r.Instance.IsZero() && r.Addr != "" {
@@ -72,7 +73,8 @@ func (s *Steward) probedOver(id ID) bool {
 	return slices.ContainsFunc(s.vigils, func(v vigil) bool { return v.id == id && v.over })
 }
 
-// replaced reports whether the name of an instance has been registered anew, by a later life.
+// replaced reports whether the name of an instance has been registered anew, by a later life. A name is a claim: it says that a replica is
+// over only if nothing was heard of that for a while, so that a live one whose link breaks is not removed by another that uses its name.
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {

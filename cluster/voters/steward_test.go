@@ -129,6 +129,10 @@ func TestLifeOver(t *testing.T) {
 		t.Error("no stream, and nothing else: A10 asks for more")
 	}
 	anew(l, 9)
+	if over(l, 0) {
+		t.Error("a name is a claim, and the replica was heard of a moment ago")
+	}
+	l.f.Replicas[2].SilentFor = silenceNamed
 	if !over(l, 0) {
 		t.Error("A10: its name is registered anew, by a later life")
 	}
@@ -142,6 +146,7 @@ func TestLifeOver(t *testing.T) {
 		t.Error("its session has expired, and its name is forgotten")
 	}
 	l = newLead(t, "a* b c/unreachable | d |", three)
+	l.f.Replicas[2].SilentFor = silenceNamed
 	if anew(l, 1); over(l, 0) {
 		t.Error("an earlier life of the name makes a later one be over")
 	}

@@ -57,6 +57,7 @@ type survey struct {
 const (
 	silenceInMemory = 5 * time.Second
 	silenceDurable  = time.Minute
+	silenceNamed    = time.Second // and a later instance has registered under its name, which is a claim
 )
 
 // silence is how long a replica may be silent before it counts as dead.

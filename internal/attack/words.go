@@ -110,7 +110,7 @@ type Member struct {
 
 // Members finds the members in the answer to [Exchange].
 func Members(answer []byte) (all []Member) {
-	names := regexp.MustCompile(`[0-9a-f]{24}`).FindAll(answer, -1) // memberlist names
+	names := regexp.MustCompile(`[0-9a-f]{24}`).FindAll(answer, -1)
 	for i, name := range names {
 		m := Member{Name: string(name), Port: 7947}
 		_, rest, found := nth(answer, "\xa4Addr", i)

@@ -16,6 +16,8 @@ func identity() []Bug {
 		{Name: "foreign-ends-a-life", Room: "cluster", Hazard: "none", Nodes: "TestHostileProbes",
 			Breaks: "a voter whose address another service answers is removed"},
 		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none", Breaks: "a directory is used whose key is not that of its instance"},
+		{Name: "name-ends-a-life", Room: "cluster/voters", Hazard: "none", Nodes: "TestHostileNames",
+			Breaks: "an instance that registers under the name of a voter removes that voter in the moment in which its link breaks"},
 		{Name: "end-of-anybody", Room: ".", Hazard: "none", Nodes: "TestHostileEnds",
 			Breaks: "an instance that claims the raft ID of the leader ends its lead by saying that it has retired"},
 		{Name: "claims-not-told", Room: "transport", Hazard: "none", Nodes: "TestHostileImpostors",

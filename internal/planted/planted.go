@@ -104,7 +104,7 @@ func Layers() []Layer {
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "transport", "internal/credentials", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "."}},
 	}
 }
 

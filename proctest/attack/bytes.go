@@ -18,7 +18,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// pieceBytes is what a call or frame brings at a time.
+// pieceBytes is what a call brings at a time.
 const pieceBytes = 64 << 10
 
 // questions begins sixty questions on one connection that never end, each as large as it is let.
@@ -35,12 +35,12 @@ func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 		return refused(err)
 	}
 	defer end()
-	done := make(chan bool)
+	done, piece := make(chan bool), make([]byte, pieceBytes)
 	for range 60 {
 		go func() {
 			stream, err := client.Ask(ctx)
 			for n := 0; err == nil && n < 62<<20; n += pieceBytes {
-				err = stream.Send(&wire.Question{Body: make([]byte, pieceBytes)})
+				err = stream.Send(&wire.Question{Body: piece})
 			}
 			done <- err != nil
 		}()
@@ -79,12 +79,13 @@ func (a *attacker) snapshot(ctx context.Context, target known) tally {
 	if err != nil {
 		return refused(err)
 	}
+	piece := make([]byte, pieceBytes)
 	stream, err := client.Snapshot(ctx)
 	if err == nil {
-		err = stream.Send(&wire.Chunk{Message: message, Size: 900 << 20, Data: make([]byte, pieceBytes)})
+		err = stream.Send(&wire.Chunk{Message: message, Size: 900 << 20, Data: piece})
 	}
 	for n := 0; err == nil && n < 64<<20; n += pieceBytes {
-		err = stream.Send(&wire.Chunk{Data: make([]byte, pieceBytes)})
+		err = stream.Send(&wire.Chunk{Data: piece})
 	}
 	return refused(err)
 }
