@@ -53,7 +53,7 @@ var (
 
 	// ErrGuestSecret says that Config.Secret, or the certificate, grants rights on some keys only: a guest is
 	// never listed and dials only.
-	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the command mortise or its agent, or derive one with -member")
+	ErrGuestSecret = errors.New("mortise: a guest's secret cannot start an instance: use it with the commands of mortise, or derive one with -member")
 
 	// ErrNotAllowed says that a derived secret, or a certificate of a guest, does not grant what was asked for. The error is a
 	// *NotAllowedError.

@@ -141,7 +141,7 @@ func (s *sight) confine(rights *capability.Capability) {
 
 // wayIn is the part of a picture that a program needs to find the leader.
 func (s Status) wayIn() Status {
-	return Status{Name: s.Name, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
+	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
 }
 
 // isMember reports whether this node has a member's secret: it locks, and neither votes nor serves.

@@ -28,6 +28,11 @@ func doctor(ctx context.Context, c *call) error {
 	}
 	defer g.Close()
 	f := c.examine(ctx, g)
+	for _, r := range f.reports {
+		if err := guest.Denied(r.Answer); err != nil {
+			return err
+		}
+	}
 	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == "silent" })
 	if len(f.answers()) > 0 && (f.health == nil || silent) { // an election, or a busy machine, perhaps
 		sleep(ctx, secondLook)
