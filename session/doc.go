@@ -82,6 +82,9 @@
 //   - Only who knows the nonce that a session was opened with can attach it; the nonce is sent to a leader and nobody else. A client
 //     goes where a voter sends it, and nowhere else: any other member could have itself taken for the leader, and acknowledge leases.
 //
+// A peer that is no full instance gets only locks whose keys its certificate grants, each key of each request, and its sessions belong
+// to that capability: they cannot be attached under another.
+//
 // # Concurrency
 //
 // Client, Keeper and Hold are safe for concurrent use; the cores are not. Each shell has one goroutine that owns its core. Everybody
