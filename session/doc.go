@@ -94,6 +94,9 @@
 // the voters. A voter that lies can confirm leases that it does not keep. No other instance, member
 // or guest can, and strangers do not get here.
 //
+// A peer that is no full instance gets only locks whose keys its certificate grants, each key of each request, and its sessions belong
+// to that capability: they cannot be attached under another.
+//
 // # Concurrency
 //
 // Client, Keeper and Hold are safe for concurrent use; the cores are not. Each shell has one goroutine that owns its core. Everybody

@@ -55,6 +55,16 @@
 // asked in the old life is not answered. If only the group, the raft ID or the address changes, links
 // say so before anything that is sent later, and the next call makes a connection anew.
 //
+// # Tiers
+//
+// The verified certificates of a connection say which tier the peer has and what it may do; that is
+// computed once for each connection, and [Identity] carries it. A node of the root tier may serve: what
+// is dialed and has another tier is refused before a byte of it is believed. A peer of another tier only
+// dials: its address and its raft ID are not taken in, and its raft messages, replies, snapshots and
+// gossip are dropped or refused. Without TLS every peer is of the root tier. A connection ends when a
+// certificate of its chain ends, and within a minute after the certificate is no longer accepted (later
+// if checking all of them would take more than one part in a hundred of a processor).
+//
 // # Guarantees
 //
 //   - What [Port.Send] accepts reaches the peer's Handler.Frame whole, once and in order per kind, or a

@@ -22,7 +22,8 @@
 //
 // # Security
 //
-// That of the cluster: the same secret or certificates, mutual TLS 1.3. Who has neither is refused at the handshake. Without either, an
+// That of the cluster: the root secret, one derived from it or certificates, mutual TLS 1.3. A process without them is refused at the
+// handshake. What a derived secret does not grant fails with mortise.ErrNotAllowed. Without TLS, an
 // address that is no loopback address is not dialed unless Config.Insecure says so.
 //
 // # Concurrency
