@@ -34,14 +34,18 @@ type assault struct {
 // linkLatency makes the latency of locks in fake time more than nothing.
 const linkLatency = time.Millisecond
 
-// assaulted runs a test with a secret, with TLS and one certificate that all instances share, and in plain text.
+// assaulted runs a test with a secret, with TLS and TLSFiles with one certificate that all instances
+// share, and in plain text.
 func assaulted(t *testing.T, test func(a *assault)) {
 	modes := map[string]func(*testing.T) func(*Config){
 		"plain":  func(*testing.T) func(*Config) { return func(*Config) {} },
 		"secret": func(*testing.T) func(*Config) { return withSecret(secretA) },
 		"TLS":    func(t *testing.T) func(*Config) { return newCompany(t).named("orders.internal", "orders.internal") },
+		"TLSFiles": func(t *testing.T) func(*Config) {
+			return newCompany(t).files("orders.internal", "orders.internal")
+		},
 	}
-	for _, name := range []string{"plain", "secret", "TLS"} {
+	for _, name := range []string{"plain", "secret", "TLS", "TLSFiles"} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) { test(newAssault(t, modes[name](t))) })
 		})

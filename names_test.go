@@ -6,8 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"log/slog"
 	"math/big"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +58,33 @@ func (c *company) named(name string, peers ...string) func(*Config) {
 	return func(config *Config) {
 		config.Insecure, config.TLSPeers = false, peers
 		config.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool}
+	}
+}
+
+// files is named, with the certificate in files.
+func (c *company) files(name string, peers ...string) func(*Config) {
+	c.t.Helper()
+	_, key, _ := ed25519.GenerateKey(rand.Reader)
+	pair := c.sign(&x509.Certificate{DNSNames: []string{name}}, key)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	dir := c.t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+		return path
+	}
+	files := TLSFiles{
+		Cert: write("cert.pem", "CERTIFICATE", pair.Certificate[0]),
+		Key:  write("key.pem", "PRIVATE KEY", der),
+		CA:   write("ca.pem", "CERTIFICATE", c.cert.Raw),
+	}
+	return func(config *Config) {
+		config.Insecure, config.TLSPeers, config.TLSFiles = false, peers, files
 	}
 }
 

@@ -167,6 +167,15 @@ func Accept(raw net.Conn, server *tls.Config) (*Conn, *wire.Greeting, error) {
 	_ = raw.SetDeadline(time.Now().Add(within))
 	c := &Conn{Conn: raw}
 	if server != nil {
+		if choose := server.GetConfigForClient; choose != nil {
+			chosen, err := choose(&tls.ClientHelloInfo{}) // the sources of an instance choose by nothing that it says
+			if err != nil {
+				return nil, nil, err
+			}
+			if chosen != nil {
+				server = chosen
+			}
+		}
 		server.NextProtos = []string{"h2"}
 		c.Conn = tls.Server(raw, server)
 	}
