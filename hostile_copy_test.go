@@ -14,7 +14,7 @@ import (
 // TestHostileCopies: a process that has a copied directory, and with it the key of an instance that runs, dials the others as that
 // instance. The original keeps its links, its vote and its lock, and both sides log both addresses.
 func TestHostileCopies(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
 		victim := a.follower()
 		n := a.nodes[victim]
 		mine := a.lock(victim, "k")

@@ -19,7 +19,7 @@ import (
 // TestHostileImpostors: an attacker dials every instance as every other one, and holds what connections it can: the live links stay,
 // and a lock is held through it.
 func TestHostileImpostors(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, everySecurity(), func(a *assault) {
 		a.join(3)
 		var held []*Lock
 		for i := range a.nodes {
@@ -59,7 +59,7 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 // TestHostileTheftOfASession: the attacker dials the holder as the leader, and the leader with the session, epoch and nonce of the
 // holder. The holder keeps its lock, and the instance that waits for it gets nothing, for three leases.
 func TestHostileTheftOfASession(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, everySecurity(), func(a *assault) {
 		leader := a.leader()
 		holder := (leader + 1) % 3
 		waiter := (leader + 2) % 3
@@ -143,7 +143,7 @@ func (a *assault) steal(h *hostile, leader int, s lockfsm.SessionInfo) {
 
 // TestHostileRelay: what a newborn instance says to an attacker whose address is behind Join is passed on, byte by byte, to the members.
 func TestHostileRelay(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, everySecurity(), func(a *assault) {
 		l, err := a.net.Listen("10.0.0.66:7947")
 		if err != nil {
 			a.t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // TestHostileNames: an instance of the attacker registers under the name of each voter, which is a claim, and all connections are reset
 // again and again. No voter that lives is taken for an earlier life of the attacker's instance.
 func TestHostileNames(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		time.Sleep(10 * time.Second) // fake time: all know the same
 		h := newHostileWith(a.fleet, 0, a.security)

@@ -34,9 +34,12 @@ type assault struct {
 // linkLatency makes the latency of locks in fake time more than nothing.
 const linkLatency = time.Millisecond
 
-// assaulted runs a test with a secret, with TLS and TLSFiles with one certificate that all instances
-// share, and in plain text.
-func assaulted(t *testing.T, test func(a *assault)) {
+// everySecurity is all that assaulted can be run with. In TLS and TLSFiles all instances share one
+// certificate. What is no matter of the connection itself is tested with a secret only.
+func everySecurity() []string { return []string{"plain", "secret", "TLS", "TLSFiles"} }
+
+// assaulted runs a test with each kind of security that is named.
+func assaulted(t *testing.T, kinds []string, test func(a *assault)) {
 	modes := map[string]func(*testing.T) func(*Config){
 		"plain":  func(*testing.T) func(*Config) { return func(*Config) {} },
 		"secret": func(*testing.T) func(*Config) { return withSecret(secretA) },
@@ -45,7 +48,7 @@ func assaulted(t *testing.T, test func(a *assault)) {
 			return newCompany(t).files("orders.internal", "orders.internal")
 		},
 	}
-	for _, name := range []string{"plain", "secret", "TLS", "TLSFiles"} {
+	for _, name := range kinds {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) { test(newAssault(t, modes[name](t))) })
 		})

@@ -46,7 +46,7 @@ func (a *assault) unmoved(least time.Duration, do func()) {
 // TestHostileHearsay: an instance of the attacker tells every other one that the attacker is the only voter, asks each for a replica,
 // and answers every question as the leader of the group. Afterwards a voter crashes, and the group replaces it.
 func TestHostileHearsay(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		held := []*Lock{a.lock(3, "of the one that does not vote"), a.lock(a.follower(), "of a voter")}
 		h := newHostileWith(a.fleet, 0, a.security)
@@ -130,7 +130,7 @@ func (a *assault) wantVoters(n int) {
 // TestHostileGossip: packets of gossip under the name of every instance, with a higher incarnation, say that it is another instance, at
 // another address, in another group that has a leader, and knows a configuration of the far future.
 func TestHostileGossip(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
 		a.join(3)
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
@@ -219,7 +219,7 @@ func TestHostileEnds(t *testing.T) {
 
 // TestHostileRecords: a session whose record names an instance or an address that its connection does not prove is not opened.
 func TestHostileRecords(t *testing.T) {
-	assaulted(t, func(a *assault) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
 		h := newHostileWith(a.fleet, 0, a.security)
 		defer h.Close()
 		leader := a.nodes[a.leader()]
