@@ -25,7 +25,12 @@ func (p *program) begin(ctx context.Context, config mortise.Config) (err error) 
 	if p.guest, err = guest.Open(config); err != nil {
 		return fmt.Errorf("%w: %w", errBadSecret, err)
 	}
-	if _, err = p.here(ctx); err == nil {
+	for {
+		if _, err = p.here(ctx); !errors.Is(err, mortise.ErrNotReady) || !sleep(ctx, openAgain) {
+			break
+		}
+	}
+	if err == nil {
 		p.session, err = p.guest.Session(ctx)
 	}
 	if err != nil {

@@ -26,9 +26,10 @@ import (
 
 const (
 	programsMost = 64
-	programIdle  = time.Minute     // after the last request and the last lease
-	openWithin   = 5 * time.Second // an opening
-	closeWithin  = 3 * time.Second // the end of a guest's session; its locks run out otherwise
+	programIdle  = time.Minute            // after the last request and the last lease
+	openWithin   = 10 * time.Second       // an opening
+	openAgain    = 100 * time.Millisecond // between two attempts to reach the cluster
+	closeWithin  = 3 * time.Second        // the end of a guest's session; its locks run out otherwise
 )
 
 var (

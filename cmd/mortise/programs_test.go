@@ -314,9 +314,12 @@ func TestProgramsAreBounded(t *testing.T) {
 		secrets[n] = secretFor(t, fmt.Sprint("p", n), "lock *")
 	}
 	var all sync.WaitGroup
+	few := make(chan struct{}, 8)
 	for n := range programsMost {
 		for range 2 { // two first requests share one opening
+			few <- struct{}{}
 			all.Go(func() {
+				defer func() { <-few }()
 				if p, err := i.pool.enter(t.Context(), secrets[n]); err != nil {
 					t.Error(n, err)
 				} else {
