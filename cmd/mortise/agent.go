@@ -35,7 +35,7 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
 		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
-			"or unix:/path of a socket; "+prefix+"_LISTEN")
+		"or unix:/path of a socket; "+prefix+"_LISTEN")
 }
 
 // agent is the command agent: a whole instance, and a door for programs of this machine.

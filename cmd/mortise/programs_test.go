@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -88,7 +89,9 @@ func (i *inn) ask(secret, method, path string, body object, answer any) (int, pr
 		}
 		text = string(b)
 	}
-	r, err := http.NewRequestWithContext(i.t.Context(), method, i.server.URL+path, strings.NewReader(text))
+	ctx, cancel := context.WithTimeout(i.t.Context(), 2*patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, i.server.URL+path, strings.NewReader(text))
 	if err != nil {
 		i.t.Fatal(err)
 	}
