@@ -33,8 +33,9 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 		standard = "127.0.0.1:7948"
 	}
 	fs.StringVar(&c.agent.tokenFile, "token-file", os.Getenv(agentToken+"_FILE"),
-		"a file with tokens, one a line: every request shows one; "+agentToken+"_FILE, or one token in "+agentToken)
-	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask: a loopback address, or unix:/path of a socket; "+prefix+"_LISTEN")
+		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token in "+agentToken)
+	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
+		"or unix:/path of a socket; "+prefix+"_LISTEN")
 }
 
 // agent is the command agent: a whole instance, and a door for programs of this machine.
@@ -50,6 +51,7 @@ func agent(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	given := config // a secret that secure makes has signed no other one
 	c.secure(&config)
 	listener, err := listenFor(c.agent.listen)
 	if err != nil {
@@ -60,7 +62,8 @@ func agent(ctx context.Context, c *call) error {
 		return usageError(errors.Join(err, listener.Close()).Error())
 	}
 	clients := newLeases(node)
-	d := &door{node: node, leases: clients, local: listener.Addr().Network() == "unix", tokens: allowed}
+	guests := newPrograms(clients.ctx, given, node.Status().Address)
+	d := &door{node: node, leases: clients, programs: guests, local: listener.Addr().Network() == "unix", tokens: allowed}
 	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second, ConnContext: withConn}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -69,7 +72,9 @@ func agent(ctx context.Context, c *call) error {
 		err = c.serve(ctx, node, served)
 	}
 	clients.close() // which ends their connections
-	return errors.Join(err, within(doorWithin, server.Shutdown), within(leaveWithin, node.Leave))
+	err = errors.Join(err, within(doorWithin, server.Shutdown))
+	guests.close() // beside a node that still leads, perhaps
+	return errors.Join(err, within(leaveWithin, node.Leave))
 }
 
 // secure keeps other users of this machine out of the port for instances where nothing else does:

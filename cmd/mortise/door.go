@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
@@ -30,10 +31,11 @@ const (
 
 // door answers the programs of this machine.
 type door struct {
-	node   *mortise.Node
-	leases *leases
-	tokens tokens
-	local  bool // it is a socket in the file system: who may open it is decided there
+	node     *mortise.Node
+	leases   *leases
+	programs *programs
+	tokens   tokens
+	local    bool // it is a socket in the file system: who may open it is decided there
 }
 
 // lockText is a lock as clients are told of it.
@@ -95,13 +97,16 @@ func (d *door) handler() http.Handler {
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
 	get("/v1/keys", d.keys)
-	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.node.Peek(ctx, r.FormValue("key")) })
-	get("/v1/status", func(context.Context, *http.Request) (any, error) { return statusOf(d.node), nil })
-	get("/v1/health", func(ctx context.Context, _ *http.Request) (any, error) { return d.node.Health(ctx) })
-	get("/readyz", func(ctx context.Context, _ *http.Request) (any, error) { return struct{}{}, d.node.Ready(ctx) })
+	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).key(ctx, r.FormValue("key")) })
+	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
+	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
+	get("/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
 	get("/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 	return d.guard(mux)
 }
+
+// from is where a request is served from.
+func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
 
 // guard keeps browsers out: a page from anywhere could otherwise have them talk to an address of this machine.
 func (d *door) guard(next http.Handler) http.Handler {
@@ -112,19 +117,40 @@ func (d *door) guard(next http.Handler) http.Handler {
 		}
 		ip := net.ParseIP(strings.Trim(host, "[]"))
 		fetched := r.Header.Get("Sec-Fetch-Site")
+		shown, _ := bearer(r)
 		switch {
 		case r.Header.Get("Origin") != "" || fetched != "" && fetched != "none": // an image or a link sends no Origin
 			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
 		case !d.local && host != "localhost" && (ip == nil || !ip.IsLoopback()):
 			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
-		case d.tokens != nil && r.URL.Path != "/healthz" && d.tokens.which(r) == 0:
+		case r.URL.Path == "/healthz":
+			next.ServeHTTP(w, r)
+		case credentials.IsDerived(shown):
+			d.admit(w, r, shown, next)
+		case d.tokens != nil && d.tokens.which(r) == 0:
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "show one of this agent's tokens: Authorization: Bearer TOKEN"
+			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
+			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
+		case d.tokens == nil && r.Header.Get("Authorization") != "":
+			// A derived secret that is misspelt must not become the agent's own rights.
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
 			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// admit serves the request of a program that shows a derived secret.
+func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {
+	p, err := d.programs.enter(r.Context(), secret)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer d.programs.leave(p)
+	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), programKey{}, p)))
 }
 
 // read takes the body of a question.
@@ -182,16 +208,16 @@ func checkName(name string) error {
 	return nil
 }
 
-func (d *door) keepalive(_ *http.Request, a asked) (any, error) {
-	l, held, err := d.leases.keep(a.Lease)
+func (d *door) keepalive(r *http.Request, a asked) (any, error) {
+	l, held, err := d.leases.keep(programOf(r), a.Lease)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"ttl": l.ttl.String(), "locks": append([]lockText{}, held...)}, nil
 }
 
-func (d *door) end(_ *http.Request, a asked) (any, error) {
-	if !d.leases.drop(a.Lease) {
+func (d *door) end(r *http.Request, a asked) (any, error) {
+	if _, err := d.leases.find(programOf(r), a.Lease); err != nil || !d.leases.drop(a.Lease) {
 		return nil, errNoLease
 	}
 	return struct{}{}, nil
@@ -199,7 +225,7 @@ func (d *door) end(_ *http.Request, a asked) (any, error) {
 
 func (d *door) lock(r *http.Request, a asked) (any, error) {
 	request := mortise.Request{Key: a.Key, Keys: a.Keys, Shared: a.Shared, Permits: a.Permits, Of: a.Of, Value: a.Value}
-	l, err := d.leases.find(a.Lease)
+	l, err := d.leases.find(programOf(r), a.Lease)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +253,7 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 		}
 		defer cancel()
 	}
-	lock, err := d.leases.acquire(ctx, a.Lease, request)
+	lock, err := d.leases.acquire(ctx, programOf(r), a.Lease, request)
 	if err != nil {
 		return nil, err
 	}
@@ -237,13 +263,13 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 func (d *door) unlock(r *http.Request, a asked) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), unlockAsked)
 	defer cancel()
-	return struct{}{}, d.leases.release(ctx, a.Lease, a.Token)
+	return struct{}{}, d.leases.release(ctx, programOf(r), a.Lease, a.Token)
 }
 
 // check says whether a lock is held: with a lease by this agent's clock, as Lock.Err does; with a key by asking the leader.
 func (d *door) check(r *http.Request, a asked) (any, error) {
 	if a.Lease != "" {
-		lock, err := d.leases.lock(a.Lease, a.Token)
+		lock, err := d.leases.lock(programOf(r), a.Lease, a.Token)
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +277,7 @@ func (d *door) check(r *http.Request, a asked) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
 	defer cancel()
-	held, err := d.node.Check(ctx, a.Key, a.Token)
+	held, err := d.from(r).check(ctx, a.Key, a.Token)
 	return map[string]bool{"held": held}, err
 }
 
@@ -314,7 +340,12 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(d.leases.ctx, cancel)()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
-	for e, err := range d.node.Watch(ctx, r.FormValue("prefix"), after) {
+	told := false
+	for e, err := range d.from(r).watch(ctx, r.FormValue("prefix"), after) {
+		if err != nil && !told {
+			refuse(w, err)
+		}
+		told = true
 		if err != nil || lines.Encode(happenedOf(e)) != nil || flush.Flush() != nil {
 			return
 		}
@@ -323,30 +354,8 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 
 // keys lists keys by prefix.
 func (d *door) keys(ctx context.Context, r *http.Request) (any, error) {
-	list := []mortise.KeyInfo{}
-	for k, err := range d.node.List(ctx, r.FormValue("prefix")) {
-		if err != nil {
-			return nil, err
-		}
-		if len(list) == keysMost {
-			return map[string]any{"keys": list, "more": true}, nil
-		}
-		list = append(list, k)
-	}
-	return map[string]any{"keys": list, "more": false}, nil
-}
-
-// statusOf is Node.Status with its error as a text.
-func statusOf(n *mortise.Node) any {
-	s := n.Status()
-	text := ""
-	if s.Err != nil {
-		text, s.Err = s.Err.Error(), nil
-	}
-	return struct {
-		mortise.Status
-		Err string `json:",omitempty"`
-	}{s, text}
+	list, more, err := d.from(r).keys(ctx, r.FormValue("prefix"))
+	return map[string]any{"keys": append([]mortise.KeyInfo{}, list...), "more": more}, err
 }
 
 // problem is the answer to what could not be done.
@@ -362,14 +371,16 @@ func say(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
-// refuse says why not: 400 wrong, 403 denied by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
+// refuse says why not: 400 wrong, 401 a bad derived secret, 403 denied by the secret's rights, 404 no such lease or lock, 409 busy, 410 lost, 503 nobody can decide it now.
 func refuse(w http.ResponseWriter, err error) {
 	p, code := problem{Error: err.Error(), Kind: "failed"}, http.StatusInternalServerError
 	set := func(c int, kind string) { code, p.Kind = c, kind }
 	switch {
 	case errors.As(err, &p.Held):
 		set(http.StatusConflict, "busy")
-	case errors.Is(err, mortise.ErrNotAllowed):
+	case errors.Is(err, errBadSecret):
+		set(http.StatusUnauthorized, "no token")
+	case errors.Is(err, mortise.ErrNotAllowed), errors.Is(err, errNotForPrograms), errors.Is(err, errNoPrograms), errors.Is(err, errMemberSecret):
 		set(http.StatusForbidden, "denied")
 	case errors.Is(err, mortise.ErrBadRequest), errors.Is(err, mortise.ErrBadKey):
 		set(http.StatusBadRequest, "wrong")
@@ -380,7 +391,8 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, mortise.ErrLost):
 		set(http.StatusGone, "lost")
 	case errors.Is(err, mortise.ErrNotReady), errors.Is(err, mortise.ErrLeaving), errors.Is(err, mortise.ErrClosed),
-		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany), errors.Is(err, errTooMuch):
+		errors.Is(err, mortise.ErrOverloaded), errors.Is(err, mortise.ErrNoRoom), errors.Is(err, errTooMany), errors.Is(err, errTooMuch),
+		errors.Is(err, errManySecrets):
 		set(http.StatusServiceUnavailable, "not ready")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, mortise.ErrQueueFull):
 		set(http.StatusConflict, "busy")

@@ -14,7 +14,7 @@ import (
 // Bounds of the leases of an agent.
 const (
 	leasesMost  = 10_000
-	leasesEach  = 1_000 // of one client: a token, or else a connection
+	leasesEach  = 1_000 // of one client: a derived secret, a token, or else a connection
 	leaseTTL    = 10 * time.Second
 	leaseTTLMin = time.Second
 	leaseTTLMax = 10 * time.Minute
@@ -44,9 +44,10 @@ type leases struct {
 type lease struct {
 	id, name string
 	client   any
+	by       *program      // whose lease it is; nil: the agent's own
 	ttl      time.Duration // 0: it lives as long as its connection
 	timer    *time.Timer   // nil without a ttl
-	locks    map[mortise.Token]*mortise.Lock
+	locks    map[mortise.Token]holding
 	ctx      context.Context // ends with the lease
 	end      context.CancelCauseFunc
 }
@@ -57,9 +58,10 @@ func newLeases(node *mortise.Node) *leases {
 	return ls
 }
 
-// open begins a lease of a client. Without a ttl it has to be ended.
+// open begins a lease of a client, for which a *program stands for itself. Without a ttl it has to be
+// ended.
 func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, error) {
-	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]*mortise.Lock{}}
+	l := &lease{id: rand.Text(), name: name, client: client, ttl: ttl, locks: map[mortise.Token]holding{}}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -72,6 +74,9 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	if ls.each[client] >= leasesEach {
 		return nil, errTooMuch
 	}
+	if l.by, _ = client.(*program); l.by != nil {
+		l.by.pool.stay(l.by)
+	}
 	ls.each[client]++
 	ls.all[l.id] = l
 	if ttl > 0 {
@@ -80,23 +85,29 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	return l, nil
 }
 
-// find returns a lease that lives.
-func (ls *leases) find(id string) (*lease, error) {
+// find returns a lease of a program that lives. A lease of one program is none for another one:
+// its locks stand under other rights.
+func (ls *leases) find(by *program, id string) (*lease, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
+	return ls.of(by, id)
+}
+
+// of is find for callers that hold mu.
+func (ls *leases) of(by *program, id string) (*lease, error) {
 	l := ls.all[id]
-	if l == nil {
+	if l == nil || l.by != by {
 		return nil, errNoLease
 	}
 	return l, nil
 }
 
 // keep prolongs a lease by its ttl, and lists what it still holds: what is not in the list is lost.
-func (ls *leases) keep(id string) (*lease, []lockText, error) {
+func (ls *leases) keep(by *program, id string) (*lease, []lockText, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := ls.all[id]
-	if l == nil || l.timer != nil && !l.timer.Stop() {
+	l, err := ls.of(by, id)
+	if err != nil || l.timer != nil && !l.timer.Stop() {
 		return nil, nil, errNoLease // or its time is over, and drop waits for mu
 	}
 	if l.timer != nil {
@@ -136,15 +147,15 @@ func (ls *leases) lost(l *lease) []lockText {
 }
 
 // acquire takes a lock for a lease. It is given back if the lease ends meanwhile, or ctx does.
-func (ls *leases) acquire(ctx context.Context, id string, r mortise.Request) (*mortise.Lock, error) {
-	l, err := ls.find(id)
+func (ls *leases) acquire(ctx context.Context, by *program, id string, r mortise.Request) (holding, error) {
+	l, err := ls.find(by, id)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errLeaseOver) })()
-	lock, err := ls.node.Acquire(ctx, r)
+	lock, err := ls.from(by).acquire(ctx, r)
 	if err != nil {
 		if l.ctx.Err() != nil {
 			err = errNoLease
@@ -164,13 +175,21 @@ func (ls *leases) acquire(ctx context.Context, id string, r mortise.Request) (*m
 	return lock, nil
 }
 
+// from is where locks for a program come from.
+func (ls *leases) from(by *program) asks {
+	if by != nil {
+		return by
+	}
+	return own{ls.node}
+}
+
 // lock finds a lock of a lease.
-func (ls *leases) lock(id string, token mortise.Token) (*mortise.Lock, error) {
+func (ls *leases) lock(by *program, id string, token mortise.Token) (holding, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	l := ls.all[id]
-	if l == nil {
-		return nil, errNoLease
+	l, err := ls.of(by, id)
+	if err != nil {
+		return nil, err
 	}
 	lock := l.locks[token]
 	if lock == nil {
@@ -180,8 +199,8 @@ func (ls *leases) lock(id string, token mortise.Token) (*mortise.Lock, error) {
 }
 
 // release gives a lock back and waits for the confirmation.
-func (ls *leases) release(ctx context.Context, id string, token mortise.Token) error {
-	lock, err := ls.lock(id, token)
+func (ls *leases) release(ctx context.Context, by *program, id string, token mortise.Token) error {
+	lock, err := ls.lock(by, id, token)
 	if err != nil {
 		return err
 	}
@@ -212,6 +231,9 @@ func (ls *leases) drop(id string) bool {
 	l.end(errLeaseOver)
 	for _, lock := range l.locks {
 		_ = lock.UnlockSoon()
+	}
+	if l.by != nil {
+		l.by.pool.leave(l.by)
 	}
 	return true
 }

@@ -22,7 +22,8 @@
 //
 // # Limits
 //
-// top looks at 10,000 keys. The agent has 10,000 leases, and 1,000 for each client.
+// top looks at 10,000 keys. The agent has 10,000 leases, and 1,000 for each client. It serves 64 derived
+// secrets of programs at a time.
 //
 // # Refused alternative
 //

@@ -64,7 +64,7 @@ func (c *call) readTokens(path, one string) (tokens, error) {
 // which returns the number of the token that a request shows, from 1 on, or 0. It takes as long for
 // a wrong one as for a right one.
 func (ts tokens) which(r *http.Request) (found int) {
-	shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	shown, ok := bearer(r)
 	sum := sha256.Sum256([]byte(shown))
 	for i := range ts {
 		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(sum[:], ts[i][:]), i+1, found)
@@ -75,6 +75,11 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
+// bearer returns what a request shows behind Authorization: Bearer.
+func bearer(r *http.Request) (shown string, ok bool) {
+	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
 // connKey finds the connection of a request in its context.
 type connKey struct{}
 
@@ -83,8 +88,21 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// client is whose leases are counted together: those of one token, or else of one connection.
+// programKey finds the program of a request in its context.
+type programKey struct{}
+
+// programOf returns the program whose derived secret a request shows, or nil.
+func programOf(r *http.Request) *program {
+	p, _ := r.Context().Value(programKey{}).(*program)
+	return p
+}
+
+// client is whose leases are counted together: those of one derived secret, of one token, or else of
+// one connection.
 func (d *door) client(r *http.Request) any {
+	if p := programOf(r); p != nil {
+		return p
+	}
 	if number := d.tokens.which(r); number > 0 {
 		return number
 	}

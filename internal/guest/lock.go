@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -21,7 +22,12 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 	if wrong := r.Permits < 0 || r.Permits > r.Of || r.Permits == 0 && r.Of != 0; wrong || r.Shared && r.Of != 0 {
 		return nil, fmt.Errorf("%w: Request.Permits is %d and Of is %d; want 1 <= Permits <= Of, without Shared", mortise.ErrBadRequest, r.Permits, r.Of)
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay}
+	const maxOf = 1 << 30 // as for mortise.Request
+	if r.Of > maxOf || len(r.Value) > lockfsm.MaxValueBytes || r.LockDelay < 0 || r.LockDelay > lockfsm.MaxDelay {
+		return nil, fmt.Errorf("%w: Request.Of is %d, at most %d; Value has %d bytes, at most %d; LockDelay is %v, at most %v",
+			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
+	}
+	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay.Round(time.Millisecond)}
 	switch {
 	case r.Shared:
 		t.Permits = 1
@@ -34,6 +40,9 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 	}
 	return l, nil
 }
+
+// Key returns the key that is locked.
+func (l *Lock) Key() string { return l.hold.Key() }
 
 // Token returns the fencing token of the grant.
 func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
@@ -53,6 +62,10 @@ func (l *Lock) Done() <-chan struct{} { return l.hold.Done() }
 
 // Unlock releases the lock, whatever becomes of ctx, which bounds the wait for the confirmation.
 func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
+
+// UnlockSoon releases the lock and returns at once, without a confirmation. It returns nil, or an
+// error that is mortise.ErrLost if the lock was lost before.
+func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
 // explain turns an error of the session room into one of the root.
 func (s *Session) explain(key string, err error) error {

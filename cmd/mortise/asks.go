@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"iter"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// asks is where the door takes locks and puts questions for a program: the agent's own node, or the
+// guest of the program's derived secret. No handler uses the node in another way, so a program that
+// shows a derived secret never acts with the agent's rights. Implementations are safe for concurrent
+// use.
+type asks interface {
+	acquire(context.Context, mortise.Request) (holding, error)
+	check(ctx context.Context, key string, token mortise.Token) (bool, error)
+	key(ctx context.Context, key string) (mortise.KeyInfo, error)
+	keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error)
+	watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
+	status(context.Context) (any, error)
+	health(context.Context) (mortise.Health, error)
+	ready(context.Context) error
+}
+
+// holding is a lock that a lease holds.
+type holding interface {
+	Key() string
+	Token() mortise.Token
+	Err() error
+	Unlock(context.Context) error
+	UnlockSoon() error
+}
+
+// own is the agent's node, for programs that show no derived secret.
+type own struct{ node *mortise.Node }
+
+func (o own) acquire(ctx context.Context, r mortise.Request) (holding, error) {
+	lock, err := o.node.Acquire(ctx, r)
+	if err != nil {
+		return nil, err // not a holding that is nil inside
+	}
+	return lock, nil
+}
+
+func (o own) check(ctx context.Context, key string, token mortise.Token) (bool, error) {
+	return o.node.Check(ctx, key, token)
+}
+
+func (o own) key(ctx context.Context, key string) (mortise.KeyInfo, error) {
+	return o.node.Peek(ctx, key)
+}
+
+func (o own) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
+	for k, err := range o.node.List(ctx, prefix) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(list) == keysMost {
+			return list, true, nil
+		}
+		list = append(list, k)
+	}
+	return list, false, nil
+}
+
+func (o own) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
+	return o.node.Watch(ctx, prefix, after)
+}
+
+func (o own) status(context.Context) (any, error) { return statusText(o.node.Status()), nil }
+
+func (o own) health(ctx context.Context) (mortise.Health, error) { return o.node.Health(ctx) }
+
+func (o own) ready(ctx context.Context) error { return o.node.Ready(ctx) }
+
+// statusText is a Status with its error as a text.
+func statusText(s mortise.Status) any {
+	text := ""
+	if s.Err != nil {
+		text, s.Err = s.Err.Error(), nil
+	}
+	return struct {
+		mortise.Status
+		Err string `json:",omitempty"`
+	}{s, text}
+}

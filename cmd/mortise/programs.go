@@ -1,0 +1,271 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// This file is the pool of guests of an agent. A program that shows a derived secret at the door
+// acts through a guest that the agent opens for that secret: key, link and session of its own. The
+// leader sees and enforces the rights of the secret, so the agent delegates nothing. All programs
+// with one secret share one guest.
+//
+// A guest has one of few places from the moment its opening begins until its closing is over. A
+// failed opening is not remembered. A guest that no request and no lease uses is closed after a
+// while. Secrets are kept as hashes only.
+
+const (
+	programsMost = 64
+	programIdle  = time.Minute            // after the last request and the last lease
+	openWithin   = 10 * time.Second       // an opening
+	openAgain    = 100 * time.Millisecond // between two attempts to reach the cluster
+	closeWithin  = 3 * time.Second        // the end of a guest's session; its locks run out otherwise
+)
+
+var (
+	errBadSecret    = errors.New("this derived secret is not accepted")
+	errManySecrets  = fmt.Errorf("this agent serves %d derived secrets already: try again when one has been unused for %v", programsMost, programIdle)
+	errNoPrograms   = errors.New("this agent takes no derived secrets: it has no -secret-file of a cluster that could have signed them; ask without Authorization")
+	errMemberSecret = errors.New("this derived secret is a member's, which starts an instance: show the agent one that was made with -allow")
+)
+
+// programs are the guests of an agent. Safe for concurrent use.
+type programs struct {
+	config  mortise.Config // what guests are opened with, but for the secret
+	address string         // of the agent's own port; empty: it has none
+	most    int
+	idle    time.Duration
+	ctx     context.Context // ends openings
+	end     context.CancelFunc
+	running sync.WaitGroup // openings and closings
+
+	mu     sync.Mutex // guards what follows, and using and timer of each program; never held across a wait
+	all    map[[sha256.Size]byte]*program
+	places int // taken: all, and what is being closed
+	closed bool
+}
+
+// program is the guest of one derived secret.
+type program struct {
+	pool    *programs
+	sum     [sha256.Size]byte
+	opened  chan struct{} // closed when the opening is over; what follows until using is set before
+	err     error         // why it failed
+	guest   *guest.Guest
+	session *guest.Session
+
+	using int         // requests under way, and leases
+	timer *time.Timer // ends an idle one; nil: it is in use
+}
+
+// newPrograms makes the pool. Without a secret in config, or without a way to the cluster, it
+// refuses all secrets. The end of ctx ends openings.
+func newPrograms(ctx context.Context, config mortise.Config, address string) *programs {
+	ps := &programs{address: address, most: programsMost, idle: programIdle, all: map[[sha256.Size]byte]*program{}}
+	ps.ctx, ps.end = context.WithCancel(ctx)
+	if config.Secret == "" || address == "" && len(config.Join) == 0 {
+		ps.most = 0
+		return ps
+	}
+	ps.config = mortise.Config{
+		Name: config.Name, Cluster: cmp.Or(config.Cluster, "mortise"), Join: config.Join, SessionTTL: config.SessionTTL,
+	}
+	if address != "" {
+		ps.config.Join = append([]string{address}, config.Join...)
+	}
+	return ps
+}
+
+// enter returns the guest of a derived secret, and opens it for the first request. Each enter is
+// followed by a leave. An error wraps errBadSecret, errMemberSecret, errNoPrograms, errManySecrets,
+// mortise.ErrNotReady, mortise.ErrLeaving or the error of ctx.
+func (ps *programs) enter(ctx context.Context, secret string) (*program, error) {
+	if ps.most == 0 {
+		return nil, errNoPrograms
+	}
+	secret = strings.TrimSpace(secret)
+	sum := sha256.Sum256([]byte(secret))
+	p, err := ps.find(sum)
+	if p == nil && err == nil {
+		if err = ps.check(secret); err == nil {
+			p, err = ps.place(sum, secret)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.opened:
+		err = p.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		ps.leave(p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// check refuses what is wrong by itself, before it takes a place.
+func (ps *programs) check(secret string) error {
+	source, err := credentials.FromSecret(credentials.SecretConfig{Secret: secret, Cluster: ps.config.Cluster})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadSecret, err)
+	}
+	peer, err := source.Own()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errBadSecret, err)
+	case peer.Tier == credentials.Member:
+		return errMemberSecret
+	case peer.Tier != credentials.Guest:
+		return fmt.Errorf("%w: it is not derived", errBadSecret)
+	}
+	return nil
+}
+
+// find returns the guest of a secret, now in use, or nil.
+func (ps *programs) find(sum [sha256.Size]byte) (*program, error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.closed {
+		return nil, mortise.ErrLeaving
+	}
+	p := ps.all[sum]
+	if p != nil {
+		p.use()
+	}
+	return p, nil
+}
+
+// place is find, and begins to open a guest where there is none.
+func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.all[sum]
+	switch {
+	case ps.closed:
+		return nil, mortise.ErrLeaving
+	case p == nil && ps.places >= ps.most:
+		return nil, errManySecrets
+	case p == nil:
+		p = &program{pool: ps, sum: sum, opened: make(chan struct{})}
+		ps.all[sum] = p
+		ps.places++
+		ps.running.Go(func() { ps.open(p, secret) })
+	}
+	p.use()
+	return p, nil
+}
+
+// open opens the guest of a new program.
+func (ps *programs) open(p *program, secret string) {
+	ctx, cancel := context.WithTimeout(ps.ctx, openWithin)
+	defer cancel()
+	config := ps.config
+	config.Secret = secret
+	err := p.begin(ctx, config)
+	if err != nil && ps.ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", mortise.ErrLeaving, err)
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.err = err
+	close(p.opened)
+	switch {
+	case err != nil:
+		ps.places--
+		delete(ps.all, p.sum)
+	case ps.closed:
+		ps.remove(p)
+	default:
+		ps.rest(p)
+	}
+}
+
+// use counts one user more. The caller holds mu.
+func (p *program) use() {
+	p.using++
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
+
+// stay is for what begins while the caller is in: a lease. It is followed by a leave.
+func (ps *programs) stay(p *program) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.use()
+}
+
+// leave ends an enter or a stay.
+func (ps *programs) leave(p *program) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.using--
+	ps.rest(p)
+}
+
+// rest begins the idle time of an open program that is not used any more. The caller holds mu.
+func (ps *programs) rest(p *program) {
+	select {
+	case <-p.opened:
+	default:
+		return
+	}
+	if p.using > 0 || p.timer != nil || ps.all[p.sum] != p {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(ps.idle, func() {
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		if p.timer == timer { // nothing has used it since
+			ps.remove(p)
+		}
+	})
+	p.timer = timer
+}
+
+// remove closes the guest of an open program in the background. The caller holds mu.
+func (ps *programs) remove(p *program) {
+	delete(ps.all, p.sum)
+	p.timer = nil
+	ps.running.Go(func() {
+		p.close()
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		ps.places--
+	})
+}
+
+// close ends all guests and waits for that. Leases have to be dropped before.
+func (ps *programs) close() {
+	ps.end()
+	ps.mu.Lock()
+	ps.closed = true
+	for _, p := range ps.all {
+		select {
+		case <-p.opened:
+			if p.timer != nil {
+				p.timer.Stop()
+			}
+			ps.remove(p)
+		default: // its opening fails now
+		}
+	}
+	ps.mu.Unlock()
+	ps.running.Wait()
+}

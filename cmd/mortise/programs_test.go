@@ -1,0 +1,474 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/credentials"
+)
+
+// derive makes a derived secret of a root secret.
+func derive(t *testing.T, root, cluster, name string, until time.Time, words ...string) string {
+	t.Helper()
+	rights, err := capability.Build(name, until, words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := credentials.DeriveSecret(root, cluster, rights.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func secretFor(t *testing.T, name string, words ...string) string {
+	t.Helper()
+	return derive(t, testSecret, "mortise", name, time.Time{}, words...)
+}
+
+// inn is an agent's door on a loopback port, with the only instance of a cluster.
+type inn struct {
+	t      *testing.T
+	node   *mortise.Node
+	leases *leases
+	pool   *programs
+	server *httptest.Server
+}
+
+func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
+	t.Helper()
+	peers := filepath.Join(t.TempDir(), "peers")
+	if err := os.WriteFile(peers, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := mortise.Config{
+		Name: "agent", Bind: "127.0.0.1:0", Join: []string{"file://" + peers}, Replicas: 1, Secret: testSecret, Grace: -1,
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	node, err := mortise.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { node.Close() })
+	if err := node.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := newLeases(node)
+	pool := newPrograms(all.ctx, config, node.Status().Address)
+	change(pool)
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed}).handler())
+	server.Config.ConnContext = withConn
+	server.Start()
+	t.Cleanup(server.Close)
+	t.Cleanup(pool.close)
+	t.Cleanup(all.close)
+	return &inn{t, node, all, pool, server}
+}
+
+func (i *inn) ask(secret, method, path string, body object, answer any) (int, problem) {
+	i.t.Helper()
+	var text string
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		text = string(b)
+	}
+	ctx, cancel := context.WithTimeout(i.t.Context(), 2*patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, i.server.URL+path, strings.NewReader(text))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
+	said, err := i.server.Client().Do(r)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer said.Body.Close()
+	var p problem
+	if said.StatusCode != http.StatusOK {
+		answer = &p
+	}
+	if answer != nil {
+		if err := json.NewDecoder(said.Body).Decode(answer); err != nil {
+			i.t.Fatal(err)
+		}
+	}
+	if secret != "" && strings.Contains(p.Error, secret) {
+		i.t.Errorf("%s prints the secret: %s", path, p.Error)
+	}
+	return said.StatusCode, p
+}
+
+func (i *inn) post(secret, path string, body object, answer any) (int, problem) {
+	i.t.Helper()
+	return i.ask(secret, http.MethodPost, path, body, answer)
+}
+
+func (i *inn) get(secret, path string, answer any) (int, problem) {
+	i.t.Helper()
+	return i.ask(secret, http.MethodGet, path, nil, answer)
+}
+
+func (i *inn) lease(secret string) string {
+	i.t.Helper()
+	var lease struct{ Lease string }
+	if code, p := i.post(secret, "/v1/leases", object{"ttl": "5m", "name": "x"}, &lease); code != http.StatusOK {
+		i.t.Fatalf("%d %+v", code, p)
+	}
+	return lease.Lease
+}
+
+// taken returns how many places are taken, and how many programs there are.
+func (i *inn) taken() (places, programs int) {
+	i.pool.mu.Lock()
+	defer i.pool.mu.Unlock()
+	return i.pool.places, len(i.pool.all)
+}
+
+func standard(*programs) {}
+
+// A program does what its own secret grants, and the agent's rights do not reach it by any path.
+func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
+	i := openInn(t, nil, standard)
+	one, all := secretFor(t, "one", "lock a/*", "read a/*"), secretFor(t, "looker", "read *")
+	lease := i.lease(one)
+	var lock lockText
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/1", "wait": "30s", "value": "v"}, &lock); code != http.StatusOK || lock.Key != "a/1" || lock.Token == 0 {
+		t.Fatalf("%d %+v", code, p)
+	}
+	k, err := i.node.Peek(t.Context(), "a/1")
+	if err != nil || len(k.Queue) != 1 || k.Queue[0].Holder != "agent (for one)" || k.Queue[0].Value != "v" {
+		t.Errorf("the leader shows %+v, %v", k, err)
+	}
+
+	denied := func(code int, p problem, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if code != http.StatusForbidden || p.Kind != "denied" || !strings.Contains(p.Error, text) {
+				t.Errorf("%d %+v, want %q", code, p, text)
+			}
+		}
+	}
+	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait": "30s"}, nil)
+	denied(code, p, `"one"`, "lock", "b/1")
+	code, p = i.post(one, "/v1/lock", object{"lease": lease, "keys": []string{"a/2", "a/3"}, "wait": "0s"}, nil)
+	denied(code, p, "several keys")
+	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold": "1m"}, nil)
+	denied(code, p, "max_hold")
+	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)
+	denied(code, p, `"one"`)
+	for _, path := range []string{"/v1/keys", "/v1/keys?prefix=b", "/v1/key?key=b/1", "/v1/watch", "/v1/watch?prefix=b", "/v1/status", "/v1/health"} {
+		code, p = i.get(one, path, nil)
+		denied(code, p, `"one"`)
+	}
+	code, p = i.get(one, "/readyz", nil)
+	denied(code, p, "ready")
+
+	var held struct{ Held bool }
+	for token, want := range map[mortise.Token]bool{lock.Token: true, lock.Token + 1: false, 0: false} {
+		if code, p := i.post(one, "/v1/check", object{"key": "a/1", "token": token}, &held); code != http.StatusOK || held.Held != want {
+			t.Errorf("token %d: %d %v %+v", token, code, held, p)
+		}
+	}
+	if code, p := i.post(one, "/v1/check", object{"lease": lease, "token": lock.Token}, &held); code != http.StatusOK || !held.Held {
+		t.Errorf("%d %v %+v", code, held, p)
+	}
+	var keys struct {
+		Keys []mortise.KeyInfo
+		More bool
+	}
+	if code, p := i.get(one, "/v1/keys?prefix=a/", &keys); code != http.StatusOK || len(keys.Keys) != 1 || keys.Keys[0].Key != "a/1" || keys.More {
+		t.Errorf("%d %+v %+v", code, keys, p)
+	}
+	if code, p := i.get(one, "/v1/key?key=a/1", &k); code != http.StatusOK || len(k.Queue) != 1 || k.Queue[0].Token != lock.Token {
+		t.Errorf("%d %+v %+v", code, k, p)
+	}
+	var e happened
+	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.What != "reset" {
+		t.Errorf("%d %+v %+v", code, e, p)
+	}
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/\x01"}, nil); code != http.StatusBadRequest {
+		t.Errorf("%d %+v", code, p)
+	}
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "value": strings.Repeat("x", 1025)}, nil); code != http.StatusBadRequest {
+		t.Errorf("%d %+v", code, p)
+	}
+	var s mortise.Status
+	if code, p := i.get(all, "/v1/status", &s); code != http.StatusOK || s.Name != "agent" || s.Leader != "agent" {
+		t.Errorf("%d %+v %+v", code, s, p)
+	}
+	var h mortise.Health
+	if code, p := i.get(all, "/v1/health", &h); code != http.StatusOK || h.Leader != "agent" {
+		t.Errorf("%d %+v %+v", code, h, p)
+	}
+	if code, p := i.post(one, "/v1/unlock", object{"lease": lease, "token": lock.Token}, nil); code != http.StatusOK {
+		t.Errorf("%d %+v", code, p)
+	}
+	if k, err := i.node.Peek(t.Context(), "a/1"); err != nil || k.Held != 0 {
+		t.Errorf("after unlock: %+v, %v", k, err)
+	}
+}
+
+// The lease of a program is none for another one, nor for a program without a secret, and theirs
+// are none for it.
+func TestProgramsAreApart(t *testing.T) {
+	i := openInn(t, nil, standard)
+	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
+	mine := i.lease(one)
+	var lock lockText
+	if code, p := i.post(one, "/v1/lock", object{"lease": mine, "key": "k"}, &lock); code != http.StatusOK {
+		t.Fatalf("%d %+v", code, p)
+	}
+	agents := i.lease("")
+	for secret, lease := range map[string]string{two: mine, "": mine, one: agents} {
+		for path, body := range map[string]object{
+			"/v1/unlock": {"token": lock.Token}, "/v1/check": {"token": lock.Token}, "/v1/keepalive": {}, "/v1/end": {}, "/v1/lock": {"key": "other", "wait": "0s"},
+		} {
+			body["lease"] = lease
+			if code, p := i.post(secret, path, body, nil); code != http.StatusNotFound || p.Kind != "no lease" {
+				t.Errorf("%s: %d %+v", path, code, p)
+			}
+		}
+	}
+	theirs := i.lease(two)
+	code, p := i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait": "0s"}, nil)
+	if code != http.StatusConflict || p.Held == nil || p.Held.Token != lock.Token {
+		t.Errorf("%d %+v", code, p)
+	}
+	if code, p = i.post(two, "/v1/unlock", object{"lease": theirs, "token": lock.Token}, nil); code != http.StatusNotFound || p.Kind != "no lock" {
+		t.Errorf("%d %+v", code, p)
+	}
+	if code, p = i.post(one, "/v1/keepalive", object{"lease": mine}, nil); code != http.StatusOK {
+		t.Errorf("%d %+v", code, p)
+	}
+	// The end of the lease releases, and the other program gets the lock.
+	i.post(one, "/v1/end", object{"lease": mine}, nil)
+	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait": patience.String()}, &lock); code != http.StatusOK {
+		t.Errorf("%d %+v", code, p)
+	}
+}
+
+// What is no good secret of this cluster is refused with its reason, and takes no place.
+func TestBadSecretsTakeNoPlace(t *testing.T) {
+	i := openInn(t, nil, standard)
+	good := secretFor(t, "one", "lock *")
+	other := credentials.GenerateSecret() // the root secret of another cluster
+	member, err := capability.Build("m", time.Time{}, "member")
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, err := credentials.DeriveSecret(testSecret, "mortise", member.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		secret, text string
+		code         int
+	}{
+		"garbage":       {"msd1_garbage", "checksum", 401},
+		"cut off":       {good[:len(good)-1], "checksum", 401},
+		"other cluster": {derive(t, testSecret, "other", "one", time.Time{}, "lock *"), "another cluster", 401},
+		"ended":         {derive(t, testSecret, "mortise", "one", time.Now().Add(-time.Hour), "lock *"), "ended", 401},
+		"foreign":       {derive(t, other, "mortise", "one", time.Time{}, "lock *"), errBadSecret.Error(), 401},
+		"member":        {members, "member", 403},
+		"no tokens":     {"md1_misspelt", "no tokens", 401},
+	} {
+		for range 2 { // no failure is remembered as a success
+			code, p := i.post(c.secret, "/v1/leases", object{}, nil)
+			if code != c.code || !strings.Contains(p.Error, c.text) {
+				t.Errorf("%s: %d %+v", name, code, p)
+			}
+		}
+	}
+	if places, programs := i.taken(); places != 0 || programs != 0 {
+		t.Errorf("%d places and %d programs", places, programs)
+	}
+	i.lease(good)
+	if places, programs := i.taken(); places != 1 || programs != 1 {
+		t.Errorf("%d places and %d programs", places, programs)
+	}
+}
+
+// All places can be taken, by requests at once too, and the next secret is refused by name.
+func TestProgramsAreBounded(t *testing.T) {
+	i := openInn(t, nil, func(ps *programs) { ps.idle = time.Hour })
+	secrets := make([]string, programsMost+1)
+	for n := range secrets {
+		secrets[n] = secretFor(t, fmt.Sprint("p", n), "lock *")
+	}
+	var all sync.WaitGroup
+	few := make(chan struct{}, 8)
+	for n := range programsMost {
+		for range 2 { // two first requests share one opening
+			few <- struct{}{}
+			all.Go(func() {
+				defer func() { <-few }()
+				if p, err := i.pool.enter(t.Context(), secrets[n]); err != nil {
+					t.Error(n, err)
+				} else {
+					i.pool.leave(p)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if places, programs := i.taken(); places != programsMost || programs != programsMost {
+		t.Errorf("%d places and %d programs", places, programs)
+	}
+	if code, p := i.post(secrets[programsMost], "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable || p.Error != errManySecrets.Error() {
+		t.Errorf("%d %+v", code, p)
+	}
+	i.lease(secrets[0]) // those that are in go on
+	i.lease("")
+}
+
+// A guest that nothing uses gives its place back, and one with a lease keeps it.
+func TestPlacesComeBack(t *testing.T) {
+	i := openInn(t, nil, func(ps *programs) { ps.most, ps.idle = 1, time.Millisecond })
+	one, two := secretFor(t, "one", "lock *"), secretFor(t, "two", "lock *")
+	lease := i.lease(one)
+	var lock lockText
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "k"}, &lock); code != http.StatusOK {
+		t.Fatalf("%d %+v", code, p)
+	}
+	i.pool.mu.Lock()
+	for _, p := range i.pool.all {
+		if p.using != 1 || p.timer != nil {
+			t.Errorf("with a lease: %d users, timer %v", p.using, p.timer)
+		}
+	}
+	i.pool.mu.Unlock()
+	if code, p := i.post(two, "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable || p.Error != errManySecrets.Error() {
+		t.Errorf("%d %+v", code, p)
+	}
+	i.post(one, "/v1/end", object{"lease": lease}, nil)
+	eventually(t, "the place comes back", func() error {
+		if code, p := i.post(two, "/v1/leases", object{"ttl": "5m"}, nil); code != http.StatusOK {
+			return fmt.Errorf("%d %+v", code, p)
+		}
+		return nil
+	})
+	sessions, err := i.node.Sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sessions {
+		if strings.Contains(s.Holder, "for one") {
+			t.Errorf("the session of a guest that is closed goes on: %+v", s)
+		}
+	}
+}
+
+// The end of the agent ends all guests, what they hold, and openings.
+func TestTheAgentsEndClosesPrograms(t *testing.T) {
+	i := openInn(t, nil, standard)
+	one := secretFor(t, "one", "lock *")
+	if code, p := i.post(one, "/v1/lock", object{"lease": i.lease(one), "key": "k"}, nil); code != http.StatusOK {
+		t.Fatalf("%d %+v", code, p)
+	}
+	i.leases.close()
+	i.pool.close()
+	if places, programs := i.taken(); places != 0 || programs != 0 {
+		t.Errorf("%d places and %d programs", places, programs)
+	}
+	if k, err := i.node.Peek(t.Context(), "k"); err != nil || k.Held != 0 {
+		t.Errorf("%+v, %v", k, err)
+	}
+	for _, secret := range []string{one, secretFor(t, "two", "lock *")} {
+		if code, p := i.post(secret, "/v1/leases", object{}, nil); code != http.StatusServiceUnavailable {
+			t.Errorf("%d %+v", code, p)
+		}
+	}
+}
+
+// With a token file a derived secret opens the door too, and without a secret of its own the agent
+// takes none.
+func TestDerivedSecretsAtTheDoor(t *testing.T) {
+	const token = "0123456789abcdef0123456789abcdef"
+	allowed, err := (&call{}).readTokens("", token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := openInn(t, allowed, standard)
+	good := secretFor(t, "one", "lock *")
+	for secret, want := range map[string]int{"": 401, token + "0": 401, "msd1_garbage": 401, token: 200, good: 200} {
+		if code, p := i.post(secret, "/v1/leases", object{}, nil); code != want {
+			t.Errorf("%q: %d %+v", secret, code, p)
+		}
+	}
+	server, _ := doorTo(t, nil)
+	if code, text := ask(t, server.Client(), http.MethodGet, server.URL+"/v1/status", "", "Authorization", "Bearer "+good); code != http.StatusForbidden || !strings.Contains(text, "takes no derived secrets") {
+		t.Errorf("%d %s", code, text)
+	}
+	if ps := newPrograms(t.Context(), mortise.Config{Secret: testSecret}, ""); ps.most != 0 {
+		t.Error("an agent without a way to the cluster takes secrets")
+	}
+}
+
+// Real agents: the rights are enforced by a leader that is another process, and the holder is named.
+func TestProgramsOfAFleet(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, false, "a", "b", "c")
+	secret := secretFor(t, "cron-host", "lock cron/*")
+	for n, agent := range f.agents {
+		post := func(path string, body object, answer any) int {
+			t.Helper()
+			text, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer "+secret)
+			said, err := agent.client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer said.Body.Close()
+			if err := json.NewDecoder(said.Body).Decode(answer); err != nil {
+				t.Fatal(err)
+			}
+			return said.StatusCode
+		}
+		var lease struct{ Lease string }
+		if code := post("/v1/leases", object{"ttl": "5m"}, &lease); code != http.StatusOK {
+			t.Fatal(code)
+		}
+		key := fmt.Sprint("cron/", n)
+		var lock lockText
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": key, "wait": patience.String()}, &lock); code != http.StatusOK {
+			t.Fatal(code)
+		}
+		f.mortise("get", key).wants(t, exitOK, agent.name+" (for cron-host)")
+		var p problem
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": "other", "wait": patience.String()}, &p); code != http.StatusForbidden || p.Kind != "denied" {
+			t.Errorf("%d %+v", code, p)
+		}
+		if text, err := os.ReadFile(agent.log.Name()); err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("the log has the secret, or %v", err)
+		}
+	}
+}
