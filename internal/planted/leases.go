@@ -3,7 +3,7 @@ package planted
 // leases are the bugs of sessions.
 func leases() []Bug {
 	return []Bug{
-		{Name: "stale-ack", Room: "session", Hazard: "1", Some: true, Nodes: "TestCutOffHolderLosesBeforeOthersAreGranted",
+		{Name: "stale-ack", Room: "session", Hazard: "1", Some: true, Seeds: 80, Nodes: "TestCutOffHolderLosesBeforeOthersAreGranted",
 			Breaks: "a deposed leader acknowledges renewals"},
 		{Name: "deadline-from-receipt", Room: "session", Hazard: "2", Some: true, Breaks: "the lease is counted from the acknowledgement, not from the sending of the renewal"},
 		{Name: "newest-is-acknowledged", Room: "session", Hazard: "2", Some: true, Breaks: "an acknowledgement counts for a renewal that was sent after the one it names"},
