@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
@@ -101,10 +103,12 @@ func recoverGroup(ctx context.Context, c *call) error {
 	return c.giveUp(ctx, g, group, told)
 }
 
-// giveUp tells each instance, one after the other.
+// giveUp tells each instance, one after the other. An instance that gives its group up begins a new
+// life, which may cut its answer off, and the others learn of it and follow by themselves. So an
+// instance that has not said yes is asked until it has left the group.
 func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []guest.Report) error {
-	var failed []error
-	for _, r := range told {
+	why := make([]error, len(told))
+	for i, r := range told {
 		asking, cancel := context.WithTimeout(ctx, c.within)
 		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Recover, Group: group})
 		cancel()
@@ -114,8 +118,14 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 		if err == nil && a.Error != "" {
 			err = errors.New(plain.Text(a.Error))
 		}
-		if err != nil {
-			failed = append(failed, wrong("%s at %s: %v", r.Status.Name, r.Addr, err))
+		why[i] = err
+	}
+	leaving, cancel := context.WithTimeout(ctx, followWithin)
+	defer cancel()
+	var failed []error
+	for i, r := range told {
+		if why[i] != nil && !c.hasLeft(leaving, g, r.Addr, group) {
+			failed = append(failed, wrong("%s at %s: %v", r.Status.Name, r.Addr, why[i]))
 			continue
 		}
 		c.printf("%s at %s has given group %s up\n", r.Status.Name, r.Addr, group)
@@ -125,6 +135,29 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 	}
 	c.printf("they found the next group as soon as all that %s asks for are in reach; it grants nothing until its grace is over\n", foundedBy(told[0]))
 	return nil
+}
+
+const (
+	followWithin = 5 * time.Second // for the others to follow one that has given a group up
+	followLook   = 100 * time.Millisecond
+)
+
+// hasLeft asks an instance for its status until it is in another group or in none, or ctx ends.
+func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
+	for {
+		asking, cancel := context.WithTimeout(ctx, c.within)
+		a, err := g.Ask(asking, addr, desk.Question{Op: desk.Here})
+		cancel()
+		var s struct{ Group string }
+		if err == nil && a.Error == "" && json.Unmarshal(a.Status, &s) == nil && s.Group != group {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(followLook):
+		}
+	}
 }
 
 // wrong is an error whose texts are escaped.
