@@ -22,13 +22,13 @@ type accord struct { // what was asked for last, and when
 // accordEvery is after how long the same thing is asked for again, in case it was lost.
 const accordEvery = time.Second
 
-// agreeOn asks the keeper to propose what everybody agrees on, and notes what they do not agree on.
-func (r *replica) agreeOn(term uint64, f *voters.Facts, records []record, longest time.Duration) {
+// agreeOn asks the keeper to propose what all instances agree on, and notes what they do not agree on.
+func (r *replica) agreeOn(term uint64, f *voters.Facts, registered *census) {
 	group := r.settings.Load()
 	if group == nil {
 		return
 	}
-	a := agree(*group, r.node.config.group(), records, longest)
+	a := agree(*group, r.node.config.group(), registered, registered.longest())
 	for _, d := range a.differ {
 		f.Remarks = append(f.Remarks, d.String())
 	}
@@ -44,7 +44,7 @@ func (r *replica) agreeOn(term uint64, f *voters.Facts, records []record, longes
 	for _, m := range f.Replicas {
 		replicas = append(replicas, m.Instance)
 	}
-	if rules := supported(records, replicas); rules > r.rules.Load() && (again || rules != last.rules) {
+	if rules := supported(registered, replicas); rules > r.rules.Load() && (again || rules != last.rules) {
 		r.keeper.ProposeRaise(term, rules)
 		last.term, last.at, last.rules = term, now, rules
 	}

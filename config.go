@@ -61,12 +61,14 @@ type Config struct {
 	// blocks the founding of a group, and the places that were returned before stay worth asking. Default: none.
 	JoinFunc func(ctx context.Context) ([]string, error)
 
-	// Replicas is how many instances you run, all of them. A group is founded only by that many instances that reach each other.
-	// Right for a fleet of fixed size. 1 to 1024.
+	// Replicas is how many instances you run, all of them. A group is founded only by that many
+	// instances that reach each other. Right for a fleet of fixed size. 1 to 16: each instance asks
+	// all others. A larger fleet has Founders.
 	Replicas int
 
-	// Founders are the Names of the instances that found the group and vote in it, for example the first three of a StatefulSet.
-	// Right for a fleet whose size varies. Up to 64.
+	// Founders are the Names of the instances that found the group and vote in it, for example the
+	// first three of a StatefulSet. Right for a fleet whose size varies, and for one of more than
+	// 16. Up to 64.
 	Founders []string
 
 	// Voters is how many instances shall hold the replicated state: one of 1, 3, 5, 7. The group survives the loss of a minority

@@ -34,6 +34,7 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 	}{
 		{"open port", Config{Bind: "0.0.0.0:0"}, "set Insecure"},
 		{"open by default", Config{Join: []string{"a:1"}, Replicas: 3}, "set Insecure"},
+		{"too many Replicas", Config{Join: []string{"a:1"}, Replicas: 17, Insecure: true}, "not between 1 and 16; for a larger fleet set Founders"},
 		{"Replicas alone", Config{Replicas: 3}, "list where the other instances are"},
 		{"Founders alone", Config{Founders: []string{"a"}}, "list where the other instances are"},
 		{"Join alone", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0"}, "set either Replicas"},
@@ -41,7 +42,7 @@ func TestMistakesSayTheWayOut(t *testing.T) {
 		{"the forms of Join", Config{Join: []string{"dns://a:1"}, Replicas: 3, Insecure: true}, "host:port, dns:///name:port, srv:///name or file:///path"},
 		{"JoinFunc alone", Config{JoinFunc: func(context.Context) ([]string, error) { return nil, nil }, Insecure: true}, "set either Replicas"},
 		{"both", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: 1, Founders: []string{"a"}}, "not both"},
-		{"negative Replicas", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: -1}, "not between 1 and 1024"},
+		{"negative Replicas", Config{Join: []string{"a:1"}, Bind: "127.0.0.1:0", Replicas: -1}, "not between 1 and 16"},
 		{"grace too short", Config{Grace: time.Second}, "could still believe"},
 	} {
 		if _, err := Start(context.Background(), c.config); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -12,6 +12,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
+// maxReplicas is the largest fleet in which each instance asks each other before the group is
+// founded.
+const maxReplicas = 16
+
 // complaints collects what is wrong with a Config, one error a mistake.
 type complaints []error
 
@@ -52,8 +56,9 @@ func (cs *complaints) checkEach(c Config) {
 			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
 		}
 	}
-	if c.Replicas < 0 || c.Replicas > 1024 {
-		cs.add("Replicas", "%d is not between 1 and 1024", c.Replicas)
+	if c.Replicas < 0 || c.Replicas > maxReplicas {
+		cs.add("Replicas", "%d is not between 1 and %d; for a larger fleet set Founders, the names of three or five instances that found the group and vote",
+			c.Replicas, maxReplicas)
 	}
 	cs.checkFounders(c.Founders)
 	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {

@@ -39,7 +39,7 @@ func (f *fleet) pairs(from, to []int, do func(a, b string)) {
 // seen counts whom gossip shows to each node.
 func (f *fleet) seen() (counts []int) {
 	for _, n := range f.nodes {
-		counts = append(counts, len(n.Status().Members))
+		counts = append(counts, len(n.cluster().Members()))
 	}
 	return counts
 }

@@ -86,6 +86,14 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 			return err
 		}
 		return seen.tell(a)
+	case desk.Members:
+		page, err := n.membersPage(ctx, from, q.From)
+		if err != nil {
+			return err
+		}
+		a.From, a.More, a.Total = page.From, page.More, page.Total
+		a.Members, err = json.Marshal(page.members())
+		return err
 	case desk.Watch:
 		return n.answerWatch(ctx, from, q, a)
 	case desk.Audit:

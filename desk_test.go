@@ -15,14 +15,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
-// desks asks a node as somebody does who is no instance.
+// deskProgram is the ID of the program that desks speaks for.
+var deskProgram = nodeidtest.ID(77)
+
+// desks asks a node as a program does that is no instance.
 func (f *fleet) desks(i int, q desk.Question) desk.Answer {
 	f.t.Helper()
 	body, err := json.Marshal(q)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), transport.Identity{Peer: capability.Peer{Tier: capability.Root}}, append([]byte(desk.Mark), body...))
+	said, err := inbound{f.nodes[i]}.Ask(brief(f.t), transport.Identity{Instance: deskProgram, Peer: capability.Peer{Tier: capability.Root}}, append([]byte(desk.Mark), body...))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -94,7 +97,8 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			t.Fatalf("%+v", a)
 		}
 		<-locks[7].Done()
-		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), "somebody") || !strings.Contains(fmt.Sprint(err), "a test") {
+		proven := "somebody (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
+		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) || !strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
 		}
 		if a := f.desks(0, q); a.Ended {
@@ -167,8 +171,12 @@ func TestAGuestIsCountedByNobody(t *testing.T) {
 		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`), Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)}},
 		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
 	})
-	list, records, longest := g.read(linkedToAll)
-	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || len(records) != 1 || records[0].Name != "a" || longest != time.Minute {
-		t.Errorf("%+v, %+v, %v", list, records, longest)
+	list := g.look()
+	counts := &g.census
+	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || counts.instances[nodeidtest.ID(7)] != 1 || len(counts.contents) != 1 || counts.longest() != time.Minute {
+		t.Errorf("%+v, %+v", list, counts)
+	}
+	if g.members.Load() != 2 {
+		t.Errorf("%d members, want the instance and the program", g.members.Load())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/lockfsm"
 
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -75,12 +76,21 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 		}
 	}
 	s := Status{Name: nasty, Address: "a:1", Err: &ForcedError{By: nasty}}
-	s.fill(cluster.Status{
+	c := cluster.Status{
 		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
-	}, nodeidtest.ID(7))
-	s.Health = &Health{Leader: nameIn([]cluster.Member{{Name: nasty, Instance: nodeidtest.ID(7)}}, nodeidtest.ID(7))}
+	}
+	var known picture
+	people := known.people(&c)
+	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
+	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
+	page := sight{Members: []listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
+	known.keep(1, &page, true)
+	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
+		t.Errorf("a name in the picture: %q", name)
+	}
+	s.Members, _, _ = known.last(2)
 	for _, m := range append(s.Members, s.Voters...) {
-		if all := m.Name + m.Address + m.Zone; plain.Text(all) != all || all == "" {
+		if all := m.Name + m.Address + m.Zone + m.For + m.Tier; plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)
 		}
 	}

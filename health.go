@@ -51,8 +51,9 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 // health puts a report into names.
 func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Health {
 	c := n.cluster().Status()
+	people := n.people(&c)
 	h := Health{
-		Leader: nameIn(c.Members, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why),
+		Leader: nameOf(people, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why),
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -60,14 +61,14 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Healt
 	for _, m := range r.Missing {
 		name := plain.Text(m.Name)
 		if name == "" {
-			name = nameIn(c.Members, m.Instance)
+			name = nameOf(people, m.Instance)
 		}
 		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
 	}
 	for _, id := range r.CannotSurvive {
 		name := fmt.Sprintf("replica %x", id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = nameIn(c.Members, c.Voters[at].Instance)
+			name = nameOf(people, c.Voters[at].Instance)
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}
@@ -125,23 +126,15 @@ func (h Health) String() string {
 	return b.String()
 }
 
-// nameIn finds the name of an instance, or shows its ID.
-func nameIn(members []cluster.Member, instance nodeid.ID) string {
-	if instance.IsZero() {
-		return ""
-	}
-	at := slices.IndexFunc(members, func(m cluster.Member) bool { return m.Instance == instance && m.Name != "" })
-	if at < 0 {
-		return instance.String()
-	}
-	return plain.Text(members[at].Name)
-}
-
 // String says who wants what.
 func (d Disagreement) String() string {
 	var others []string
 	for _, o := range d.Others {
-		others = append(others, fmt.Sprintf("%s on %s", o.Value, strings.Join(o.Names, ", ")))
+		on := strings.Join(o.Names, ", ")
+		if o.More > 0 {
+			on += fmt.Sprintf(" and %d more", o.More)
+		}
+		others = append(others, fmt.Sprintf("%s on %s", o.Value, on))
 	}
 	text := fmt.Sprintf("%s: the group has %s; %s", d.Setting, d.Group, strings.Join(others, "; "))
 	if d.Why != "" {

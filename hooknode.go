@@ -169,7 +169,8 @@ func (n *Node) noteLeader(r *replica) {
 	again := e.State == "again" && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
 	if n.told.now = is; !is.instance.IsZero() {
 		n.told.last = is
-		e.Instance, e.Name = is.instance.String(), nameIn(n.cluster().Members(), is.instance)
+		c := n.cluster().Status()
+		e.Instance, e.Name = is.instance.String(), nameOf(n.people(&c), is.instance)
 	}
 	if !again {
 		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)

@@ -56,7 +56,7 @@ type Hooks struct {
 	// knows of none; and "again" when it finds the last one again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
-	// Member is told "joined" and "left", with Name and Instance, as gossip sees it.
+	// Member is told "joined" and "left", with Name and Instance, as gossip sees it. Not every instance gossips: Node.Members lists all.
 	Member func(e NodeEvent)
 
 	// Available is told "available" and "unavailable" when this instance begins or ceases to be able to be granted a lock: its session is

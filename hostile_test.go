@@ -223,7 +223,7 @@ func unharmed(t *testing.T, raft func(f *fleet) uint64, attack func(h *hostile))
 		if n := h.heard.Load(); n != 0 {
 			t.Errorf("it was sent %d bytes of commands, as if it led", n)
 		}
-		if n := len(f.nodes[0].Status().Members); n != 3 {
+		if n := len(f.nodes[0].cluster().Members()); n != 3 {
 			t.Errorf("gossip sees %d members", n)
 		}
 		for i, n := range f.nodes {
@@ -331,7 +331,7 @@ func TestHostileGhosts(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for i, n := range f.nodes {
-			if seen := len(n.Status().Members); seen < 1000 || seen > 4097 {
+			if seen := len(n.cluster().Members()); seen < 1000 || seen > 4097 {
 				t.Errorf("node %d sees %d members", i, seen)
 			}
 			unlock(t, f.lock(i, "k"))

@@ -25,6 +25,7 @@ func (l life) node() *Node {
 // Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it waits for Born.
 func (l life) Bound(c birth.Charter, raft uint64) {
 	n := l.node()
+	n.prefer(c.Voters)
 	if raft == 0 {
 		n.bind(nil, c.Group)
 		return
@@ -61,6 +62,7 @@ func (l life) AllBound(uint64) {
 func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
+	n.prefer(voters)
 	n.client.Rebind(n.record(), targets(voters))
 	n.own.rebind(n.ownRecord(), targets(voters))
 }
@@ -68,6 +70,7 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 // Voters tells the client whom to ask, and the keeper where the leader is.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
+	n.prefer(voters)
 	n.client.SetTargets(targets(voters))
 	n.own.aim(targets(voters))
 	n.leaderMoved()
@@ -81,6 +84,7 @@ func (l life) Voters(voters []cluster.Voter) {
 func (l life) Restart(key nodeid.Key, reason error) {
 	n := l.node()
 	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
+	n.prefer(nil)
 	n.client.Rebind(nil, nil)
 	n.own.rebind(nil, nil)
 	if r := n.replica.Load(); r != nil {

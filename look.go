@@ -94,17 +94,25 @@ type SessionInfo struct {
 	Expired bool          // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
 }
 
-// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they have left.
+// Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they have left. It asks the leader for a
+// hundred at a time, and waits for one until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	seen, err := n.look(ctx, question{Op: opWho})
 	var all []SessionInfo
-	for _, s := range seen.Sessions {
-		all = append(all, SessionInfo{
-			Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id().IsZero(), TTL: s.TTL, Left: seen.Left[s.ID],
-			Leaving: s.Leaving, Expired: s.Gone,
-		})
+	q := question{Op: opWho}
+	for more := true; more && len(all) < sessionsMost; {
+		seen, err := n.look(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range seen.Sessions {
+			all = append(all, SessionInfo{
+				Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id().IsZero(), TTL: s.TTL, Left: seen.Left[s.ID],
+				Leaving: s.Leaving, Expired: s.Gone,
+			})
+		}
+		more, q.From = seen.More, seen.From
 	}
-	return all, err
+	return all, nil
 }
 
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever

@@ -28,7 +28,7 @@ const (
 	lookersMost  = 64                    // questions that the leader works on at a time; the others ask again
 	listPage     = 100
 	sessionsMost = 1000
-	listBudget   = 1000 // locks looked at for a page: a fraction of a millisecond
+	listBudget   = 1000 // locks or sessions looked at for a page: a fraction of a millisecond
 	lookRound    = 1 << 63
 )
 
@@ -49,6 +49,8 @@ const (
 	opWatch   op = "watch"   // waits until something has happened, but not for long
 	opEnds    op = "ends"
 	opWho     op = "sessions"
+	opNames   op = "names"   // how the replicas are called
+	opMembers op = "members" // a page of the sessions, as the members that they stand for
 )
 
 // question is what somebody wants to see, or wants done.
@@ -63,8 +65,10 @@ type question struct {
 	Nonce lockfsm.Nonce // of a Put
 	Value []byte        `json:",omitempty"`
 
+	From lockfsm.SessionCursor // of Sessions and Members: where the page begins
+
 	Rights string    `json:",omitempty"` // text of the capability under which it is put; empty is that of a full instance
-	Asker  nodeid.ID `json:",omitzero"`  // with Rights: the instance ID of the program that has put it
+	Asker  nodeid.ID `json:",omitzero"`  // the instance ID of the program that has put it; zero is an instance that asks for itself
 }
 
 // sight is the answer.
@@ -79,6 +83,10 @@ type sight struct {
 	Denied *NotAllowedError `json:",omitempty"` // the right that was missing
 
 	Sessions []lockfsm.SessionInfo `json:",omitempty"`
+	From     lockfsm.SessionCursor // of Sessions and Members: where the next page begins
+	Members  []listed              `json:",omitempty"`
+	Total    int                   `json:",omitempty"` // of Members: how many there are
+	Names    map[nodeid.ID]string  `json:",omitempty"` // of Members: of the instances that have a replica
 
 	Data     *lockfsm.Data   `json:",omitempty"`
 	Code     lockfsm.Code    // of a Put
@@ -271,7 +279,9 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 	case <-r.ctx.Done():
 		return sight{}, errNoLead
 	}
-	if one.err == nil {
+	if one.err == nil && (q.Op == opMembers || q.Op == opNames) {
+		r.asMembers(&one.answer, q.From == lockfsm.SessionCursor{})
+	} else if one.err == nil {
 		one.answer.Left = r.left(ctx, &one.answer)
 		one.answer.confine(rights)
 	}
@@ -297,8 +307,9 @@ func (r *replica) see(id uint64) {
 		if l, ok := r.machine.Inspect(q.Key, 0); ok {
 			s.Data = &l.Data
 		}
-	case opWho:
-		s.Sessions = r.machine.Oldest(sessionsMost)
+	case opWho, opMembers:
+		s.Sessions, s.From, s.More = r.machine.WalkSessions(q.From, listPage, listBudget)
+	case opNames:
 	case opEnds:
 		s.Events = r.machine.Ends()
 	case opWalk:

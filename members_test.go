@@ -399,3 +399,21 @@ func TestReadyPacesADeployment(t *testing.T) {
 		}
 	})
 }
+
+// TestAMemberKeepsSpareLinks: an instance that does not vote has links to all three voters, so a change of leader needs no handshake.
+func TestAMemberKeepsSpareLinks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		time.Sleep(10 * time.Second) // a renewal or two
+		for _, n := range f.nodes {
+			if n.Status().Votes {
+				continue
+			}
+			for _, v := range f.nodes {
+				if v != n && !n.port.Linked(v.instance()) {
+					t.Errorf("%s has no link to %s", n.config.Name, v.config.Name)
+				}
+			}
+		}
+	})
+}

@@ -107,10 +107,10 @@ func TestOtherServicesOfTheAuthorityStayOutside(t *testing.T) {
 			if err := mine.Err(); err != nil {
 				t.Errorf("a stranger cost a lock: %v", err)
 			}
-			if s := f.nodes[3].Status(); s.Group != "" || len(s.Members) > 1 {
+			if s := f.nodes[3].Status(); s.Group != "" || len(f.nodes[3].cluster().Members()) > 1 {
 				t.Errorf("%s has come in:\n%v", name, s)
 			}
-			if n := len(f.nodes[0].Status().Members); n != 3 {
+			if n := len(f.nodes[0].cluster().Members()); n != 3 {
 				t.Errorf("there are %d members, want 3", n)
 			}
 			if len(ours.matching("carries no listed name")) == 0 {

@@ -44,9 +44,10 @@ type Node struct {
 	dir     *raftlog.Dir      // nil: memory
 	port    *transport.Port
 	client  *session.Client
-	own     ownSessions                     // of the user
-	members atomic.Pointer[cluster.Cluster] // nil until it is started
-	replica atomic.Pointer[replica]         // nil unless this instance votes
+	own     ownSessions                      // of the user
+	members atomic.Pointer[cluster.Cluster]  // nil until it is started
+	replica atomic.Pointer[replica]          // nil unless this instance votes
+	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
 	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that
 	settleBy atomic.Int64 // clock.Time at which it gives up; 0: it has not been called
@@ -56,6 +57,8 @@ type Node struct {
 	knowing  sync.Mutex                 // makes reading and saying whether there is a leader one step
 	without  atomic.Int64               // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
 	told     leading                    // guarded by knowing
+	known    picture                    // of the members, as far as this instance knows without asking
+	learning atomic.Bool                // it is about to ask how the replicas are called
 
 	claims    seldom    // of raft IDs that are another's
 	grantable grantable // for how long locks could be granted

@@ -25,6 +25,9 @@ type record struct {
 	Settings settings `json:"settings"`
 	Guest    bool     `json:"guest,omitempty"` // it only takes locks: no instance of the service, it can have no replica and has no settings
 	For      string   `json:"for,omitempty"`   // the name in its capability, which the leader has written; empty for a full instance
+	Tier     string   `json:"tier,omitempty"`  // of its certificate, if that is derived; the leader has written it
+	Own      bool     `json:"own,omitempty"`   // one of several sessions: its user has opened it by NewSession
+	Since    int64    `json:"since,omitempty"` // when the instance became a member of its group, in Unix milliseconds of its own clock
 }
 
 // settings are what an instance was told about its group, in a form that is small and can be compared: two that are equal name the same.
@@ -46,7 +49,7 @@ func (n *Node) record() []byte {
 	}
 	b, err := json.Marshal(record{
 		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
-		Settings: n.config.group().named(),
+		Settings: n.config.group().named(), Since: n.env.wall().UnixMilli(),
 	})
 	if err != nil { // strings and numbers always marshal
 		return nil
@@ -57,7 +60,7 @@ func (n *Node) record() []byte {
 // ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
 func (n *Node) ownRecord() []byte {
 	r := decodeRecord(n.record())
-	r.Instance = ""
+	r.Instance, r.Own = "", true
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil
@@ -107,7 +110,7 @@ func (n *Node) vouch(from session.Peer, b []byte) (hash [32]byte, ok bool) {
 // stamp writes into the record with which a peer opens a session what its certificate says, which is not the peer's to say.
 func stamp(rights *capability.Capability, b []byte) []byte {
 	r := decodeRecord(b)
-	r.Guest, r.For = true, rights.For()
+	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()
 	stamped, err := json.Marshal(r)
 	if err != nil {
 		return nil

@@ -1,13 +1,18 @@
 package mortise
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/lockfsm"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -35,6 +40,13 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 }
 
 func linkedToAll(nodeid.ID) bool { return true }
+
+// look returns who is registered if each instance may vote.
+func (g *registry) look() []voters.Registered {
+	var f voters.Facts
+	g.read(&f, linkedToAll)
+	return f.Registered
+}
 
 // TestRegistryFollowsTheSessions: whatever happens between two looks, and in whatever turns it is handed over, the leader sees who has a
 // session, and is called to look whenever there is something that it has not seen: an idle log has no later turn.
@@ -71,20 +83,20 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 				}
 			}
 			if random.IntN(5) == 0 {
-				g.read(linkedToAll)
+				g.look()
 				due = false
 			}
 		}
 		g.publish(now.find)
 		var got, want []string
-		list, records, _ := g.read(linkedToAll)
+		list := g.look()
 		for _, r := range list {
 			got = append(got, fmt.Sprint(r.Instance, r.Leaving))
 		}
 		for _, s := range now.all() {
 			want = append(want, fmt.Sprint(nodeidtest.ID(uint64(s.ID)), s.Leaving))
 		}
-		if !slices.Equal(got, want) || len(records) != len(want) {
+		if !slices.Equal(got, want) || len(g.census.instances) != len(want) || int(g.members.Load()) != len(want) {
 			t.Fatalf("seed %d: the registry has %v, want %v", seed, got, want)
 		}
 	}
@@ -98,7 +110,7 @@ func TestRegistryCostsWhatChanges(t *testing.T) {
 		now.open(id + 1)
 	}
 	g.begin(now.all())
-	if list, _, _ := g.read(linkedToAll); len(list) != len(now) {
+	if list := g.look(); len(list) != len(now) {
 		t.Fatalf("%d registered, want %d", len(list), len(now))
 	}
 	bytes := bytesPerRun(func() {
@@ -124,4 +136,223 @@ func bytesPerRun(f func()) uint64 {
 	}
 	runtime.ReadMemStats(&after)
 	return (after.TotalAlloc - before.TotalAlloc) / runs
+}
+
+// TestRegistryShowsWhatMattersForTheVoters: with founders a look reads those that may vote, those that have a replica, and every later
+// life under a name of one of them, and finds all others behind Others.
+func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
+	var g registry
+	sessions := somebody{}
+	open := func(id lockfsm.SessionID, name string) {
+		sessions[id] = lockfsm.SessionInfo{
+			ID: id, Record: fmt.Appendf(nil, `{"instance":"%v","name":%q}`, nodeidtest.ID(uint64(id)), name), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))},
+		}
+		g.note(&lockfsm.Result{Kind: lockfsm.Open, Session: id})
+	}
+	end := func(id lockfsm.SessionID) {
+		delete(sessions, id)
+		g.note(&lockfsm.Result{Kind: lockfsm.Close, Session: id})
+	}
+	look := func() (matter, all string) {
+		g.publish(sessions.find)
+		f := voters.Facts{
+			Settings: voters.Settings{Founders: []string{"a", "b", "c"}}, Replicas: []voters.Replica{{Instance: nodeidtest.ID(1)}, {Instance: nodeidtest.ID(2)}},
+		}
+		g.read(&f, linkedToAll)
+		var every []uint64
+		for r := range f.All() {
+			every = append(every, r.Order)
+			if !f.Knows(r.Instance) || !r.Reachable {
+				t.Errorf("%v is listed and not known, or not linked", r.Instance)
+			}
+		}
+		slices.Sort(every)
+		var some []uint64
+		for _, r := range f.Registered {
+			some = append(some, r.Order)
+		}
+		return fmt.Sprint(some), fmt.Sprint(every)
+	}
+	check := func(step, matter, all string) {
+		t.Helper()
+		if m, a := look(); m != matter || a != all {
+			t.Errorf("%s: %s of %s, want %s of %s", step, m, a, matter, all)
+		}
+	}
+	open(1, "a")
+	open(2, "old") // a founder once, and still a replica
+	open(3, "x")
+	open(4, "b")
+	open(5, "y")
+	check("at first", "[1 2 4]", "[1 2 3 4 5]")
+	end(2)
+	open(6, "old")
+	check("a later life of a replica, whose own session is over", "[1 4 6]", "[1 3 4 5 6]")
+	open(7, "x")
+	end(4)
+	check("others come, a founder goes", "[1 6]", "[1 3 5 6 7]")
+	if names := *g.replicas.Load(); names[nodeidtest.ID(1)] != "a" || names[nodeidtest.ID(2)] != "old" {
+		t.Errorf("the replicas are called %v", names)
+	}
+}
+
+// withIdle returns the registry of a leader with three founders and n sessions of instances that cannot vote.
+func withIdle(n int) (*registry, somebody) {
+	var g registry
+	now := somebody{}
+	named := groupOf(nil).named()
+	for id := range lockfsm.SessionID(n + 3) {
+		r := record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id), Addr: "10.0.0.1:7947", Rules: 1, Settings: named}
+		if id < 3 {
+			r.Name = []string{"a", "b", "c"}[id]
+		}
+		b, _ := json.Marshal(r)
+		now[id+1] = lockfsm.SessionInfo{ID: id + 1, TTL: time.Second, Record: b, Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id + 1))}}
+	}
+	g.begin(now.all())
+	return &g, now
+}
+
+// lookOnce is a look of the leader after one session has changed: what its facts cost, and what it decides.
+func (g *registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
+	g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
+	g.publish(now.find)
+	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}}, Config: voters.Config{Voters: []uint64{1, 2, 3}}}
+	for id := range uint64(3) {
+		f.Replicas = append(f.Replicas, voters.Replica{ID: id + 1, Instance: nodeidtest.ID(id + 1), CaughtUp: true, Full: true, Settled: true, Active: true, Linked: true})
+	}
+	g.read(&f, linkedToAll)
+	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
+}
+
+// TestALookCostsTheSameBesideIdleSessions: the leader looks up to twenty times a second. With twice as many sessions of instances that
+// cannot vote a look allocates as much as before.
+func TestALookCostsTheSameBesideIdleSessions(t *testing.T) {
+	cost := func(n int) uint64 {
+		g, now := withIdle(n)
+		var steward voters.Steward
+		g.lookOnce(&steward, now)
+		return bytesPerRun(func() { g.lookOnce(&steward, now) })
+	}
+	one, two := cost(5000), cost(10_000)
+	if t.Logf("a look allocates %d bytes beside 5,000 sessions, %d beside 10,000", one, two); two > one+one/4 || two > 64<<10 {
+		t.Errorf("a look allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
+	}
+}
+
+// BenchmarkLook: a look of the leader after one change, beside idle sessions.
+func BenchmarkLook(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			g, now := withIdle(n)
+			var steward voters.Steward
+			b.ReportAllocs()
+			for b.Loop() {
+				g.lookOnce(&steward, now)
+			}
+		})
+	}
+}
+
+// idle adds n sessions that do nothing to the state of the group that a node leads, past what its clients may open.
+func idle(t testing.TB, node *Node, from, n int) {
+	r := node.replica.Load()
+	named := groupOf(nil).named()
+	for i := from; i < from+n; i++ {
+		id := nodeidtest.ID(uint64(i + 1))
+		record, _ := json.Marshal(record{Instance: id.String(), Name: fmt.Sprint("idle-", i), Rules: 1, Settings: named})
+		open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{9, byte(i), byte(i >> 8), byte(i >> 16)}, Record: record, Opener: lockfsm.Opener{Instance: id}}
+		for !r.log.Propose(r.role.Load().Term, open.Append(nil)) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for int(r.registry.members.Load()) < from+n { // applied, and looked at
+		if time.Sleep(time.Millisecond); t.Context().Err() != nil {
+			t.Fatal("the sessions are not there")
+		}
+	}
+}
+
+// TestALockCostsTheSameBesideIdleSessions: what it allocates on a node that leads does not grow with the sessions at rest. The time is
+// logged; BenchmarkLockBesideIdleSessions is the measure of it.
+func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
+	node := leaderAlone(t)
+	pair := func() { unlock(t, mustLock(t, node)) }
+	cost := func() (uint64, time.Duration) {
+		for range 100 {
+			pair()
+		}
+		began := time.Now()
+		bytes := bytesPerRun(pair)
+		return bytes, time.Since(began) / 1000
+	}
+	idle(t, node, 0, 5000)
+	one, took := cost()
+	idle(t, node, 5000, 5000)
+	two, later := cost()
+	if t.Logf("a lock and its unlock: %d bytes and %v beside 5,000 sessions, %d bytes and %v beside 10,000", one, took, two, later); two > one+one/4 {
+		t.Errorf("a lock allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
+	}
+}
+
+// leaderAlone starts a node that founds a group by itself, as others without a vote could join it, and whose sessions stay for ten minutes.
+func leaderAlone(t testing.TB) *Node {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough here
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	node, err := Start(t.Context(), Config{
+		Name: "a", Bind: addr, Join: []string{addr}, Founders: []string{"a"}, SessionTTL: 10 * time.Minute, Grace: -1, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Close() })
+	if err := node.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+func mustLock(t testing.TB, node *Node) *Lock {
+	lock, err := node.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+// BenchmarkLockBesideIdleSessions: a lock and its unlock on a node that leads, beside sessions at rest.
+func BenchmarkLockBesideIdleSessions(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 20_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			node := leaderAlone(b)
+			idle(b, node, 0, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := mustLock(b, node).Unlock(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMembersPage: a page of the members, from the question to the answer, on the node that leads.
+func BenchmarkMembersPage(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			node := leaderAlone(b)
+			idle(b, node, 0, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				page, err := node.membersPage(b.Context(), asker{}, lockfsm.SessionCursor{})
+				if err != nil || len(page.Members) < 99 {
+					b.Fatal(len(page.Members), err)
+				}
+			}
+		})
+	}
 }

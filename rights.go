@@ -21,6 +21,9 @@ type asker struct {
 
 // lookFor puts the question of another program to the leader.
 func (n *Node) lookFor(ctx context.Context, from asker, q question) (sight, error) {
+	if !bug("forced-end-unproved") {
+		q.Asker = from.id
+	}
 	if from.rights != nil {
 		if err := q.allowed(from.rights); err != nil && !bug("rights-not-checked-first") {
 			return sight{}, err
@@ -97,7 +100,7 @@ func (q *question) allowed(c *capability.Capability) error {
 		if !c.Allows(capability.Read, q.Key) {
 			return lacks("read", q.Key)
 		}
-	case opEnds, opWho:
+	case opEnds, opWho, opMembers, opNames:
 		if !c.AllowsPrefix(capability.Read, "") {
 			return lacks("read", "*")
 		}
@@ -107,12 +110,15 @@ func (q *question) allowed(c *capability.Capability) error {
 	return nil
 }
 
-// by is who ends a hold, as the log, the audit and the holder are told. Of a program with a derived secret the name in its capability and
-// its instance ID are proved; what it says of itself is shown as a claim.
+// by names what ends a hold, for the log, the audit and the holder. The ID of a program is proved, and
+// of one with a derived secret the name in its capability too; what it says of itself is a claim.
 func (q *question) by() string {
 	rights, err := q.rights()
-	if rights == nil || err != nil {
-		return q.By
+	switch {
+	case err != nil || q.Asker.IsZero():
+		return q.By // an instance ends the hold by Node.ForceUnlock, under its own name
+	case rights == nil:
+		return fmt.Sprintf("%s (instance %v)", q.By, q.Asker)
 	}
 	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), q.Asker, q.By)
 }
@@ -141,6 +147,9 @@ func (s *sight) confine(rights *capability.Capability) {
 
 // wayIn is the part of a picture that a program needs to find the leader.
 func (s Status) wayIn() Status {
+	for i := range s.Voters {
+		s.Voters[i].Zone = ""
+	}
 	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
 }
 

@@ -31,7 +31,7 @@ func TestOneSecretIsEnough(t *testing.T) {
 		for i := range 3 {
 			unlock(t, f.lock(i, "k"))
 		}
-		if n := len(f.nodes[0].Status().Members); n != 3 {
+		if n := len(f.nodes[0].cluster().Members()); n != 3 {
 			t.Errorf("gossip sees %d members, want 3", n)
 		}
 		f.crash(f.leader())
@@ -90,10 +90,10 @@ func TestStrangersStayOutside(t *testing.T) {
 					t.Errorf("a stranger cost a lock: %v", err)
 				}
 				s := f.nodes[3].Status()
-				if s.Group != "" || len(s.Members) > 1 {
+				if s.Group != "" || len(f.nodes[3].cluster().Members()) > 1 {
 					t.Errorf("the stranger has come in:\n%v", s)
 				}
-				if n := len(f.nodes[0].Status().Members); n != 3 {
+				if n := len(f.nodes[0].cluster().Members()); n != 3 {
 					t.Errorf("gossip sees %d members, want 3", n)
 				}
 				// One line per kind and ten seconds, on each of three nodes. A TLS port that hears plain text hangs up without a word, so

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -113,8 +114,12 @@ type Disagreement struct {
 // OtherSetting is a value that the group does not have, and the Names of the instances that want it.
 type OtherSetting struct {
 	Value string
-	Names []string
+	Names []string // at most 10, the first in order
+	More  int      // names that are left out
 }
+
+// differMost is how many names are shown of the instances that want one value.
+const differMost = 10
 
 // agreement is what becomes of the settings: adopt is what the group is to have, encoded in blob if that is something new. differ is for people.
 type agreement struct {
@@ -187,13 +192,13 @@ func (s settings) founding() string {
 // agree compares what all registered instances name with what the group has. own are this instance's settings, which must be among what all
 // name: so nothing is adopted that was not found valid here, and the names of the founders are at hand. longest is the largest TTL of the
 // sessions that live: with a shorter one in force, a later group would not wait for their holders.
-func agree(group, own groupSettings, registered []record, longest time.Duration) agreement {
+func agree(group, own groupSettings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [6]string
 	all := allSettings()
 	for i, s := range all {
 		mine := s.text(own.named())
-		if mine == s.text(group.named()) || !everybody(registered, func(r record) bool { return s.text(r.Settings) == mine }) {
+		if mine == s.text(group.named()) || !registered.all(func(c content) bool { return s.text(c.settings) == mine }) {
 			continue
 		}
 		if i == ttlSetting && own.SessionTTL < longest {
@@ -220,54 +225,62 @@ func agree(group, own groupSettings, registered []record, longest time.Duration)
 	return a
 }
 
-// everybody is false of nobody: without a registered instance nothing is agreed on.
-func everybody(registered []record, is func(record) bool) bool {
-	return len(registered) > 0 && !slices.ContainsFunc(registered, func(r record) bool { return !is(r) })
-}
-
-// disagree notes who names another value of one setting than the group's.
-func (a *agreement) disagree(s setting, group settings, registered []record, why string) {
-	names := map[string][]string{}
+// disagree notes which instances name another value of one setting than the group's.
+func (a *agreement) disagree(s setting, group settings, registered *census, why string) {
 	d := Disagreement{Setting: s.name(group), Group: s.text(group)}
-	for _, r := range registered {
-		value := s.text(r.Settings)
+	others := map[string]*OtherSetting{}
+	for c, t := range registered.contents {
+		value := s.text(c.settings)
 		if value == d.Group {
 			continue
 		}
-		name := r.Name
-		if name == "" {
-			name, value = "?", "not known"
+		if c.unknown {
+			value = "not known"
 		}
-		names[value] = append(names[value], name)
+		o := others[value]
+		if o == nil {
+			o = &OtherSetting{Value: value}
+			others[value] = o
+		}
+		o.More += len(t.names)
+		for _, n := range t.names[:min(len(t.names), differMost)] {
+			o.Names = append(o.Names, cmp.Or(n.name, "?"))
+		}
 	}
-	for value, who := range names {
-		d.Others = append(d.Others, OtherSetting{Value: value, Names: unique(who)})
+	for _, o := range others {
+		o.Names = unique(o.Names) // the first ones of all are among the first ones of each content
+		o.Names = o.Names[:min(len(o.Names), differMost)]
+		o.More -= len(o.Names)
+		if len(o.Names) < differMost {
+			o.More = 0 // names that stand in several contents
+		}
+		d.Others = append(d.Others, *o)
 	}
 	if len(d.Others) == 0 {
 		return
 	}
 	slices.SortFunc(d.Others, func(a, b OtherSetting) int { return strings.Compare(a.Value, b.Value) })
-	if len(d.Others) == 1 && everybody(registered, func(r record) bool { return s.text(r.Settings) == d.Others[0].Value }) {
+	if len(d.Others) == 1 && registered.all(func(c content) bool { return s.text(c.settings) == d.Others[0].Value }) {
 		d.Why = why
 	}
 	a.differ = append(a.differ, d)
 }
 
-// supported returns the newest version of the lock rules that everybody knows: every registered instance, and every instance that has a replica,
-// voter or learner. 0: of somebody it is not known. A replica whose instance has no session may be of any build, and raising the rules beyond what
-// it knows ends it.
-func supported(registered []record, replicas []nodeid.ID) uint32 {
+// supported returns the newest version of the lock rules that all know: every registered instance,
+// and every instance that has a replica, voter or learner. Zero means that of one it is not known. A
+// replica whose instance has no session may be of any build, and raising the rules beyond what it
+// knows ends it.
+func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
-	known := make(map[nodeid.ID]bool, len(registered))
-	for _, r := range registered {
-		known[r.id()] = true
+	for c := range registered.contents {
 		if bug("raised-before-everybody") && lowest != ^uint32(0) {
-			lowest = max(lowest, r.Rules)
+			lowest = max(lowest, c.rules)
 			continue
 		}
-		lowest = min(lowest, r.Rules)
+		lowest = min(lowest, c.rules)
 	}
-	if len(registered) == 0 || slices.ContainsFunc(replicas, func(id nodeid.ID) bool { return !known[id] }) {
+	unknown := func(id nodeid.ID) bool { return registered.instances[id] == 0 }
+	if len(registered.contents) == 0 || slices.ContainsFunc(replicas, unknown) {
 		return 0
 	}
 	return lowest

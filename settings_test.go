@@ -31,6 +31,14 @@ func registeredAs(each ...groupSettings) []record {
 	return all
 }
 
+func counted(records ...record) *census {
+	var c census
+	for i := range records {
+		c.add(&records[i])
+	}
+	return &c
+}
+
 // TestSettingsAreAdoptedWhenAllNameThem: a setting is adopted exactly when all registered instances, and the one that looks, name the same value
 // and the group has another. Until then people are shown who says what.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
@@ -85,7 +93,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := agree(old, c.own, registeredAs(c.say...), c.longest)
+			a := agree(old, c.own, counted(registeredAs(c.say...)...), c.longest)
 			if !reflect.DeepEqual(a.adopt, c.adopt) || (a.blob != nil) != !reflect.DeepEqual(a.adopt, old) {
 				t.Errorf("adopts %+v with %q, want %+v", a.adopt, a.blob, c.adopt)
 			}
@@ -102,7 +110,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(again, c.adopt) {
 				t.Fatalf("what is adopted comes back as %+v, %v", again, err)
 			}
-			if b := agree(again, c.own, registeredAs(c.say...), c.longest); b.blob != nil {
+			if b := agree(again, c.own, counted(registeredAs(c.say...)...), c.longest); b.blob != nil {
 				t.Errorf("adopted, and then again: %+v", b)
 			}
 		})
@@ -130,16 +138,58 @@ func spoken(all []Disagreement) string {
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 	five := groupOf(func(g *groupSettings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
-		a := agree(groupOf(nil), five, append(registeredAs(five), decodeRecord([]byte(b))), 0)
+		all := counted(append(registeredAs(five), decodeRecord([]byte(b)))...)
+		a := agree(groupOf(nil), five, all, 0)
 		if a.blob != nil {
 			t.Errorf("%q: adopted %s", b, a.blob)
 		}
 		if got := spoken(a.differ); !strings.HasPrefix(got, "Voters 3: 5 n1, not known ?; ") {
 			t.Errorf("%q: shows %s", b, got)
 		}
-		if v := supported(append(registeredAs(five), decodeRecord([]byte(b))), nil); v != 0 {
+		if v := supported(all, nil); v != 0 {
 			t.Errorf("%q: knows version %d", b, v)
 		}
+	}
+}
+
+// TestManyThatDifferAreCounted: a fleet of a thousand that is half updated is told in a line.
+func TestManyThatDifferAreCounted(t *testing.T) {
+	var all census
+	each := groupOf(func(g *groupSettings) { g.Voters = 5 })
+	other := groupOf(func(g *groupSettings) { g.Voters, g.Grace = 5, time.Minute })
+	for i := range 1000 {
+		r := record{Name: fmt.Sprintf("n%03d", i), Settings: each.named()}
+		if i%2 == 0 {
+			r.Settings = other.named()
+		}
+		all.add(&r)
+	}
+	differ := agree(groupOf(nil), each, &all, 0).differ
+	if got, want := differ[0].String(), "Voters: the group has 3; 5 on n000, n001, n002, n003, n004, n005, n006, n007, n008, n009 and 990 more"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTheCensusForgets: what is taken away leaves nothing, and what is added twice is there until it is taken away twice.
+func TestTheCensusForgets(t *testing.T) {
+	var c census
+	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *groupSettings) { g.Voters = 5 }))
+	all = append(all, all[0], record{})
+	for i := range all {
+		c.add(&all[i])
+		c.lives(time.Duration(i+1), 1)
+	}
+	c.remove(&all[0])
+	c.lives(5, -1)
+	if n := c.contents[contentOf(&all[0])]; n.count != 2 || len(n.names) != 2 || c.instances[nodeidtest.ID(1)] != 1 || c.longest() != 4 {
+		t.Errorf("%+v of %+v, the longest %v", n, c, c.longest())
+	}
+	for i := range all[1:] {
+		c.remove(&all[i+1])
+		c.lives(time.Duration(i+1), -1)
+	}
+	if len(c.contents)+len(c.instances)+len(c.ttls) != 0 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -213,7 +263,7 @@ func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
 			for i := range all {
 				all[i].Rules = c.rules[i]
 			}
-			if got := supported(all, c.replicas); got != c.want {
+			if got := supported(counted(all...), c.replicas); got != c.want {
 				t.Errorf("version %d, want %d", got, c.want)
 			}
 		})

@@ -19,17 +19,23 @@ type Status struct {
 	Name     string // of this instance
 	Instance string // ID of its present life
 	Address  string // at which others reach it, "" if it listens nowhere
+	Zone     string // Config.Zone
 	Phase    string // "newborn", "bound" or "member"
 	Tier     string // what its secret or certificate makes of it: "root", or "member", which never votes and serves nothing
 
 	Group   string   // ID of the group, "" without one
-	Leader  string   // Name of the instance that leads as far as known, "" if none is
+	Leader  string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
 	Leading bool     // this instance leads
 	Term    uint64   // of the group, 0 on an instance that does not vote
 	Votes   bool     // this instance is a voter
 	Voters  []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
-	Members []Member // all instances that gossip sees, this one among them
 	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
+
+	// Members is what Node.Members was answered last on this instance: the first page of a hundred at most. Nothing refreshes it but a call
+	// of Members; the console and cmd/mortise make it when a person looks.
+	Members      []Member
+	MembersAge   time.Duration // how old that is; 0: Members was never answered
+	MembersTotal int           // how many there were then; on the instance that leads, how many there are now
 
 	Session       string        // "seeking", "opening", "attaching" or "attached"
 	Lease         string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
@@ -45,19 +51,9 @@ type Status struct {
 	HooksDropped uint64        // calls of Config.Hooks that were left out because they were too slow
 }
 
-// Member is one instance as others see it. What it says of itself is escaped: a control character
-// is shown as \u{1b}.
-type Member struct {
-	Name     string
-	Instance string
-	Address  string
-	Zone     string
-	Votes    bool
-}
-
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
+	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
@@ -70,14 +66,19 @@ func (n *Node) Status() Status {
 	}
 	s.Age, s.Available = n.grantable.share(now)
 	s.HooksDropped = n.teller.lost()
+	s.Members, s.MembersTotal, s.MembersAge = n.known.last(now)
 	leader := client.Leader.Peer
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
 		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
+		if s.Leading {
+			s.MembersTotal = int(r.registry.members.Load())
+		}
 		leader = n.target(role.Leader).Peer
 	}
 	if c := n.cluster(); c != nil {
-		s.fill(c.Status(), leader)
+		picture := c.Status()
+		s.fill(&picture, leader, n.people(&picture), n.linked)
 		if report, leads := c.Report(); leads {
 			h := n.health(report, n.instance(), n.remarks())
 			s.Health = &h
@@ -92,11 +93,9 @@ func (n *Node) Status() Status {
 	}
 	if n.config.unreachable() || n.isMember() { // what it has in place of an address leads nowhere
 		s.Address = ""
-		for _, list := range [...][]Member{s.Members, s.Voters} {
-			for i := range list {
-				if list[i].Instance == s.Instance {
-					list[i].Address = ""
-				}
+		for i := range s.Voters {
+			if s.Voters[i].Instance == s.Instance {
+				s.Voters[i].Address = ""
 			}
 		}
 	}
@@ -104,30 +103,20 @@ func (n *Node) Status() Status {
 }
 
 // fill adds what the cluster room knows.
-func (s *Status) fill(c cluster.Status, leader nodeid.ID) {
+func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]person, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting = c.Phase.String(), plain.Text(c.Waiting)
 	if c.Group != 0 {
 		s.Group = groupText(c.Group)
 	}
-	names := map[nodeid.ID]string{}
-	for _, m := range c.Members {
-		names[m.Instance] = plain.Text(m.Name)
-		s.Members = append(s.Members, Member{
-			Name: names[m.Instance], Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
-			Votes: m.Raft != 0,
-		})
-	}
 	for _, v := range c.Voters {
+		is := people[v.Instance]
+		seen := slices.ContainsFunc(c.Members, func(m cluster.Member) bool { return m.Instance == v.Instance })
 		s.Voters = append(s.Voters, Member{
-			Name: names[v.Instance], Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
+			Name: is.name, Zone: is.zone, Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
+			Seen: seen || linked(v.Instance),
 		})
 	}
-	if !leader.IsZero() {
-		if s.Leader = names[leader]; s.Leader == "" {
-			s.Leader = leader.String()
-		}
-	}
-	slices.SortFunc(s.Members, func(a, b Member) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
+	s.Leader = nameOf(people, leader)
 }
 
 // waitsFor says what stands between this node and a lock once it belongs to a group.
@@ -150,11 +139,10 @@ func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
 
 const noLeader = "no leader answers; a majority of these voters must be running and reach each other: "
 
-// votersText lists the voters, and which of them gossip does not see.
+// votersText lists the voters, and which of them are not seen from here.
 func (s Status) votersText() string {
 	var list []string
 	for _, v := range s.Voters {
-		seen := slices.ContainsFunc(s.Members, func(m Member) bool { return m.Instance == v.Instance })
 		text := v.Address
 		if v.Name != "" {
 			text = v.Name + " at " + v.Address
@@ -162,7 +150,7 @@ func (s Status) votersText() string {
 		if !v.Votes {
 			text += " (a learner, without a vote)"
 		}
-		if !seen {
+		if !v.Seen {
 			text += " (not seen)"
 		}
 		list = append(list, text)
@@ -204,6 +192,9 @@ func orNone(name string) string {
 func (n *Node) phaseChanged(phase session.Phase) {
 	n.attached.Store(phase == session.Attached)
 	n.leaderKnown()
+	if phase == session.Attached {
+		n.learnNames()
+	}
 }
 
 // leaderKnown passes on what gossip and birth go by: whether there is a leader. Its own replica is one witness of that and its session

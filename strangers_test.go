@@ -89,7 +89,7 @@ func TestForeignAddressDoesNotMatter(t *testing.T) {
 		if f.nodes[3].Status().Group == f.nodes[0].Status().Group {
 			t.Error("two clusters have become one group")
 		}
-		if n := len(f.nodes[0].Status().Members); n != 3 {
+		if n := len(f.nodes[0].cluster().Members()); n != 3 {
 			t.Errorf("gossip sees %d members, want 3", n)
 		}
 	})

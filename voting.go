@@ -91,9 +91,8 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
 		})
 	}
-	registered, records, longest := r.registry.read(n.linked)
-	f.Registered = registered
-	r.agreeOn(s.Term, &f, records, longest)
+	r.registry.read(&f, n.linked)
+	r.agreeOn(s.Term, &f, &r.registry.census)
 	return f, s.Term, true
 }
 

@@ -165,6 +165,9 @@ func (n *Node) voterIs(from transport.Identity) bool {
 // submit is the client's way to a voter's keeper.
 func (n *Node) submit(to session.Target, renewals, commands []byte) error {
 	if to.Peer != n.instance() {
+		if len(renewals) > 0 {
+			n.spare(to.Peer)
+		}
 		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
 	}
 	r := n.replica.Load()
@@ -226,6 +229,26 @@ func targets(voters []cluster.Voter) []session.Target {
 		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
 	}
 	return list
+}
+
+// prefer has the port keep dials free for the voters of the group, and remembers them for spare links.
+func (n *Node) prefer(voters []cluster.Voter) {
+	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
+	for _, v := range voters {
+		if v.Addr != "" && v.Instance != n.instance() {
+			addrs = append(addrs, v.Addr)
+			peers = append(peers, transport.Peer{Instance: v.Instance, Addr: v.Addr})
+		}
+	}
+	n.voters.Store(&peers)
+	n.port.Prefer(addrs)
+}
+
+// spare keeps links to voters that do not lead. A voter has those that it needs.
+func (n *Node) spare(leader session.Peer) {
+	if voters := n.voters.Load(); voters != nil && n.replica.Load() == nil && n.attached.Load() {
+		n.port.Spare(leader, *voters)
+	}
 }
 
 // outbound implements cluster.Net over the port.

@@ -23,6 +23,12 @@ func rate(r Result) float64        { return r.Rate }
 func halfTime(r Result) float64    { return float64(r.P50) }
 func allocsPair(r Result) float64  { return r.Allocs }
 func heapOfLock(r Result) float64  { return r.Heap }
+func tail(r Result) float64        { return float64(r.P99) }
+func wholeTime(r Result) float64   { return float64(r.Took) }
+func cpuOfEach(r Result) float64   { return r.CPU.Seconds() / r.Count }
+func timesAlone(r Result) float64  { return r.Least }
+func showShare(v float64) string   { return threeDigits(100*v) + "%" }
+func showTimes(v float64) string   { return threeDigits(v) + " times" }
 func showTime(v float64) string    { return shortTime(time.Duration(v)) }
 func showBytes(v float64) string   { return shortBytes(v) }
 func showRate(v float64) string    { return shortNumber(v) + "/s" }
@@ -68,6 +74,15 @@ func goals() []goal {
 	absolute("allocations of all three nodes for a pair, serial", memory, "serial", allocsPair, 700, 500, showPlainly)
 	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6, showPlainly)
 	absolute("heap of all three nodes for a held lock", memory, "held", heapOfLock, 2048, 600, showBytes)
+	absolute("1,000 instances in one process, from nothing to all ready", memory, "coldstart1000", wholeTime, float64(time.Minute), float64(20*time.Second), showTime)
+	absolute("heap of an idle member of 1,000", memory, "idle1000", heapOfLock, 1.2e6, 700e3, showBytes)
+	absolute("processor of an idle member of 1,000, of one core", memory, "idle1000", cpuOfEach, 1e-3, 3e-4, showShare)
+	absolute("processor of an instance on its own at rest, of one core", memory, "idle1", cpuOfEach, 3e-3, 5e-4, showShare)
+	absolute("heap and stacks of the leader for each of 10,000 attached sessions", memory, "sessions", heapOfLock, 60e3, 20e3, showBytes)
+	absolute("kill -9 of the leader under 10,000 sessions: 99th percentile of Lock on a session that is attached again", memory, "storm", tail, float64(2*time.Second), float64(300*time.Millisecond), showTime)
+	absolute("the same: until the last is attached again", memory, "storm", wholeTime, float64(15*time.Second), float64(5*time.Second), showTime)
+	absolute("99th percentile of Lock beside 1,000 idle members, against alone", memory, "beside1000", timesAlone, 2, 1.1, showTimes)
+	list = append(list, goal{about: "hand-overs of a million waiters on 1,000 keys, served in order", workload: "line", ours: memory, value: rate, must: 1, reach: 100e3, show: showRate})
 	return list
 }
 

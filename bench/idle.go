@@ -18,7 +18,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if r.Quick && n > 100 {
 			return Result{}, errTooLong
 		}
-		if err := roomFor(n); err != nil {
+		if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 			return Result{}, err
 		}
 		before := heap()
@@ -72,21 +72,24 @@ func openIdle(ctx context.Context, p Peer, n int) ([]*mortise.Node, error) {
 	return nodes, nil
 }
 
-// roomFor says whether this process can hold so many instances. Gossip sends two packets a second to one instance after the other, and keeps a
-// connection for a minute: so it has one to each other instance, or some 120. Both ends of each are here.
-func roomFor(n int) error {
-	const connectionBytes = 200 << 10 // with the stacks of its goroutines, and what the collector leaves lying
-	connections := uint64(n) * uint64(min(n-1, 120))
-	if free, ok := availableBytes(); ok && free < connections*connectionBytes {
-		return fmt.Errorf("%d instances in one process have some %d connections, which need %s of memory, and %s are free", n, connections, shortBytes(float64(connections*connectionBytes)), shortBytes(float64(free)))
+// What a member at rest may take, twice its goals: the ends of its connections that are its own, and memory. It has a link to the leader and
+// connections for questions to a few others, and only founders have links to each other.
+const (
+	memberSockets = 20
+	memberBytes   = 2400 << 10
+)
+
+// roomFor says whether this process can have so many more sockets and bytes.
+func roomFor(sockets, bytes uint64) error {
+	if free, ok := availableBytes(); ok && free < bytes {
+		return fmt.Errorf("this needs some %s of memory, and %s are free", shortBytes(float64(bytes)), shortBytes(float64(free)))
 	}
 	var files syscall.Rlimit
-	sockets := 2 * connections
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur >= sockets {
 		return nil
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: sockets, Max: max(sockets, files.Max)}); err != nil {
-		return fmt.Errorf("%d instances in one process need some %d sockets, and it may open %d files (ulimit -n)", n, sockets, files.Cur)
+		return fmt.Errorf("this needs some %d sockets, and the process may open %d files (ulimit -n)", sockets, files.Cur)
 	}
 	return nil
 }

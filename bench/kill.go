@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -104,11 +105,16 @@ type memberProcess struct {
 }
 
 func startMember(ctx context.Context, peer, dir string, addresses []string, i int) (*memberProcess, error) {
+	return startSelf(ctx, "-member", peer, "-dir", dir, "-index", fmt.Sprint(i), "-addresses", strings.Join(addresses, ","))
+}
+
+// startSelf starts this program, which then answers lines.
+func startSelf(ctx context.Context, args ...string) (*memberProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-member", peer, "-dir", dir, "-index", fmt.Sprint(i), "-addresses", strings.Join(addresses, ","))
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	in, err1 := cmd.StdinPipe()
@@ -147,17 +153,23 @@ func serveMember(ctx context.Context, p Peer, dir string, addresses []string, i 
 	if err != nil {
 		return err
 	}
+	err = answerLines(in, out, func(question string) (string, error) { return answerAsMember(ctx, m, question) })
+	return errors.Join(err, m.Close())
+}
+
+// answerLines answers each line of in with one of out, until they end.
+func answerLines(in io.Reader, out io.Writer, answer func(question string) (string, error)) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		answer, err := answerAsMember(ctx, m, lines.Text())
+		text, err := answer(lines.Text())
 		if err != nil {
-			answer = "error: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+			text = "error: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
-		if _, err := fmt.Fprintln(out, answer); err != nil {
+		if _, err := fmt.Fprintln(out, text); err != nil {
 			return err
 		}
 	}
-	return errors.Join(lines.Err(), m.Close())
+	return lines.Err()
 }
 
 func answerAsMember(ctx context.Context, m Member, question string) (string, error) {
@@ -177,6 +189,15 @@ func answerAsMember(ctx context.Context, m Member, question string) (string, err
 			return "", err
 		}
 		return "locked", hold.Unlock(ctx)
+	case "group":
+		return describeGroup(m)
+	case "heap": // with stacks, since a connection has goroutines
+		bytes := heap()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return fmt.Sprint(bytes + int64(stats.StackInuse)), nil
+	case "cpu":
+		return fmt.Sprint(int64(used(syscall.RUSAGE_SELF))), nil
 	case "probe":
 		return "locked", probe(ctx, m, key)
 	}

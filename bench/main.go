@@ -28,8 +28,8 @@ type options struct {
 	dir      string
 	install  bool
 
-	child, member, addresses string // started by ourselves
-	index                    int
+	child, member, crowd, addresses string // started by ourselves
+	index                           int
 }
 
 func main() {
@@ -71,6 +71,8 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("there is no peer %q", o.member)
 		}
 		return serveMember(ctx, p, o.dir, strings.Split(o.addresses, ","), o.index, os.Stdin, os.Stdout)
+	case o.crowd != "":
+		return serveCrowd(ctx, o.crowd, os.Stdin, os.Stdout)
 	case o.install:
 		return install(ctx)
 	case o.from != "":
@@ -102,6 +104,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.install, "install", false, "only install what is missing, with apt-get, as root")
 	flags.StringVar(&o.child, "child", "", "used by the benchmark itself")
 	flags.StringVar(&o.member, "member", "", "used by the benchmark itself")
+	flags.StringVar(&o.crowd, "crowd", "", "used by the benchmark itself")
 	flags.StringVar(&o.addresses, "addresses", "", "used by the benchmark itself")
 	flags.IntVar(&o.index, "index", 0, "used by the benchmark itself")
 	if err := flags.Parse(args); err != nil {

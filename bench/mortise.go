@@ -48,7 +48,12 @@ func soonPeer() Peer {
 	}
 	p.Open = func(ctx context.Context, dir string) (Cluster, error) { return openMembers(ctx, p, dir) }
 	same := "as mortise: nothing is unlocked meanwhile"
-	p.Lacks = map[string]string{"held": same, "kill": same, "idle1": same, "idle10": same, "idle100": same, "idle1000": same}
+	p.Lacks = map[string]string{"held": same, "kill": same}
+	for _, w := range workloads() {
+		if w.Fleet {
+			p.Lacks[w.Name] = same
+		}
+	}
 	return p
 }
 
@@ -72,6 +77,7 @@ func (h soonHold) Unlock(context.Context) error { return h.UnlockSoon() }
 func mortiseConfig(encrypted bool, addresses []string, i int) mortise.Config {
 	c := mortise.Config{
 		Name: fmt.Sprintf("node-%d", i), Bind: addresses[i*addressesEach], Grace: -1, Logger: slog.New(slog.DiscardHandler),
+		MaxGroupBytes: 1 << 30, // a million waiters take more than the default
 	}
 	for m := range membersOf {
 		c.Join = append(c.Join, addresses[m*addressesEach])

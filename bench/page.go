@@ -23,6 +23,7 @@ func page(r Record) string {
 	writeHandovers(&b, r)
 	writeCounts(&b, r)
 	writeIdle(&b, r)
+	writeFleet(&b, r)
 	writeCosts(&b, r)
 	writePromises(&b, r)
 	return strings.TrimRight(b.String(), "\n") + "\n"
@@ -41,7 +42,7 @@ func writeMachine(b *strings.Builder, r Record) {
 		b.WriteString("**That is much: the figures are rough, and a peer that was measured while others were busier looks worse than it is.**\n")
 	}
 	if r.Quick {
-		b.WriteString("**A quick run: a tenth of the held locks and of the waiters, so that not all goals are about the same.**\n")
+		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all goals are about the same.**\n")
 	}
 	b.WriteString("\n")
 	for _, w := range r.Warnings {

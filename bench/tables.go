@@ -125,6 +125,49 @@ func writeIdle(b *strings.Builder, r Record) {
 	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each"}, rows)
 }
 
+func writeFleet(b *strings.Builder, r Record) {
+	rows := [][]string{}
+	for _, w := range []string{"coldstart100", "coldstart1000", "beside1000", "sessions", "storm", "line"} {
+		for _, p := range r.measured(w) {
+			x, _ := r.find(p.Name, w)
+			row := []string{p.Name, fleetTitle(w), shortNumber(x.Count), "", "", "", ""}
+			if x.Took > 0 {
+				row[3] = shortTime(x.Took)
+			}
+			switch w {
+			case "beside1000", "storm":
+				row[4] = fmt.Sprintf("%s / %s", shortTime(x.P50), shortTime(x.P99))
+			case "sessions":
+				row[5] = fmt.Sprintf("%s each, %s%% of a core", shortBytes(x.Heap), threeDigits(100*x.CPU.Seconds()))
+			case "line":
+				row[6] = shortNumber(x.Rate)
+			}
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("Many instances, and many sessions on one leader. A session here is a port that does not listen and a client; to the leader it is what a\n")
+	b.WriteString("member is. The leader's memory is its heap and stacks.\n\n")
+	writeTable(b, []string{"", "", "how many", "took", "Lock", "leader at rest", "hand-overs a second"}, rows)
+}
+
+// fleetTitle is what the table says of a workload.
+func fleetTitle(name string) string {
+	switch name {
+	case "coldstart100", "coldstart1000":
+		return "instances in one process, from nothing to all ready"
+	case "beside1000":
+		return "one caller beside idle instances"
+	case "sessions":
+		return "sessions, begun one after the other and at rest"
+	case "storm":
+		return "sessions whose leader is killed, until all are attached again; Lock of those that are"
+	}
+	return "waiters on 1,000 keys, served in order"
+}
+
 func writeCosts(b *strings.Builder, r Record) {
 	columns := []string{"serial", "parallel64", "parallel1024", "parallel8192"}
 	var rows [][]string

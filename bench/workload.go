@@ -11,6 +11,7 @@ type Workload struct {
 	About string
 	Run   func(ctx context.Context, r *Run) (Result, error)
 	Alone bool // it makes its own cluster, or several
+	Fleet bool // it is about many instances or sessions of mortise
 	Only  func(p Peer) bool
 }
 
@@ -53,10 +54,16 @@ func workloads() []Workload {
 		{Name: "held", About: "100,000 locks are taken and kept", Run: held},
 		{Name: "waiters", About: "10,000 callers wait for one key, and each gets it once", Run: waiters},
 		{Name: "kill", About: "kill -9 of the process that leads, to the next grant in another", Run: kill, Alone: true, Only: func(p Peer) bool { return p.Member != nil }},
-		{Name: "idle1", About: "an instance that nobody uses", Run: idle(1), Alone: true, Only: isMortise},
-		{Name: "idle10", About: "10 of them, three vote", Run: idle(10), Alone: true, Only: isMortise},
-		{Name: "idle100", About: "100 of them", Run: idle(100), Alone: true, Only: isMortise},
-		{Name: "idle1000", About: "1,000 of them", Run: idle(1000), Alone: true, Only: isMortise},
+		{Name: "idle1", About: "an instance that nobody uses", Run: idle(1), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "idle10", About: "10 of them, three vote", Run: idle(10), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "idle100", About: "100 of them", Run: idle(100), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "idle1000", About: "1,000 of them", Run: idle(1000), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "coldstart100", About: "100 instances in one process, from nothing to all ready", Run: coldstart(100), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "coldstart1000", About: "1,000 of them", Run: coldstart(1000), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "beside1000", About: "one caller, beside 1,000 idle instances", Run: beside(1000), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "sessions", About: "10,000 sessions attached to one leader, at rest", Run: sessions(10_000), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "storm", About: "kill -9 of the leader under 10,000 attached sessions", Run: storm(10_000), Alone: true, Fleet: true, Only: isMortise},
+		{Name: "line", About: "a million waiters on 1,000 keys, served in order", Run: line(1_000_000), Alone: true, Fleet: true, Only: isMortise},
 	}
 }
 

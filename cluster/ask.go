@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -10,18 +11,21 @@ import (
 )
 
 const (
-	asksMax   = 64 // questions under way at a time
+	asksMax   = 8 // questions under way at a time
 	askWithin = time.Second
 )
 
-// put asks one question as soon as fewer than asksMax are under way. Each has a goroutine of its own, so that an address that does not
-// answer holds up nobody but itself.
+// put asks one question as soon as fewer than asksMax are under way, and none to the same address.
+// Each has a goroutine of its own, so that an address that does not answer takes one of the places
+// and holds up nothing else.
 func (c *Cluster) put(q birth.Question) {
-	if c.own.busy >= asksMax {
-		c.own.backlog = append(c.own.backlog, q)
+	o := &c.own
+	if (o.busy >= asksMax || o.asking[q.Addr]) && !bug("asks-unbounded") {
+		o.backlog = append(o.backlog, q)
 		return
 	}
-	c.own.busy++
+	o.busy++
+	o.asking[q.Addr] = true
 	asked := c.now()
 	c.help(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
@@ -35,17 +39,23 @@ func (c *Cluster) put(q birth.Question) {
 func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
 	o := &c.own
 	o.busy--
-	if len(o.backlog) > 0 {
-		next := o.backlog[0]
-		o.backlog = o.backlog[1:]
-		c.put(next)
+	delete(o.asking, q.Addr)
+	for i, next := range o.backlog {
+		if !o.asking[next.Addr] {
+			o.backlog = slices.Delete(o.backlog, i, i+1)
+			c.put(next)
+			break
+		}
 	}
 	outcome := outcomeOf(answer, err)
-	if outcome == birth.Answered {
-		o.find.met(q.Addr, c.now())
-	}
 	o.core.Guide(c.cfg.Host.Guide())
 	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
+	if outcome != birth.Answered || c.gossip == nil {
+		return
+	}
+	if who, ok := o.core.Met(c.now(), q.Addr, askWithin); ok && c.cfg.Settings.Founds(who.Name) {
+		o.find.met(q.Addr, c.now())
+	}
 }
 
 // outcomeOf sorts what Net.Ask returned.

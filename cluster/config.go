@@ -27,7 +27,9 @@ type Config struct {
 	Settings  birth.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
-	// Member is set for an instance with a member's secret: it asks others, and is asked by none. It neither gossips nor founds nor votes.
+	// Member is set for an instance with a member's secret: it asks others, and is asked by none.
+	// It neither gossips nor founds nor votes. An instance that Settings.Founders does not name
+	// does not gossip either.
 	Member bool
 
 	Net     Net     // may be nil if Settings.Solo
@@ -46,6 +48,13 @@ type Config struct {
 	Changed func(before, after []Member)
 	Random  func([]byte) // fills with unpredictable bytes; nil: crypto/rand
 	Logger  *slog.Logger // nil: slog.Default()
+}
+
+// gossips reports whether this instance gossips: it is a founder, or there are Replicas, of which
+// every one founds.
+func (cfg *Config) gossips() bool {
+	founds := cfg.Settings.Founds(cfg.Name) || bug("joiners-gossip")
+	return !cfg.Settings.Solo && !cfg.Member && founds
 }
 
 // withDefaults returns a copy in which every nil that has a meaning is replaced by it.

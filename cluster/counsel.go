@@ -150,7 +150,7 @@ func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	return Counsel{
 		MayStop: s.core.MayStop(q.Raft), AllLeaving: s.core.AllLeaving(), Due: report.Due, Report: report, Leader: o.core.Instance(),
 		Remarks: s.facts.Remarks,
-		Known:   slices.ContainsFunc(s.facts.Registered, func(r voters.Registered) bool { return r.Session && r.Instance == q.Instance }),
+		Known:   s.facts.Knows(q.Instance),
 	}, true
 }
 

@@ -1,9 +1,12 @@
 // Package cluster says who is here, under which address, who founds the group, and who votes in it. It is the shell around its cores birth
 // and voters, and around gossip.
 //
-// Three things happen in it side by side. Questions go to every address that Join resolves to, and to whom gossip knows, until this
-// instance belongs to a group that has a leader; what they decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone)
-// spreads who is here, in which zone, at which address and in which group. And whoever was lost is looked for, for ever.
+// Three things happen in it side by side. Questions go to addresses that Join resolves to until
+// this instance belongs to a group that has a leader; package birth says to which, and what they
+// decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone) spreads among
+// the founders who is here, in which zone, at which address and in which group; with Replicas every
+// instance is one. An instance that is no founder does not gossip. And founders that were lost are
+// looked for, for ever.
 //
 // Where to look comes from Join, whose entries are of four forms ([CheckJoin]): a host, a service (SRV records), a file with a list, and
 // beside them a function. All are looked up for ever, and all end as IP addresses and ports before birth sees them. What is found has
@@ -34,8 +37,9 @@
 // has told it; package birth has the rule. It spreads in four ways. The log applies it
 // (Configured). Gossip says its number, and an instance that knows a lower one asks the leader, or
 // a voter that it knows, and another one after two seconds. The leader tells the instances that it
-// leaves out (rule 14). And an instance that hears raft from a replica that its configuration does
-// not name tells it (Stray).
+// leaves out (rule 14), and those that are attached to it, eight at a time. A member asks one
+// address behind Join now and then. And an instance that hears raft from a replica that its
+// configuration does not name tells it (Stray).
 //
 // Whoever wants to know whether it may stop, or how the voters stand, asks the leader (Consult). Who does not lead says who does.
 //
@@ -56,7 +60,9 @@
 // another program that listens there. A replica is over, too, when its own instance has said so on
 // its own link (Gone).
 //
-// A cut of any length heals: some of the missing addresses (Join, voters, former members) are tried every five to ten seconds, for ever.
+// A cut of any length heals: some of the missing addresses (founders that were met, former members;
+// with Replicas also Join and the voters) are tried every five to ten seconds, for ever, at most
+// four at a time.
 //
 // One address that is silent, foreign or slow to resolve, and one entry whose lookup never returns, hold up nobody but themselves.
 //
@@ -108,16 +114,16 @@
 // to leave out a group. A changed file counts once it has stayed the same for 200 ms; who writes it in place and pauses longer
 // than that between two lines is read too soon.
 //
-// 64 questions of birth at a time, one second each; beside them one for each Prepare, probe and
-// announcement under way, whose number the replicas of a configuration bound. A stray is told once
-// a second, 64 of them in a second. Meta data of 512 bytes, which is why a name and a zone have at
-// most 128 and an address 200 bytes. The addresses of 256 former members are remembered. Gossip
-// takes in 4,096 members, with those that left a short while ago: one costs 0.6 KB, and further
-// ones are not seen by this instance, which logs it. A packet has at most 4 KiB and one level of
-// messages; an exchange at most 4 MiB and 8,192 members; nothing may be compressed. All of that is
-// judged before memberlist decodes it (parcels.go). The owner looks at the news of gossip every 50
-// ms, at the latest word of each member. memberlist knows IP addresses only; names stand for
-// addresses in the discard prefix inside it.
+// Eight questions of birth at a time, one second each, and one to an address; beside them one for
+// each Prepare, probe and announcement under way, whose number the replicas of a configuration
+// bound. A stray is told once a second, 64 of them in a second. Meta data of 512 bytes, which is
+// why a name and a zone have at most 128 and an address 200 bytes. The addresses of 256 former
+// members are remembered. Gossip takes in 4,096 members, with those that left a short while ago:
+// one costs 0.6 KB, and further ones are not seen by this instance, which logs it. A packet has at
+// most 4 KiB and one level of messages; an exchange at most 4 MiB and 8,192 members; nothing may be
+// compressed. All of that is judged before memberlist decodes it (parcels.go). The owner looks at
+// the news of gossip every 50 ms, at the latest word of each member. memberlist knows IP addresses
+// only; names stand for addresses in the discard prefix inside it.
 //
 // # Refused alternative
 //

@@ -67,7 +67,10 @@ type fakePort struct {
 	packets chan fakePacket
 	streams chan net.Conn
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex              // guards the rest
+	flying   map[byte]map[string]int // questions under way, by kind and address
+	most     map[byte]int            // the most of a kind that were under way at a time
+	double   int                     // the most to one address
 	answer   func(from Asker, question []byte) []byte
 	instance nodeid.ID
 }
@@ -157,6 +160,7 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 		p.net.heard = append(p.net.heard, heard{time.Now(), p.addr, addr, question})
 	}
 	p.net.mu.Unlock()
+	defer p.fly(question, addr)()
 	other, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
 		return nil, from, err
@@ -183,6 +187,31 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 		return nil, from, ctx.Err()
 	}
 	return b, instance, nil
+}
+
+// fly counts a question that is under way until the function that it returns is called.
+func (p *fakePort) fly(question []byte, addr string) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kind := question[1]
+	if p.flying == nil {
+		p.flying, p.most = map[byte]map[string]int{}, map[byte]int{}
+	}
+	if p.flying[kind] == nil {
+		p.flying[kind] = map[string]int{}
+	}
+	p.flying[kind][addr]++
+	p.double = max(p.double, p.flying[kind][addr])
+	all := 0
+	for _, n := range p.flying[kind] {
+		all += n
+	}
+	p.most[kind] = max(p.most[kind], all)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.flying[kind][addr]--
+	}
 }
 
 func (p *fakePort) WriteTo(b []byte, addr string) error {

@@ -10,14 +10,16 @@ import (
 // Times and bounds of finding lost peers again.
 const (
 	rejoinEvery = 5 * time.Second // plus up to the same again at random
-	rejoinPause = time.Second     // between two attempts at one address
-	rejoinMany  = 4               // attempts in one round
+	rejoinPause = 5 * time.Second // between two attempts at one address that has answered a question
+	rejoinMany  = 4               // attempts under way
 	addrsMax    = 256             // addresses of former members that are remembered
 )
 
-// finder decides whom to gossip with beside those whom gossip sees. memberlist forgets a member half a minute after it was declared
-// dead, and two halves that have forgotten each other never meet again by themselves; so everybody who was ever seen, every voter and
-// every address behind Join is tried for ever, a few at a time. The owner goroutine owns it.
+// finder decides which addresses to gossip with beside those that gossip sees. memberlist forgets a
+// member half a minute after it was declared dead, and two halves that have forgotten each other
+// never meet again by themselves. So every address that was ever seen, every founder that was met,
+// and, with Replicas, every voter and every address behind Join is tried for ever, a few at a time.
+// The owner goroutine owns it.
 type finder struct {
 	self  string
 	next  time.Duration
@@ -54,18 +56,19 @@ func (f *finder) remember(addr string) {
 // addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
+	full := func() bool { return len(f.busy) >= rejoinMany && !bug("rejoin-unbounded") }
 	pick := func(addr string) bool {
-		if addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
+		if full() || addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
 			return false
 		}
 		out = append(out, addr)
 		f.busy[addr], f.tried[addr] = true, now
 		return true
 	}
-	for _, addr := range f.now {
-		pick(addr)
+	for len(f.now) > 0 && !full() { // the others wait for these: then gossip may see them
+		pick(f.now[0])
+		f.now = f.now[1:]
 	}
-	f.now = f.now[:0]
 	if f.next > now {
 		return out
 	}
@@ -79,11 +82,9 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		}
 	}
 	all := slices.Concat(wanted, f.known)
-	for n, many := 0, 0; n < len(all) && many < rejoinMany; n++ {
+	for n := 0; n < len(all) && len(f.busy) < rejoinMany; n++ {
 		f.turn++
-		if pick(all[f.turn%uint64(len(all))]) {
-			many++
-		}
+		pick(all[f.turn%uint64(len(all))])
 	}
 	return out
 }
@@ -98,11 +99,15 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 		return o.find.next
 	}
 	var wanted, here []string
-	for _, r := range o.join {
-		wanted = append(wanted, r.entry.Addrs...)
-	}
-	for _, v := range o.book.Voters() {
-		wanted = append(wanted, v.Addr)
+	wanted = o.core.Founders() // the others do not gossip
+	if len(c.cfg.Settings.Founders) == 0 {
+		wanted = nil
+		for _, r := range o.join {
+			wanted = append(wanted, r.entry.Addrs...)
+		}
+		for _, v := range o.book.Voters() {
+			wanted = append(wanted, v.Addr)
+		}
 	}
 	for _, m := range o.peers {
 		here = append(here, m.meta.Addr)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"time"
@@ -27,11 +28,13 @@ type owner struct {
 	moved    bool                     // places must be told to the core anew
 	busy     int                      // questions under way
 	backlog  []birth.Question         // waiting for one to end
+	asking   map[string]bool          // the addresses of those under way
 	find     finder
 	pull     pulling
 	steer    steward
 	said     report
-	told     meta // what gossip says about this instance
+	telling  context.CancelFunc // ends the telling of a configuration that is under way; nil: none is
+	told     meta               // what gossip says about this instance
 	notes    notebook
 	unsaved  error // not yet told to the host
 }
@@ -42,7 +45,7 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
 		core: birth.New(resume), key: cfg.Key, next: nodeid.NewKey(cfg.Random),
-		peers: make(map[string]member), rivals: make(map[string]time.Duration), moved: true, find: newFinder(cfg.Advertise),
+		peers: make(map[string]member), rivals: make(map[string]time.Duration), asking: make(map[string]bool), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
 		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
@@ -97,7 +100,7 @@ func (c *Cluster) loop() {
 func (c *Cluster) turn() time.Duration {
 	now := c.now()
 	next := now + time.Hour
-	if c.gossip != nil || c.cfg.Member {
+	if !c.cfg.Settings.Solo {
 		next = c.resolve(now)
 		c.places()
 	}
@@ -147,6 +150,7 @@ func (c *Cluster) carryOut(e birth.Event) {
 		c.cfg.Host.Member(e.Group, o.book.Voters())
 	case birth.Restarted:
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
+		c.tellAll(nil)
 		o.raft, o.book, o.backlog, o.pull, o.steer = 0, birth.Book{}, nil, pulling{}, steward{}
 		c.yield()
 		c.publish()

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -34,7 +36,6 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	o.moved, o.listed = true, nil
 	if !here {
 		delete(o.peers, name)
-		delete(o.rivals, name)
 		return // his address stays in the book, and worth trying
 	}
 	o.peers[name] = member{meta: m}
@@ -61,27 +62,53 @@ const (
 	rivalAgain = time.Second // until its answer is looked for
 )
 
+// rivalHints returns the addresses of instances that seem to belong to another group that has a
+// leader, while this one's has one too: gossip says so, or they have said it themselves when they
+// were asked.
+func (c *Cluster) rivalHints() map[string]meta {
+	o := &c.own
+	if o.core.Phase() != birth.Member || !o.core.HasLeader() {
+		return nil
+	}
+	var hints map[string]meta
+	add := func(m meta) {
+		if hints == nil {
+			hints = make(map[string]meta)
+		}
+		hints[m.Addr] = m
+	}
+	for _, p := range o.peers {
+		if p.meta.Leader && p.meta.Group != o.core.Group() {
+			add(p.meta)
+		}
+	}
+	for _, addr := range o.core.Rivals(c.now()) {
+		add(meta{Addr: addr})
+	}
+	return hints
+}
+
 // rival returns a member of another group that has a leader, while ours has one too, and when to look again: zero if there is no hint of
 // one. There is no way to merge the two. Gossip is only the hint: the instance itself has to say it when it is asked.
 func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
 	o := &c.own
-	alone := o.core.Phase() != birth.Member || !o.core.HasLeader()
-	for _, name := range sortedNames(o.peers) {
-		m := o.peers[name].meta
-		if alone || !m.Leader || m.Group == o.core.Group() {
-			delete(o.rivals, name)
-			continue
+	hints := c.rivalHints()
+	for addr := range o.rivals {
+		if _, hinted := hints[addr]; !hinted {
+			delete(o.rivals, addr)
 		}
-		if _, known := o.rivals[name]; !known {
-			o.rivals[name] = c.now()
+	}
+	for _, addr := range slices.Sorted(maps.Keys(hints)) {
+		if _, known := o.rivals[addr]; !known {
+			o.rivals[addr] = c.now()
 		}
-		due := o.rivals[name] + rivalAfter
+		due := o.rivals[addr] + rivalAfter
 		if c.now() >= due {
-			met, ok := o.core.Met(c.now(), m.Addr, rivalFresh)
-			if bug("rival-by-hearsay") {
+			met, ok := o.core.Met(c.now(), addr, rivalFresh)
+			if m := hints[addr]; bug("rival-by-hearsay") {
 				return birth.Who{Name: m.Name, Addr: m.Addr, Group: m.Group}, true, due
 			} else if !ok {
-				o.core.Inquire(c.now(), m.Addr)
+				o.core.Inquire(c.now(), addr)
 			} else if met.Phase == birth.Member && met.Leader && met.Group != o.core.Group() && !met.Settings.Solo {
 				return met, true, due
 			}

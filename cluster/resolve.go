@@ -150,8 +150,12 @@ func (c *Cluster) appeared(before, now []string) {
 	many := 0
 	for _, addr := range now {
 		if addr != c.cfg.Advertise && many < rejoinMany && !slices.Contains(before, addr) {
-			c.own.find.met(addr, c.now())
 			many++
+			if c.gossip == nil || len(c.cfg.Settings.Founders) > 0 {
+				c.own.core.Inquire(c.now(), addr) // only a founder gossips
+				continue
+			}
+			c.own.find.met(addr, c.now())
 		}
 	}
 }

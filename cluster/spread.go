@@ -118,11 +118,51 @@ func (c *Cluster) tellAttached(before []Voter) {
 		return
 	}
 	replicas := slices.Concat(before, c.own.book.Voters()) // these hear it by the log, or by dismiss
-	for _, r := range s.facts.Registered {
+	var all []Voter
+	for r := range s.facts.All() {
 		is := func(v Voter) bool { return v.Instance == r.Instance }
-		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
-			c.announceTo(r.Instance, r.Addr, 1)
+		if r.Session && r.Reachable && r.Addr != "" && !slices.ContainsFunc(replicas, is) {
+			all = append(all, Voter{Instance: r.Instance, Addr: r.Addr})
 		}
+	}
+	c.tellAll(all)
+}
+
+// tellAll tells instances the newest configuration, a few at a time and each once. What is still to
+// be told of an older one is not.
+func (c *Cluster) tellAll(all []Voter) {
+	o := &c.own
+	if o.telling != nil {
+		o.telling()
+	}
+	if c.cfg.Net == nil || len(all) == 0 || o.core.Phase() != birth.Member || o.core.Settling() || o.book.At() == 0 {
+		return
+	}
+	var ctx context.Context
+	ctx, o.telling = context.WithCancel(c.ctx)
+	a := birth.Announce{Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()}
+	next := make(chan Voter, len(all))
+	for _, v := range all {
+		next <- v
+	}
+	close(next)
+	workers := asksMax
+	if bug("attached-told-at-once") {
+		workers = len(all)
+	}
+	for range min(workers, len(all)) {
+		c.help(func() {
+			for v := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				one := a
+				one.To = v.Instance
+				asking, cancel := context.WithTimeout(ctx, askWithin)
+				_, _, _ = c.cfg.Net.Ask(asking, v.Addr, v.Instance, birth.AppendAnnounce(nil, one)) // an inquiry finds what is missed
+				cancel()
+			}
+		})
 	}
 }
 
@@ -232,7 +272,7 @@ func (c *Cluster) behind() bool {
 	if o.core.Phase() != birth.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
 	}
-	if c.cfg.Member {
+	if c.gossip == nil && bug("asks-the-leader-for-ever") {
 		return true
 	}
 	for _, p := range o.peers {

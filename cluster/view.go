@@ -21,7 +21,7 @@ const (
 	PhaseMember = birth.Member  // belongs to a group that is born
 )
 
-// Member is an instance that gossip sees. It is advice: somebody may be listed a while after he is gone, or missing though he lives.
+// Member is an instance that gossip sees: with Founders these are the founders, and on an instance that is none only itself. It is advice: somebody may be listed a while after he is gone, or missing though he lives.
 type Member struct {
 	Name     string
 	Instance nodeid.ID

@@ -22,6 +22,7 @@ type Node interface {
 	Peek(ctx context.Context, key string) (mortise.KeyInfo, error)
 	Audit(ctx context.Context) ([]mortise.Event, error)
 	Sessions(ctx context.Context) ([]mortise.SessionInfo, error)
+	Members(ctx context.Context, after string) iter.Seq2[mortise.Member, error]
 	ForceUnlock(ctx context.Context, key string, token mortise.Token, reason string) (ended bool, err error)
 }
 
@@ -49,7 +50,6 @@ type handler struct {
 	node    Node
 	options Options
 	looks   looks
-	met     met
 	page    *template.Template
 	policy  string // Content-Security-Policy
 	origin  *http.CrossOriginProtection

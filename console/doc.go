@@ -5,9 +5,9 @@
 //
 // Below whatever path it is mounted at:
 //
-//	/             the page: what is wrong and the next step, members and voters by zone, the sessions that end first, who holds what and who waits,
+//	/             the page: what is wrong and the next step, the voters and a page of the members by zone (?after= the next), the sessions that end first, who holds what and who waits,
 //	              the last abnormal ends of holds, a search by prefix (?prefix=), one key with its whole queue (?key=), who waits for whom as a picture
-//	/status.json  the same for programs, with the same ?prefix= and ?key=; tokens are strings, durations are seconds
+//	/status.json  the same for programs, with the same ?prefix=, ?key= and ?after=; tokens are strings, durations are seconds
 //	/livez        200 unless [mortise.Node.Err] says that the node has ended: what a restart would help, and so never a question of the quorum
 //	/readyz       200 if [mortise.Node.Ready] returns nil within half a second; else 503, and the body says in a sentence what it waits for
 //
@@ -19,9 +19,10 @@
 //   - It reads. The only thing that it can change is a hold that a person ends by force, and only if [Options.MayForce] is set and allows the
 //     request. Such a request comes by POST, and is refused if it comes from a page of another origin.
 //   - Every answer comes within a few seconds whatever the group does, within half a second where this instance knows that nobody leads, and
-//     otherwise within milliseconds; a probe's within half a second. Without a leader the page shows what was seen last, and how old that is.
+//     otherwise within milliseconds; a probe's within half a second. Without a leader the page shows what was seen last, and how old that is:
+//     of the members the first page that this instance has.
 //   - However many look, and however many keys there are, one instance has at most one question at a time with the leader, asks the same again after
-//     a second at the earliest, and puts about twenty questions for it, for 1,000 keys at most. What is left out is counted, or said to be left out.
+//     a second at the earliest, and puts about twenty questions for it, for 1,000 keys, 1,000 sessions and 100 members at most. What is left out is counted, or said to be left out.
 //   - The page and its JSON are answered to requests that name an IP address, localhost or one of [Options.Hosts], and to no others: a page of another site
 //     whose name leads here gets nothing. The two probes answer every request, and say why only to those that could see the page.
 //   - No answer may be framed by another page.

@@ -151,6 +151,12 @@ type picture struct {
 			Missing    bool
 		}
 	}
+	Members struct {
+		Shown, Total int
+		After, Next  string
+		Old          bool
+		Age          float64 `json:"age_seconds"`
+	}
 	Locks, Search struct {
 		Keys []struct {
 			Key     string

@@ -18,16 +18,18 @@ const (
 	turnWithin  = 2 * time.Second // for a request to wait for the looks of others
 	looksKept   = 16              // answers to searches and for keys
 
-	lookedAt   = 1000 // keys, for what is longest held and most waited for
-	foundMost  = 200  // keys of a search
-	peeksMost  = 6    // keys whose whole queue is asked for, for the picture of who waits for whom
-	queueShown = 3    // how much of a queue comes with List
+	lookedAt    = 1000 // keys, for what is longest held and most waited for
+	foundMost   = 200  // keys of a search
+	membersMost = 100  // members of a page
+	peeksMost   = 6    // keys whose whole queue is asked for, for the picture of who waits for whom
+	queueShown  = 3    // how much of a queue comes with List
 )
 
 // question is what somebody wants to see. The zero value is the picture of all keys.
 type question struct {
 	prefix string
 	key    string
+	after  string // members behind this session
 }
 
 // look is an answer.
@@ -40,6 +42,7 @@ type look struct {
 	ends   []mortise.Event // likewise: the abnormal ends of holds
 
 	sessions []mortise.SessionInfo // likewise
+	members  []mortise.Member      // likewise the first page, and of a question for others that page; nil: the leader has not answered
 	err      error                 // why this is not what there was when the leader was asked
 }
 
@@ -134,6 +137,8 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 		}
 	case q.prefix != "":
 		h.walk(ctx, a, q.prefix, foundMost)
+	case q.after != "":
+		a.err = h.membersBehind(ctx, a, q.after)
 	default:
 		if h.walk(ctx, a, "", lookedAt); a.err == nil {
 			h.deepen(ctx, a.keys)
@@ -141,6 +146,7 @@ func (h *handler) ask(ctx context.Context, q question, now time.Time) *look {
 		a.health = h.health(ctx)
 		a.ends, _ = h.node.Audit(ctx) // if that fails now, so does what is asked next
 		a.sessions, _ = h.node.Sessions(ctx)
+		_ = h.membersBehind(ctx, a, "")
 	}
 	if a.err == nil {
 		a.seen = time.Now()
@@ -165,6 +171,21 @@ func (h *handler) walk(ctx context.Context, a *look, prefix string, most int) {
 		info.Queue = slices.Clone(info.Queue)
 		a.keys = append(a.keys, info)
 	}
+}
+
+// membersBehind asks for a page of the members. It may be empty.
+func (h *handler) membersBehind(ctx context.Context, a *look, after string) error {
+	page := make([]mortise.Member, 0, membersMost)
+	for m, err := range h.node.Members(ctx, after) {
+		if err != nil {
+			return err
+		}
+		if page = append(page, m); len(page) == membersMost {
+			break
+		}
+	}
+	a.members = page
+	return nil
 }
 
 // deepen asks for the whole queue of those keys for which most wait, since List tells only its beginning.
@@ -205,7 +226,7 @@ func (l *look) old(why error) *look {
 		return &look{err: why}
 	}
 	was := *l
-	was.err, was.health = why, nil
+	was.err, was.health, was.members = why, nil, nil
 	return &was
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,16 +25,35 @@ type fakeNode struct {
 	takes  time.Duration // a walk, a Peek
 	silent atomic.Bool   // it answers nothing
 	panics bool
+	fleet  int // members
 
 	walks, peeks, told atomic.Int64
 	searches           atomic.Int64 // walks of some keys only
 	at, most           atomic.Int64 // questions at a time
+	listed             atomic.Int64 // members
 }
 
 func (f *fakeNode) Err() error                  { return nil }
 func (f *fakeNode) Ready(context.Context) error { return nil }
 func (f *fakeNode) Status() mortise.Status {
-	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: "attached", Lease: "safe", Health: &mortise.Health{Eligible: 3, Advice: "go on"}}
+	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: "attached", Lease: "safe", Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
+}
+
+func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.Member, error] {
+	return func(yield func(mortise.Member, error) bool) {
+		if f.silent.Load() || ctx.Err() != nil {
+			yield(mortise.Member{}, errors.New("no leader answers"))
+			return
+		}
+		first, _ := strconv.Atoi(after)
+		for i := first; i < f.fleet && yield(fakeMember(i), nil); i++ {
+			f.listed.Add(1)
+		}
+	}
+}
+
+func fakeMember(i int) mortise.Member {
+	return mortise.Member{Name: fmt.Sprintf("pod-%03d", i), Instance: fmt.Sprint("instance", i), Address: "10.0.0.1:7947", Tier: "root", Session: fmt.Sprint(i + 1)}
 }
 
 func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mortise.Health{}, nil }

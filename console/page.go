@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,7 +80,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 		code = done.code
 	}
 	q := r.URL.Query()
-	v := h.view(r.Context(), q.Get("prefix"), q.Get("key"))
+	v := h.view(r.Context(), q)
 	page := shownPage{
 		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may, Outcome: done, Prefix: q.Get("prefix"), KeyName: q.Get("key"),
 	}
@@ -99,7 +101,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 // serveJSON answers with the same data for programs.
 func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	body, err := json.MarshalIndent(h.view(r.Context(), q.Get("prefix"), q.Get("key")), "", "  ")
+	body, err := json.MarshalIndent(h.view(r.Context(), q), "", "  ")
 	if err != nil {
 		http.Error(w, "the status could not be written: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -109,7 +111,8 @@ func (h *handler) serveJSON(w http.ResponseWriter, r *http.Request) {
 }
 
 // view looks, and says what is seen. If the leader has not told of all keys it is not asked for more.
-func (h *handler) view(ctx context.Context, prefix, key string) *view {
+func (h *handler) view(ctx context.Context, query url.Values) *view {
+	prefix, key, after := query.Get("prefix"), query.Get("key"), query.Get("after")
 	waiting, cancel := context.WithTimeout(ctx, turnWithin)
 	defer cancel()
 	s := scene{long: h.options.Long, prefix: prefix, all: h.look(waiting, question{})}
@@ -125,8 +128,19 @@ func (h *handler) view(ctx context.Context, prefix, key string) *view {
 			s.one = h.look(waiting, question{key: key})
 		}
 	}
-	s.status, s.now = h.met.names(h.node.Status()), time.Now()
+	if plausibleSession(after) {
+		if s.after, s.others = after, s.all; s.all.err == nil {
+			s.others = h.look(waiting, question{after: after})
+		}
+	}
+	s.status, s.now = h.node.Status(), time.Now()
 	return s.view()
+}
+
+// plausibleSession reports whether text can be the ID of a session.
+func plausibleSession(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 64)
+	return err == nil
 }
 
 // plausible reports whether there can be keys like that: what a stranger writes into an address is not put before the leader.

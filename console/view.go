@@ -24,7 +24,8 @@ type view struct {
 
 	Instance instance `json:"instance"`
 	Group    group    `json:"group"`
-	Zones    []zone   `json:"zones"`
+	Zones    []zone   `json:"zones"`   // the voters, and a page of the members
+	Members  roster   `json:"members"` // what that page is
 
 	Locks   locks    `json:"locks"`
 	Longest []key    `json:"longest_held"`
@@ -79,21 +80,6 @@ type group struct {
 	Advice     string   `json:"next_safe_step,omitempty"`
 }
 
-type zone struct {
-	Name    string   `json:"zone"`
-	Members []member `json:"members"`
-}
-
-type member struct {
-	Name    string  `json:"name"`
-	ID      string  `json:"id"`
-	Address string  `json:"address"`
-	Role    string  `json:"role"` // "leader", "voter", "learner" or "member"
-	Self    bool    `json:"self,omitempty"`
-	Missing bool    `json:"missing,omitempty"`        // it has a replica, and is not seen or not heard of
-	Silent  float64 `json:"silent_seconds,omitempty"` // for the leader; 0 where nobody has said
-}
-
 // locks is a list of keys.
 type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
@@ -139,11 +125,16 @@ type scene struct {
 	found  *look // nil: nobody searches
 	prefix string
 	one    *look // nil: nobody asks for one key
+	others *look // nil: the first page of the members is to be seen
+	after  string
 }
 
 // view says what is seen. It asks nobody.
 func (s *scene) view() *view {
-	v := &view{At: s.now, Instance: instanceOf(s.status), Group: groupOf(s.status, s.all.health), Zones: zonesOf(s.status, s.all.health)}
+	v := &view{At: s.now, Instance: instanceOf(s.status), Group: groupOf(s.status, s.all.health)}
+	var page []mortise.Member
+	v.Members, page = s.roster()
+	v.Zones = zonesOf(s.status, s.all.health, page)
 	v.Locks = s.locks(s.all, "", shownMost)
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
@@ -207,51 +198,6 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 		g.Target, g.CannotLose, g.Change, g.Advice = h.Target, h.CannotLose, h.Change, h.Advice
 	}
 	return g
-}
-
-// zonesOf puts the members, and the voters that gossip does not see, into their zones. A voter that is not seen has none that is known.
-func zonesOf(s mortise.Status, h *mortise.Health) []zone {
-	members := map[string][]member{}
-	roles := map[string]string{}
-	for _, v := range s.Voters {
-		roles[v.Instance] = "learner"
-		if v.Votes {
-			roles[v.Instance] = "voter"
-		}
-	}
-	add := func(m mortise.Member, missing bool) {
-		one := member{Name: m.Name, ID: m.Instance, Address: m.Address, Role: cmp.Or(roles[m.Instance], "member"), Self: m.Instance == s.Instance, Missing: missing}
-		if s.Leader != "" && (m.Name == s.Leader || m.Instance == s.Leader) && one.Role == "voter" {
-			one.Role = "leader"
-		}
-		if h != nil {
-			for _, silent := range h.Missing {
-				if silent.Instance == m.Instance {
-					one.Name, one.Missing, one.Silent = cmp.Or(one.Name, silent.Name), true, inSeconds(silent.Silent)
-				}
-			}
-		}
-		members[m.Zone] = append(members[m.Zone], one)
-	}
-	for _, m := range s.Members {
-		add(m, false)
-	}
-	for _, v := range unseen(s) {
-		add(v, true)
-	}
-	zones := make([]zone, 0, len(members))
-	for name, all := range members {
-		zones = append(zones, zone{Name: name, Members: all})
-	}
-	slices.SortFunc(zones, func(a, b zone) int { return cmp.Compare(a.Name, b.Name) })
-	return zones
-}
-
-// unseen are those that have a replica and are not seen by gossip.
-func unseen(s mortise.Status) []mortise.Member {
-	return slices.DeleteFunc(slices.Clone(s.Voters), func(v mortise.Member) bool {
-		return slices.ContainsFunc(s.Members, func(m mortise.Member) bool { return m.Instance == v.Instance })
-	})
 }
 
 // locks is what there is to say of an answer.

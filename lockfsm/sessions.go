@@ -48,14 +48,39 @@ func (m *Machine) Sessions() []SessionInfo {
 	return all
 }
 
-// Oldest lists the sessions that were opened first, at most so many, without their nonces: it is for people.
-func (m *Machine) Oldest(most int) (all []SessionInfo) {
-	for s := m.firstSession; s != nil && len(all) < most; s = s.after {
+// SessionCursor is a place in the list of all sessions, at which a walk goes on. The zero value is the
+// beginning. To begin behind a session, set both fields to its ID.
+type SessionCursor struct {
+	At   SessionID // the session that was looked at last: the walk goes on behind it if it is still there
+	Past SessionID // else the walk begins anew and skips the sessions up to this one
+}
+
+// WalkSessions lists the sessions behind a cursor, the oldest first, at most so many, without their
+// nonces: it is for people. It looks at no more than budget sessions, so that many of them do not keep
+// its owner from granting. more reports that there may be others behind next. A session that lives
+// from the first call to the last is listed once.
+func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []SessionInfo, next SessionCursor, more bool) {
+	s := m.firstSession
+	if at := m.sessions[c.At]; at != nil && at.id <= c.Past {
+		s = at.after
+	}
+	room := inspectBytes
+	all = make([]SessionInfo, 0, min(most, m.counts.Sessions))
+	for next = c; s != nil; s = s.after {
+		if budget--; budget < 0 && !bug("page-walks-all") || len(all) == most || room <= 0 {
+			return all, next, true
+		}
+		next.At = s.id
+		if s.id <= c.Past {
+			continue
+		}
+		next.Past = s.id
 		info := s.info()
 		info.Nonce = Nonce{}
+		room -= len(info.Record)
 		all = append(all, info)
 	}
-	return all
+	return all, next, false
 }
 
 // Session returns the session of that ID, if there is one that lives.

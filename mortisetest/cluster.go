@@ -51,9 +51,14 @@ type place struct {
 	paused bool
 }
 
-// New starts a cluster of n nodes, 1 to 64, and waits until all are ready. They are closed at the end of the test, which fails if a lock is held
-// then, a call waits for one, or anything that a node has started goes on. n nodes of a user's own would have n of Config.Replicas; up to
-// three of them vote. A cluster of one is a node without Join.
+// nodesMax is the largest cluster.
+const nodesMax = 256
+
+// New starts a cluster of n nodes, 1 to 256, and waits until all are ready. They are closed at the
+// end of the test, which fails if a lock is held then, a call waits for one, or anything that a
+// node has started goes on. n nodes of a user's own would have n of Config.Replicas, or, if they
+// are more than 16, the first three in Config.Founders; up to three of them vote. A cluster of one
+// is a node without Join.
 //
 //	cluster := mortisetest.New(t, 3)
 func New(t testing.TB, n int) *Cluster {
@@ -66,8 +71,8 @@ func New(t testing.TB, n int) *Cluster {
 //	cluster := mortisetest.NewWith(t, 3, mortisetest.Options{Configure: func(i int, c *mortise.Config) { c.SessionTTL = time.Second }})
 func NewWith(t testing.TB, n int, o Options) *Cluster {
 	t.Helper()
-	if n < 1 || n > 64 {
-		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to 64", n)
+	if n < 1 || n > nodesMax {
+		t.Fatalf("mortisetest: a cluster of %d nodes: want 1 to %d", n, nodesMax)
 	}
 	if o.Patience == 0 {
 		o.Patience = time.Minute
@@ -75,7 +80,7 @@ func NewWith(t testing.TB, n int, o Options) *Cluster {
 	c := &Cluster{t: t, options: o, net: memnet.New(), cuts: map[route]bool{}, closed: map[route]bool{}}
 	c.mark = fmt.Sprintf("%s %p", t.Name(), c)
 	for i := range n {
-		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.0.%d", i+1), machine: newMachine()})
+		c.places = append(c.places, &place{host: fmt.Sprintf("10.0.%d.%d", (i+1)/256, (i+1)%256), machine: newMachine()})
 	}
 	t.Cleanup(c.end)
 	for i := range n {
@@ -118,7 +123,9 @@ func (c *Cluster) config(i int) mortise.Config {
 		Logger: slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("node", i),
 	}
 	if len(c.places) > 1 {
-		own.Replicas = len(c.places)
+		if own.Replicas = len(c.places); own.Replicas > 16 {
+			own.Replicas, own.Founders = 0, []string{"node-0", "node-1", "node-2"}
+		}
 		for _, p := range c.places {
 			own.Join = append(own.Join, p.address())
 		}

@@ -51,8 +51,14 @@ func TestSides(t *testing.T) {
 		if l, err := tryFor(t, cluster.Node(with), "k", time.Minute); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a minority was granted a lock: %v, %v", l, err)
 		}
-		if s := cluster.Node(with).Status(); len(s.Members) != 2 {
-			t.Errorf("it sees %d members, want itself and the one on its side", len(s.Members))
+		seen := 0
+		for _, v := range cluster.Node(with).Status().Voters {
+			if v.Seen {
+				seen++
+			}
+		}
+		if seen != 2 {
+			t.Errorf("it sees %d voters, want itself and the one on its side", seen)
 		}
 		cluster.Heal()
 		cluster.Ready()

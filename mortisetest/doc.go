@@ -67,10 +67,12 @@
 //
 // # Limits
 //
-// One process cannot stop a part of itself: Pause hides the clock from a node and lets nothing through to it, but the code under test
-// runs on, as Pause says, and gossip on that node finds the others silent, where a stopped process would find that out only later. In a cluster of one Pause stops
-// the clock alone. Kill loses nothing that was not synced to Config.Dir: files are real ones. Wall clocks are the process's own, and agree. The
-// network has no latency and loses nothing but by a cut. Up to 64 nodes.
+// One process cannot stop a part of itself: Pause hides the clock from a node and lets nothing
+// through to it, but the code under test runs on, as Pause says, and gossip on that node finds the
+// others silent, where a stopped process would find that out only later. In a cluster of one Pause
+// stops the clock alone. Kill loses nothing that was not synced to Config.Dir: files are real ones.
+// Wall clocks are the process's own, and agree. The network has no latency and loses nothing but by
+// a cut. Up to 256 nodes.
 //
 // A run in a bubble is fast, but it is not replayed: goroutines run in another order each time, so run a new test many times. Outside of a bubble
 // a machine that gives the process no time for more than about a second takes its locks away, as it would in production: set SessionTTL in

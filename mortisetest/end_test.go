@@ -171,7 +171,7 @@ func TestWhatDoesNotComeFailsTheTest(t *testing.T) {
 // TestMistakesAreTold: a call that makes no sense ends the test, and says what to do.
 func TestMistakesAreTold(t *testing.T) {
 	for want, test := range map[string]func(testing.TB){
-		"a cluster of 0 nodes: want 1 to 64":  func(t testing.TB) { New(t, 0) },
+		"a cluster of 0 nodes: want 1 to 256": func(t testing.TB) { New(t, 0) },
 		"there is no node 1":                  func(t testing.TB) { New(t, 1).Node(1) },
 		"node 0 runs; Kill it before":         func(t testing.TB) { New(t, 1).Start(0) },
 		"Kill: node 0 does not run":           func(t testing.TB) { c := New(t, 1); c.Kill(0); c.Kill(0) },

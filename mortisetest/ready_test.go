@@ -2,10 +2,14 @@ package mortisetest_test
 
 import (
 	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/mortisetest"
 )
 
@@ -23,6 +27,31 @@ func TestStartsInRealTime(t *testing.T) {
 				t.Errorf("%d nodes were ready only after %v", n, took)
 			}
 		})
+	}
+}
+
+// largeLimit is what the start of a large cluster may take in real time.
+const largeLimit = 5 * time.Second
+
+// 48 nodes in one process were never ready when each asked all others. Here they have a secret, so
+// each connection costs two handshakes.
+func TestStartsALargeClusterInRealTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	n := large
+	if s := os.Getenv("MORTISE_NODES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	began := time.Now()
+	mortisetest.NewWith(t, n, mortisetest.Options{Configure: func(_ int, c *mortise.Config) {
+		c.Secret, c.Logger = "msk1-of-a-test-that-starts-many-nodes-in-one-process", quiet
+	}})
+	took := time.Since(began)
+	t.Logf("%d nodes with a secret are ready after %v", n, took)
+	if took > 5*largeLimit { // real time: five times the limit
+		t.Errorf("%d nodes were ready only after %v", n, took)
 	}
 }
 

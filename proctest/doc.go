@@ -27,7 +27,8 @@
 // # Guarantees
 //
 // Namespaces are called mt<pid>-<start>-<world>-<machine>: several runs do not meet. They are removed at the end, and those of a run that has died
-// at the next start, with the processes in them. Nothing else of the system is touched.
+// at the next start, with the processes in them. Nothing else of the system is touched, but that the scenarios of large fleets raise the
+// limit of its table of neighbors while they run.
 //
 // # Concurrency
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,48 @@ func (n *network) heal() {
 			n.ip(fmt.Sprintf("-n %s neighbour delete %s dev eth0", m.space, other.ip))
 		}
 		clear(m.cut)
+	}
+}
+
+// neighborTable is how many addresses of neighbors all namespaces of this system know together, at most. The usual 1,024 are too few
+// for two hundred machines of which each talks to a handful.
+const neighborTable = 65536
+
+// roomForNeighbors raises that limit until the test ends.
+func (n *network) roomForNeighbors() {
+	n.t.Helper()
+	for _, name := range []string{"gc_thresh3", "gc_thresh2"} {
+		path := "/proc/sys/net/ipv4/neigh/default/" + name
+		before, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, fmt.Append(nil, neighborTable), 0o644)
+		}
+		if err != nil {
+			n.t.Skipf("*** SKIPPED: a fleet needs a larger table of neighbors, and its size cannot be set: %v ***", err)
+		}
+		n.t.Cleanup(func() { _ = os.WriteFile(path, before, 0o644) })
+	}
+}
+
+// part cuts some machines off from all others, both ways, in two commands each: they hang on a bridge of their own then, and reach each
+// other.
+func (n *network) part(some []*machine) {
+	n.t.Helper()
+	n.ip(fmt.Sprintf("-n %s link add name bridge1 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge1 up", n.bridge()))
+	n.hang(some, "bridge1")
+}
+
+// join undoes part.
+func (n *network) join(some []*machine) {
+	n.t.Helper()
+	n.hang(some, "bridge0")
+	n.ip(fmt.Sprintf("-n %s link delete bridge1", n.bridge()))
+}
+
+func (n *network) hang(some []*machine, bridge string) {
+	n.t.Helper()
+	for _, m := range some {
+		n.ip(fmt.Sprintf("-n %s link set port%d master %s", n.bridge(), slices.Index(n.machines, m)+1, bridge))
 	}
 }
 

@@ -103,7 +103,7 @@ func voters(in *instance) (n int) {
 	return n
 }
 
-// waitMembers waits until all of these instances see each other by gossip, and nobody else.
+// waitMembers waits until the leader lists these instances to each of them, and no other.
 func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	w.t.Helper()
 	var want []string
@@ -112,9 +112,13 @@ func (w *world) waitMembers(within time.Duration, living ...*instance) {
 	}
 	slices.Sort(want)
 	for _, in := range living {
-		w.until(within, fmt.Sprintf("%s sees %v and nobody else", in.life, want), func() bool {
+		w.until(within, fmt.Sprintf("the leader lists %[2]v and no other to %[1]s", in.life, want), func() bool {
 			var seen []string
-			for _, m := range in.status().Members {
+			e, err := in.ask("members", "", time.Second)
+			if err != nil || e.Status == nil {
+				return false
+			}
+			for _, m := range e.Status.Members {
 				seen = append(seen, m.Name)
 			}
 			slices.Sort(seen)

@@ -52,6 +52,7 @@ type Core struct {
 	last       uint64 // last index handed to storage
 	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
+	rested     bool               // it was at rest since the last Tick
 	ticks      uint64             // ticks so far
 	heard      map[uint64]hearing // all of config
 	ledAt      uint64             // tick at which the leader has spoken last

@@ -18,6 +18,14 @@ func (c *Core) Tick(now clock.Time) {
 	if n <= 0 {
 		return
 	}
+	rested := c.rested
+	if c.rested = c.rests(); rested && n > 1 {
+		c.ticked = now
+		if c.reminder == 0 { // else this may be its timer, and what waits has not waited for a tick
+			c.hurry()
+		}
+		return
+	}
 	if most := max(1, c.cfg.ElectionTicks/2); n > most && !bug("stall-counts-as-silence") {
 		n, c.ticked = most, now
 	} else {
@@ -55,8 +63,14 @@ func (c *Core) Remind() {
 	c.reminder = 0
 }
 
-// NextTick returns when Tick has something to do again.
-func (c *Core) NextTick() clock.Time { return c.ticked.Add(c.cfg.Tick) }
+// NextTick returns when Tick has something to do again. Zero means not before the next input: the
+// replica is at rest, see rests.
+func (c *Core) NextTick() clock.Time {
+	if c.rested && c.rests() {
+		return 0
+	}
+	return c.ticked.Add(c.cfg.Tick)
+}
 
 // Step takes a message of another replica. What no replica of this version sends is ignored, as is what raft refuses.
 func (c *Core) Step(m *raftpb.Message) {

@@ -27,6 +27,7 @@ func (c *Core) Turn() Output {
 		}
 	}
 	c.take()
+	c.rested = c.rested || c.rests()
 	out := c.out
 	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages}
 	c.done = out

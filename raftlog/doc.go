@@ -99,6 +99,9 @@
 // together and has it prepared. All are started by Start and end with Close or when the log retires. No lock is held while anything is called
 // or waited for.
 //
+// The owner is woken by what arrives and at each tick. A leader whose group has no other replica has no ticks while nothing is under way:
+// it has no followers to hear from and no quorum to lose (core_rest.go).
+//
 // # Failure
 //
 // A replica that cannot go on retires: it stops for good and says why, once, by [Applier.Retired] and in its Status.

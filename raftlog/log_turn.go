@@ -41,12 +41,13 @@ func (l *Log) own() {
 	}()
 	timer := time.NewTimer(l.cfg.Tick)
 	defer timer.Stop()
+	set := true // the timer will fire
 	for {
 		fired := false
 		select {
 		case <-l.wake:
 		case <-timer.C:
-			fired = true
+			fired, set = true, false
 		}
 		l.gather()
 		in, nothing, closed := l.swap()
@@ -62,11 +63,19 @@ func (l *Log) own() {
 		switch steps := l.taking.steps(); { // whatever turns come, a timer that runs is not put off: ticks would be
 		case steps && (fired || !paced):
 			timer.Reset(pace)
+			set = true
 		case fired:
-			timer.Reset(max(time.Millisecond, l.core.NextTick().Sub(l.cfg.Clock.Now())))
+			if next := l.core.NextTick(); next != 0 {
+				timer.Reset(max(time.Millisecond, next.Sub(l.cfg.Clock.Now())))
+				set = true
+			}
+		case !set && l.core.NextTick() != 0: // the replica was at rest
+			timer.Reset(l.cfg.Tick)
+			set = true
 		}
 		if l.core.Reminds() {
 			timer.Reset(patience)
+			set = true
 		}
 	}
 }

@@ -109,7 +109,8 @@
 // Lost frames, streams that end, leaders that change and duplicates are settled by the next Attach. A keeper that cannot hand on one
 // command or one reply of an attachment ends the attachment and says so until it is heard. A keeper that is held up (a turn 300 ms or
 // more after the one before, while it looks at the deadlines every 100 ms) adds the gap to every deadline, because renewals may have
-// been waiting where it did not look. A copied process is found out by the epoch: the later attachment wins, the other
+// been waiting where it did not look. It looks that often only in the last second before a deadline; before that it may sleep, and what
+// arrived during a stall is read in that second. A copied process is found out by the epoch: the later attachment wins, the other
 // copy is told that it is stale and opens a session of its own. A client that reaches a majority of the voters but not the leader loses
 // its locks, cleanly.
 //

@@ -10,8 +10,9 @@ import (
 
 // Bounds of a keeper, see "Limits" in the package comment.
 const (
-	tickEvery       = 100 * time.Millisecond // a keeper with sessions looks at their deadlines this often
-	stallAfter      = 300 * time.Millisecond // a turn this long after the last one was a stall
+	tickEvery       = 100 * time.Millisecond // a keeper looks at deadlines at most this often
+	watchBefore     = time.Second            // and this often in the last second before one
+	stallAfter      = 300 * time.Millisecond // while it watches, a turn this long after the last one was a stall
 	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
 	roundAgain      = 200 * time.Millisecond // an unconfirmed round is asked again
 	blobBytes       = 1 << 20                // commands in one proposal
@@ -208,12 +209,28 @@ func (k *KeeperCore) ProposeRaise(now clock.Time, term uint64, version uint32) {
 func (k *KeeperCore) serving() bool { return k.led && k.born }
 
 // begin comes first in every input. It notices stalls: a keeper that was held up has not read the renewals that arrived meanwhile, so
-// that time does not count for anybody's deadline.
+// that time does not count toward any deadline. A stall is noticed only if it lasts beyond the time at which a turn is due: one that
+// ends earlier leaves a whole watchBefore until the next deadline, in which everything that waits is read.
 func (k *KeeperCore) begin(now clock.Time) {
-	if gap := now.Sub(k.now); k.now != 0 && gap >= stallAfter && !bug("stall-counts") {
+	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter && !bug("stall-counts") {
 		k.stalled += gap
 	}
 	k.now = now
+}
+
+// lookAt returns when the keeper looks at the deadlines again: watchBefore ahead of the next one, when it finds out whether a renewal
+// has moved that deadline, and if not, every tickEvery, so that a keeper that is awake meets the deadline. It never looks twice in
+// tickEvery, so thousands of deadlines cost no more turns than one.
+func (k *KeeperCore) lookAt() clock.Time {
+	at := k.now.Add(tickEvery)
+	if len(k.expiries) > 0 {
+		before := watchBefore
+		if bug("not-awake-before-the-deadline") {
+			before = 0
+		}
+		at = max(at, k.expiries[0].at.Add(k.stalled-before))
+	}
+	return at
 }
 
 // Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may be the renewal of a session that is
@@ -247,7 +264,7 @@ func (k *KeeperCore) Next() clock.Time {
 		return next
 	}
 	if len(k.sessions) > 0 {
-		consider(k.now.Add(tickEvery))
+		consider(k.lookAt())
 	}
 	if len(k.flying) > 0 {
 		consider(k.roundAt.Add(roundAgain))

@@ -187,16 +187,21 @@ func (k *KeeperCore) Confirmed(now clock.Time, term, round uint64) {
 // expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not.
 func (k *KeeperCore) expire() {
 	now := k.elapsed()
-	for len(k.expiries) > 0 && !now.Before(k.expiries[0].at) {
-		due := k.expiries.pop()
+	for len(k.expiries) > 0 && !now.Add(watchBefore).Before(k.expiries[0].at) {
+		due := k.expiries[0]
 		s := k.sessions[due.session]
-		if s == nil || s.expiring {
+		switch {
+		case s == nil || s.expiring:
+			k.expiries.pop()
 			continue
-		}
-		if now.Before(s.deadline) { // it was renewed since
+		case due.at.Before(s.deadline): // it was renewed since
+			k.expiries.pop()
 			k.expiries.push(expiry{at: s.deadline, session: s.id})
 			continue
+		case now.Before(due.at):
+			return // it is watched
 		}
+		k.expiries.pop()
 		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) && !bug("waiting-renewals-ignored") {
 			k.expiries.push(expiry{at: now.Add(tickEvery), session: s.id})
 			continue

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -15,13 +16,15 @@ import (
 // other way while it is blocked in sending.
 //
 // A connection is a stranger's until a hello on it was verified. gRPC gives a handshake, and so the hello, the dial timeout; the limit here
-// is behind that one. The number of strangers is bounded too. When there are too many, the oldest is closed: an instance of the cluster
-// proves its key within milliseconds, so a flood of others does not keep it out.
+// is behind that one. The number of strangers is bounded too. When there are too many, the oldest of those that keep this node waiting is
+// closed: an instance of the cluster proves its key within milliseconds, so a flood of others does not keep it out. If all of them wait for
+// their turn, the new one is closed: after a failover thousands of instances come at once, and each that is displaced comes again.
 type listener struct {
 	net.Listener
 	limit, strangers int
 	patience         time.Duration // with strangers
 	guard            *guard
+	turns            *turns
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
@@ -33,6 +36,7 @@ type listener struct {
 func newListener(c *Config) *listener {
 	return &listener{
 		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout, conns: map[*accepted]struct{}{},
+		turns: &turns{most: turnsEach * runtime.GOMAXPROCS(0), limit: c.DialTimeout},
 	}
 }
 
@@ -44,6 +48,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
+		c.turn = l.turns.begin(c)
 		oldest, full := l.admit(c)
 		if oldest != nil {
 			oldest.Close()
@@ -62,13 +67,11 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	if l.closed || len(l.conns) >= l.limit {
 		return nil, true
 	}
-	for l.unknown >= l.strangers && oldest == nil && len(l.waiting) > 0 {
-		if w := l.waiting[0]; w.stranger {
-			oldest = w
-			w.known() // not counted any more: it is about to be closed
+	if l.unknown >= l.strangers {
+		if oldest = l.silent(); oldest == nil {
+			return nil, true
 		}
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
+		oldest.known() // not counted any more: it is about to be closed
 	}
 	if len(l.waiting) > 2*l.unknown+64 { // mostly such that are none any more
 		kept := make([]*accepted, 0, l.unknown+64)
@@ -84,6 +87,17 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 	l.unknown++
 	c.timer = time.AfterFunc(l.patience, func() { c.Close() })
 	return oldest, false
+}
+
+// silent returns the stranger that has come first among those whose next word is awaited; nil if this node itself is what all of them wait
+// for. The caller holds mu.
+func (l *listener) silent() *accepted {
+	for _, w := range l.waiting {
+		if w.stranger && (!w.turn.busy.Load() || bug("strangers-displaced-in-line")) {
+			return w
+		}
+	}
+	return nil
 }
 
 // count returns how many connections there are, and how many of them strangers'.
@@ -127,6 +141,8 @@ type accepted struct {
 	guard    *guard
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
+	turn     *turn         // of the handshake, which alone uses it, but for busy
+	shook    bool          // the handshake is over; of the one goroutine that uses the connection
 	owner    Instance      // that has proved its key here; set before the first call, zero until then
 
 	// Guarded by listener.mu:
@@ -174,6 +190,7 @@ func acceptedOn(addr net.Addr) (*accepted, bool) {
 
 // proven says that the peer has proved to be an instance of the cluster.
 func (c *accepted) proven() {
+	c.listener.turns.proved(hostOf(c.Conn.RemoteAddr()))
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.known()

@@ -22,7 +22,8 @@ import (
 //   - ErrForeign: who is there is not one of us; ErrVersion: one of us with another version of the protocol;
 //   - ErrOther: another instance is there, see [OtherError];
 //   - ErrSilent: no answer, which proves nothing; it wraps the cause of ctx if ctx ended. Without a deadline in ctx a question waits
-//     twice the dial timeout;
+//     twice the dial timeout. While the address pauses after a failed dial a question waits for the end of the pause, and fails
+//     at once if its context ends before that;
 //   - ErrFull: a bound of this port or of the other one is reached;
 //   - ErrTooLarge, ErrClosed: of this port.
 func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byte) (answer []byte, from Identity, err error) {

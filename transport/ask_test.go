@@ -193,7 +193,8 @@ func TestDialOfAnInstanceThatDoesNotCheck(t *testing.T) {
 	})
 }
 
-// A connection that has died, or an address that has nobody for a while, costs the next question nothing.
+// A connection that has died costs the next question nothing, and an address that has refused a pause of
+// half a second at most: the question waits for it, and is told what is there then.
 func TestAskAfterARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
@@ -201,7 +202,7 @@ func TestAskAfterARestart(t *testing.T) {
 			b := w.node("b", life)
 			for range 3 {
 				began := time.Now()
-				if _, _, err := a.Ask(t.Context(), "b:1", id(life), nil); err != nil || time.Since(began) > 0 {
+				if _, _, err := a.Ask(t.Context(), "b:1", id(life), nil); err != nil || time.Since(began) > pauseAnswered {
 					t.Fatalf("life %d: %v after %v", life, err, time.Since(began))
 				}
 			}
@@ -214,7 +215,7 @@ func TestAskAfterARestart(t *testing.T) {
 			synctest.Wait()
 			for range 3 {
 				began := time.Now()
-				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) || time.Since(began) > 0 {
+				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) || time.Since(began) > pauseAnswered {
 					t.Fatalf("life %d is over: %v after %v", life, err, time.Since(began))
 				}
 			}
@@ -249,7 +250,7 @@ func TestAskAfterASilence(t *testing.T) {
 		if n := b.Counts().Accepted; n != 2 {
 			t.Fatalf("the question after a silence did not get a connection of its own: %d", n)
 		}
-		time.Sleep(time.Minute / 2)
+		time.Sleep(sharedIdle / 2)
 		if n := b.Counts().Accepted; n != 1 {
 			t.Fatalf("%d connections", n)
 		}
@@ -302,12 +303,12 @@ func TestManyQuestionsShareADial(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Millisecond)
 				defer cancel()
 				_, _, err := a.Ask(ctx, "b:1", Instance{}, nil)
-				if (i < 20) != (err != nil) {
+				if (i < 10) != (err != nil) {
 					t.Errorf("question %d: %v", i, err)
 				}
 			})
 		}
-		time.Sleep(1950 * time.Millisecond)
+		time.Sleep(connectTime - 50*time.Millisecond)
 		w.net.Heal("a", "b")
 		asking.Wait()
 		if n := b.Counts().Accepted; n != 1 {

@@ -23,6 +23,7 @@ type forger struct {
 func forge(n int) *forger {
 	self := instance(n, "forger:1")
 	f := &forger{Port: &Port{config: Config{Cluster: "test", Self: self}.withDefaults()}, key: self.Key}
+	f.dials = newDials(f.config.Random, func() bool { return false })
 	f.Port.config.Random(f.boot[:])
 	f.Port.self.Store(&self)
 	return f
@@ -82,7 +83,10 @@ func (f *forger) answer(to heard) *wire.Greeting {
 func (f *forger) dial(w *world, addr string) (s *stream, binding []byte) {
 	w.t.Helper()
 	f.config.Dial = w.net.Dialer("forger")
-	s, err := f.open(context.Background(), addr)
+	raw, err := f.open(context.Background(), addr)
+	if err == nil {
+		s, err = f.secure(context.Background(), raw, addr)
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ type batch struct {
 	sent  int    // of data
 	lent  []byte // what the last take emptied and handed out: still being read
 	spare []byte // for data when it is next needed
+	habit habit  // with data
 }
 
 func (b *batch) add(piece []byte) {
@@ -46,10 +47,12 @@ func (b *batch) take(soft, hard int) []byte {
 	piece := b.data[b.sent:end:end]
 	b.sent = end
 	if b.empty() {
-		if cap(b.data) <= spareBytes {
-			b.lent = b.data
+		if cap(b.data) <= spareBytes && b.habit.keeps(cap(b.data), len(b.data)) {
+			b.lent, b.ends = b.data, b.ends[:0]
+		} else {
+			b.ends = nil
 		}
-		b.data, b.ends, b.head, b.sent = nil, b.ends[:0], 0, 0
+		b.data, b.head, b.sent = nil, 0, 0
 	}
 	return piece
 }

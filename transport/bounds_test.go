@@ -57,7 +57,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := realTLS(t, 1, use)
 			var written atomic.Int64
-			attacker := realTLS(t, 2, use, dials(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
+			attacker := realTLS(t, 2, use, dialsWith(func(c net.Conn) net.Conn { return cutAfter{c, calls * each * 9 / 10, &written} }))
 			d, err := attacker.connect(t.Context(), &attacker.self, a.identity.Addr, id(1))
 			if err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ type Config struct {
 	Conns         int           // connections accepted at a time, 65,536
 	Strangers     int           // of them, those on which nobody has said yet who he is, 1,024
 	AskConns      int           // connections kept for questions and gossip at a time, 1,024
-	DialTimeout   time.Duration // for a connection and its handshakes, either side, 5 s
+	DialTimeout   time.Duration // for the handshakes of a connection, either side, 5 s; the connection itself has 1 s
 }
 
 // Security makes the TLS configurations of the connections of a Port. Its methods are safe for concurrent use; what they return belongs

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -28,9 +29,12 @@ type dialed struct {
 	probe *probe
 }
 
-// open dials addr within the port's dial timeout, with TLS if there is any. Nothing is said yet on the stream.
-func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.config.DialTimeout)
+// connectTime is how long a dial waits for a connection. The handshakes have the dial timeout.
+const connectTime = time.Second
+
+// open dials addr. Nothing is said yet on the connection.
+func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	raw, err := p.config.Dial(ctx, addr)
 	if err != nil {
@@ -39,6 +43,17 @@ func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
+	return raw, nil
+}
+
+// handshakes limits the time of the handshakes of a connection that is there now.
+func (p *Port) handshakes(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := p.config.DialTimeout
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no hello within %v", limit))
+}
+
+// secure makes a stream of a connection that was dialed, with TLS if there is any.
+func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream, err error) {
 	kill := func() { raw.Close() } // raw is the guarded one with TLS
 	if p.config.TLS == nil {
 		s := newStream(p, raw, nil, kill)
@@ -67,9 +82,16 @@ func (p *Port) open(ctx context.Context, addr string) (*stream, error) {
 	return s, nil
 }
 
-// connect makes a gRPC client for addr and says there what self is. With intended it fails unless that instance is there.
+// connect makes a gRPC client for addr and says there what self is. With intended it fails unless
+// that instance is there. It is one dial, and must have its turn.
 func (p *Port) connect(ctx context.Context, self *Self, addr string, intended Instance) (*dialed, error) {
-	s, err := p.open(ctx, addr)
+	raw, err := p.open(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := p.handshakes(ctx)
+	defer cancel()
+	s, err := p.secure(ctx, raw, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ func BenchmarkConnection(b *testing.B) {
 				}
 				b.Cleanup(func() { _ = ports[i].Close() })
 			}
+			ports[0].dials.places.rates = [classes]rate{} // else their bound is measured
 			to := Peer{Instance: selves[1].Instance(), Addr: selves[1].Addr}
 			m := &raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: &selves[0].Raft, To: &selves[1].Raft, Snapshot: &raftpb.Snapshot{Data: []byte("x")}}
 			b.ReportAllocs()

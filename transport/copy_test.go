@@ -31,7 +31,8 @@ func TestCopyIsRefused(t *testing.T) {
 				if _, _, err := copied.Ask(t.Context(), "a:1", id(1), nil); err != nil {
 					t.Errorf("life %d: a question of the copy: %v", life+1, err) // it has the key: it is that instance
 				}
-				time.Sleep(pauseMost)
+				copied.anew()
+				time.Sleep(time.Second)
 			}
 			if n := copied.warnings("copied directory", "addr=a:1", "linked here from b"); n != 1 {
 				t.Errorf("%d warnings on the refused side:\n%s", n, copied.log)

@@ -7,7 +7,7 @@ type Counts struct {
 	Links      int // streams to peers that are up
 	Dialing    int // links being dialed
 	Ending     int // links that have ended and whose Down has not returned
-	BackingOff int // instances whose last dial failed a short while ago
+	BackingOff int // addresses, or instances at an address, whose last dial failed a short while ago
 	Shared     int // connections kept for questions and gossip
 	Packeters  int // addresses that packets are being sent to
 	Streams    int // byte streams of gossip, either direction
@@ -32,7 +32,7 @@ func (p *Port) Counts() Counts {
 	defer p.mu.Unlock()
 	c := Counts{
 		Packeters: packeters, Streams: streams,
-		Ending: len(p.dying), BackingOff: len(p.backoff), Shared: len(p.shared),
+		Ending: len(p.dying), BackingOff: p.dials.remembered(), Shared: len(p.shared),
 		FramesSent: p.counts.framesSent.Load(), FramesReceived: p.counts.framesReceived.Load(),
 		RaftDropped: p.counts.raftDropped.Load(), RaftForeign: p.counts.raftForeign.Load(),
 		FramesForeign: p.counts.framesForeign.Load(), PacketsDropped: p.counts.packetsDropped.Load(),

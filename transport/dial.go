@@ -10,19 +10,27 @@ import (
 
 var errAbandoned = errors.New("transport: dial abandoned") // never shown: the link has another stream, or none is wanted
 
+// linkWaits is how long what is sent on a link waits for the turn of its dial.
+const linkWaits = 10 * time.Second
+
 // dial makes the stream of l, and is its receiver goroutine then.
 func (p *Port) dial(ctx context.Context, l *link, addr string) {
 	if l.before != nil {
 		<-l.before
 	}
-	s, err := p.reach(ctx, l, addr)
+	var s *stream
+	wait, cancel := context.WithTimeout(ctx, linkWaits)
+	err := p.attempt(wait, ctx, addr, l.instance, func() (err error) {
+		s, err = p.reach(ctx, l, addr)
+		return err
+	})
+	cancel()
 	if err != nil {
 		p.mu.Lock()
 		lost := l.state == dialing // else the peer's dial won, or the link was expelled
 		if lost {
 			l.reason, l.born = err, time.Now()
 			p.detach(l)
-			p.punish(l, addr)
 		}
 		p.mu.Unlock()
 		if lost {
@@ -46,11 +54,16 @@ func (p *Port) dial(ctx context.Context, l *link, addr string) {
 
 // reach dials addr, exchanges hellos, and makes l a link.
 func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error) {
-	s, err := p.open(ctx, addr)
+	raw, err := p.open(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, s.kill)() // abandoned
+	ctx, cancel := p.handshakes(ctx)
+	defer cancel()
+	s, err := p.secure(ctx, raw, addr)
+	if err != nil {
+		return nil, err
+	}
 	self, number, err := p.claim(l)
 	if err != nil {
 		s.kill()

@@ -55,6 +55,54 @@
 // asked in the old life is not answered. If only the group, the raft ID or the address changes, links
 // say so before anything that is sent later, and the next call makes a connection anew.
 //
+// # Dials
+//
+// All dials of a port stand in one queue: those of links, questions, gossip and snapshots. A dial is a
+// connection with its TLS and its hellos. The connection must be there after 1 s, and the hellos after
+// Config.DialTimeout more. The time in the queue counts against neither, but the caller's context ends
+// it; what waits on a link waits 10 s.
+//
+//	in flight   8, and 5 to addresses that are not preferred, in the order in which they came
+//	begun       in any second at most 112, whatever is asked for: 32 at once and 16 each second to
+//	            ordinary addresses, 32 at once and 32 each second to preferred ones
+//
+// [Port.Prefer] names the preferred addresses: those of the voters. Three places are always free for
+// them, so that they are reached while hundreds of others hang.
+//
+// After a failed dial its address pauses, for links, questions, gossip and snapshots alike. The pause is
+// random between zero and a limit, which doubles with each failure:
+//
+//	ordinary address            250 ms to 30 s; to 5 s while this node has no group
+//	preferred address           50 ms to 1 s
+//	the dial found an answer:   to 500 ms: a refused connection, a foreign process, another version
+//
+// If the address has answered as one of ours, and only the instance that was meant is not there, or it
+// refuses this link, or the link lived for less than a second, the pause is of that instance at that
+// address alone. A pause ends when an instance that says it is at that address proves its key on a
+// connection here, when Identify begins a new life, and when a dial succeeds. After a pause one dial
+// tries the address, and the others wait for what it finds. 1,024 failures are remembered, each until
+// 10 s after its pause; one more displaces the oldest.
+//
+// During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for the end
+// of the pause, or fails at once with ErrSilent if its context ends before that. It never repeats what
+// the last dial found: ErrRefused, ErrForeign and ErrVersion say what was at the address after the
+// question was put, so they are returned only to questions that came before their dial began. A group may
+// wait for such a proof from each of several addresses within two seconds, which is why the pause behind
+// an answer is short.
+//
+// Questions to one address share a connection and its dial. A dial that has begun goes on when its
+// question is given up, and the next one uses it; a dial that no question waits for leaves the queue.
+//
+// # Turns
+//
+// At most 4 handshakes of accepted connections are computed at a time for each core. A handshake holds
+// its turn from the moment when bytes of the other side have come until it waits for more, or has sent
+// its answer: a connection that is silent, at once or halfway, holds none, however many there are. Those
+// that wait stand in lines. Connections from IP addresses on which an instance has proved its key in the
+// last ten minutes come first (1,024 addresses are remembered), then the others; among either those that
+// have begun come before new ones, and else the first that came. A handshake whose turn does not come in
+// the dial timeout is given up. Bounds of unfinished connections stand under Limits.
+//
 // # Tiers
 //
 // The verified certificates of a connection say which tier the peer has and what it may do; that is
@@ -86,7 +134,7 @@
 //
 // The life of a link to one instance:
 //
-//	none ----> dialing     Send with an address, unless the last dial failed a moment ago (back-off 50 ms, doubling to 1 s)
+//	none ----> dialing     Send with an address, unless that pauses (see Dials)
 //	none ----> up          the peer's hello is accepted
 //	dialing -> up          the peer answers our hello, or its own hello is accepted instead
 //	dialing -> none        the dial fails, also because another instance answers or the proof fails: Down
@@ -113,17 +161,19 @@
 // All methods are safe for concurrent use, and none waits except Ask, SendSnapshot, DialStream (bounded
 // by their contexts) and Close. Goroutines: per link a sender, woken by the queue, and a receiver, which
 // calls the handler and in the end its Down, and a timer; per address one that owns the connection for
-// questions and gossip; per address that packets go to one outbox; per byte stream two. All end with
+// questions and gossip, also while it waits for its dial; per address that packets go to one outbox; per byte stream two. All end with
 // [Port.Close] at the latest, and nothing of a link that has ended stays behind, but for the memory of a
-// failed dial (11 s). No lock is held across a wait.
+// failed dial (see Dials). No lock is held across a wait.
 //
-// Links at rest are kept, since a leader wants them and a node has few others; connections for questions
-// and gossip are closed after a minute of disuse.
+// Links at rest are kept, since a leader wants them and a node has few others. Such a link holds about
+// 22 KiB with TLS on either side, stacks included (TestIdleLinksAreSmall): buffers grow with what is
+// sent, and a link gives them back after 32 frames in a row that did not need them. Connections for
+// questions and gossip are closed after 10 to 15 s of disuse, and a stream of packets after 5 s.
 //
 // # Failure
 //
 // gRPC never dials, retries or resolves names here: a connection is dialed by Config.Dial and used for
-// one gRPC client, so the reason of a failure is known and no hidden back-off delays the next attempt. A
+// one gRPC client, so the reason of a failure is known, and the only back-off is that of Dials. A
 // peer that falls silent is found out after at most 25 s, on links because they say now and then that
 // they are still there; faster detection is raft's business. A peer that sends garbage loses its link,
 // nothing else. "Foreign" needs a reason: a label, a protocol, a certificate, a hello that is not

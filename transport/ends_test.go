@@ -25,7 +25,7 @@ func fill(t *testing.T, from *node, to Peer) {
 func TestGoodbyeThenPowerLoss(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
-		a, b := w.node("a", 1, dials(func(conn net.Conn) net.Conn {
+		a, b := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn {
 			return &vanishingConn{Conn: conn, vanished: &vanished, closed: make(chan struct{})}
 		})), w.node("b", 2)
 		a.send(b, "x")
@@ -110,7 +110,7 @@ func TestUnencodableFrame(t *testing.T) {
 func TestFailedWriteBesideASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var now atomic.Bool
-		a, b := w.node("a", 1, dials(func(conn net.Conn) net.Conn { return mute{conn, &now} })), w.node("b", 2)
+		a, b := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn { return mute{conn, &now} })), w.node("b", 2)
 		a.send(b, "x")
 		synctest.Wait()
 		a.onFrame = func(Identity, Frame) { time.Sleep(3 * lastWords) }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"container/list"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type frames struct {
 	list   list.List  // of *frame, the oldest first
 	sum    int
 	spares [][]byte
+
+	readers sync.Pool // of *bufio.Reader with readBytes
 }
 
 // frame is one of them.
@@ -88,6 +91,20 @@ func (f *frames) buffer() []byte {
 	b := f.spares[last]
 	f.spares[last], f.spares = nil, f.spares[:last]
 	return b[:0]
+}
+
+// reader returns a reader with a buffer of readBytes, to be Reset.
+func (f *frames) reader() *bufio.Reader {
+	if r, ok := f.readers.Get().(*bufio.Reader); ok {
+		return r
+	}
+	return bufio.NewReaderSize(nil, readBytes)
+}
+
+// giveReader takes a reader that is not needed any more.
+func (f *frames) giveReader(r *bufio.Reader) {
+	r.Reset(nil)
+	f.readers.Put(r)
 }
 
 // giveBack takes a buffer that is not needed any more.

@@ -14,7 +14,7 @@ import (
 const (
 	packetBytes   = 64 << 10        // the largest packet
 	packetsQueued = 128             // per address, and for the reader of Packets
-	packetIdle    = time.Minute     // after which the stream to an address is given up
+	packetIdle    = 5 * time.Second // after which the stream to an address is given up
 	packetPause   = time.Second / 2 // after a failure; packets are dropped meanwhile
 	streamsQueued = 5 * time.Second // for the reader of Streams to take a stream
 )

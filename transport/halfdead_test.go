@@ -28,7 +28,7 @@ func (c mute) Write(b []byte) (int, error) {
 func TestFailedWriteEndsTheConnection(t *testing.T) {
 	w := newWorld(t)
 	var now atomic.Bool
-	a := w.node("a", 1, dials(func(conn net.Conn) net.Conn { return mute{conn, &now} }))
+	a := w.node("a", 1, dialsWith(func(conn net.Conn) net.Conn { return mute{conn, &now} }))
 	w.node("b", 2)
 	if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil {
 		t.Fatal(err)

@@ -3,12 +3,15 @@ package transport
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"net"
 
 	"google.golang.org/grpc/credentials"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
+
+var errNoListener = errors.New("transport: a connection that no listener here has accepted") // cannot happen
 
 // handshaker does the handshakes of accepted connections for gRPC: TLS, then the hellos. It logs why a connection was refused, which
 // gRPC itself would not, and it dispatches links, which do not speak HTTP/2.
@@ -19,6 +22,11 @@ type handshaker struct {
 
 // ServerHandshake is TransportCredentials'. gRPC limits its time.
 func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	accepted, ok := acceptedOn(raw.RemoteAddr())
+	if !ok {
+		return nil, nil, errNoListener
+	}
+	defer accepted.shaken()
 	conn, info, err := h.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		if !wentAway(err) {
@@ -39,12 +47,13 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if err != nil {
 		return nil, nil, err
 	}
-	accepted, _ := acceptedOn(raw.RemoteAddr())
 	if secure != nil {
 		h.port.guard.add(accepted, raw.RemoteAddr().String(), secure, s.peer.NotAfter)
 	}
 	accepted.proven()
+	h.port.dials.reached(who.peer.Addr)
 	if who.kind == wire.Hello_LINK {
+		accepted.shaken() // before another goroutine uses the connection
 		h.port.tasks.Go(func() { h.port.welcome(raw, s, who) })
 		return nil, nil, credentials.ErrConnDispatched
 	}

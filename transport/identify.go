@@ -32,9 +32,7 @@ func (p *Port) Identify(self Self) {
 	for _, l := range p.links {
 		p.expel(l, ErrNoLink)
 	}
-	for instance := range p.backoff {
-		p.forgive(instance)
-	}
+	p.dials.forget(false)
 	if bug("connections-outlive-a-life") {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
@@ -63,13 +62,12 @@ func (s *stream) hearNonce(nonce *[bindingBytes]byte) error {
 }
 
 // introduce exchanges hellos on a connection that this node has dialed. With intended it fails unless
-// that instance answers. ctx and the dial timeout end it.
+// that instance answers. ctx ends it.
 func (p *Port) introduce(ctx context.Context, s *stream, addr string, self *Self, kind wire.Hello_Kind, intended Instance, number uint64) (*introduction, error) {
-	defer context.AfterFunc(ctx, s.kill)()
-	timer := time.AfterFunc(p.config.DialTimeout, s.kill)
+	stop := context.AfterFunc(ctx, s.kill)
 	who, err := p.exchange(ctx, s, addr, self, kind, intended, number)
-	if !timer.Stop() {
-		return nil, fmt.Errorf("%w: %s: no hello within %v", ErrSilent, addr, p.config.DialTimeout)
+	if !stop() {
+		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
 	return who, err
 }

@@ -131,9 +131,10 @@ func TestDownComesAfterTheLastFrame(t *testing.T) {
 
 func TestFailedDialGivesOneDownAndAPause(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a := w.node("a", 1)
+		a := w.node("a", 1, longest)
 		nobody := Peer{Instance: id(9), Addr: "nobody:1"}
-		delays := []time.Duration{50, 100, 200, 400, 800, 1000, 1000}
+		a.Prefer([]string{nobody.Addr})
+		delays := []time.Duration{50, 100, 200, 400, 500, 500}
 		for i, delay := range delays {
 			if err := a.Send(nobody, Frame{Commands: []byte("x")}); err != nil {
 				t.Fatalf("dial %d: %v", i, err)
@@ -205,7 +206,7 @@ func TestDialsOfAnotherInstanceAndAnotherCluster(t *testing.T) {
 func TestNewStreamReplacesOneThatOnlyThePeerStillSees(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var vanished atomic.Bool
-		vanishing := dials(func(conn net.Conn) net.Conn {
+		vanishing := dialsWith(func(conn net.Conn) net.Conn {
 			if vanished.Load() {
 				return conn
 			}

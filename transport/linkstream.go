@@ -31,8 +31,7 @@ const (
 
 	lengthBytes = 4
 	helloBytes  = 4 << 10   // of a greeting, which a stranger may send
-	greetBytes  = 1 << 10   // of the buffer until the first frame: the usual greeting fits in
-	readBytes   = 16 << 10  // of the buffer behind it: a frame that fits in is decoded where it arrived
+	readBytes   = 16 << 10  // of the read buffer while there is much to read, else restBytes: a frame that fits in is decoded where it arrived
 	keptBytes   = 256 << 10 // the largest buffer kept for the next frame: one for each sender, some for all receivers
 )
 
@@ -51,11 +50,14 @@ type stream struct {
 	broke  atomic.Bool          // a write has failed
 
 	out    []byte // of the sender, reused
+	sends  habit  // with out
 	opens  bool   // the sender has said the preface
 	failed error  // of the first write that did; set before broke
 
-	in    *bufio.Reader // small until the first frame, since most connections do not carry any
-	ahead []byte        // read before the first frame, and not used yet: in reads it first
+	in    *bufio.Reader // small, but for a link that has much to read
+	reads habit         // with in
+	last  int           // bytes of the last frame
+	ahead []byte        // read into another buffer, and not used yet: in reads it first
 	frame *received     // of the receiver, reused
 	large *frames       // of the port: those that do not fit into in
 	begun bool          // the receiver has read the preface
@@ -64,14 +66,21 @@ type stream struct {
 // newStream makes a stream of a connection, which kill ends.
 func newStream(p *Port, conn net.Conn, secure *tls.ConnectionState, kill func()) *stream {
 	s := &stream{conn: conn, secure: secure, kill: kill, random: p.config.Random, limit: p.config.MessageBytes, frame: &received{}, large: &p.holds.frames}
-	s.in = bufio.NewReaderSize(heedful{s}, greetBytes)
+	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
 	return s
 }
 
-// widen makes room for frames.
+// widen makes room for large frames, and for many.
 func (s *stream) widen() {
 	s.ahead, _ = s.in.Peek(s.in.Buffered())
-	s.in = bufio.NewReaderSize(heedful{s}, readBytes)
+	s.in = s.large.reader()
+	s.in.Reset(heedful{s})
+}
+
+// narrow gives the large buffer back, which must be empty.
+func (s *stream) narrow() {
+	s.large.giveReader(s.in)
+	s.in = bufio.NewReaderSize(heedful{s}, restBytes)
 }
 
 // heedful reads from the connection and notes for the pulse that something came, though it be only a part of a frame.
@@ -137,7 +146,7 @@ func (s *stream) begin() (b []byte, start int) {
 // however slowly, and is ended once it waits for more in vain.
 func (s *stream) write(b []byte) error {
 	s.out = nil
-	if cap(b) <= keptBytes {
+	if cap(b) <= keptBytes && s.sends.keeps(cap(b), len(b)) {
 		s.out = b
 	}
 	s.said.Store(true)
@@ -155,10 +164,12 @@ func (s *stream) lastWords() { _ = s.conn.SetReadDeadline(time.Now().Add(lastWor
 
 // recv returns the next frame, which is valid until the next call. io.EOF says that the other side has said everything.
 func (s *stream) recv() (*received, error) {
-	if s.in.Size() < readBytes {
-		s.widen()
-	}
 	for {
+		if had := s.in.Buffered(); had == 0 && s.in.Size() > restBytes && !s.reads.keeps(s.in.Size(), s.last) {
+			s.narrow()
+		} else if had == restBytes && s.in.Size() == restBytes {
+			s.widen() // there is more than it can hold
+		}
 		head, err := s.in.Peek(lengthBytes)
 		if err != nil {
 			return nil, broken(err)
@@ -167,6 +178,7 @@ func (s *stream) recv() (*received, error) {
 		_, _ = s.in.Discard(lengthBytes)
 		switch {
 		case length == stillHere:
+			s.last = 0
 		case length == goodbye:
 			return nil, io.EOF
 		case int64(length) > int64(s.limit):
@@ -179,6 +191,9 @@ func (s *stream) recv() (*received, error) {
 
 // read reads a frame of that length.
 func (s *stream) read(length int) error {
+	if s.last = length; length > s.in.Size() && s.in.Size() < readBytes {
+		s.widen()
+	}
 	if length <= readBytes {
 		b, err := s.in.Peek(length)
 		if err != nil {

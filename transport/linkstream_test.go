@@ -47,7 +47,7 @@ func speech(t testing.TB, say func(*stream) error) []byte {
 
 // Frames of all sizes arrive as they were sent, however the network cuts them, signs of life between them are nothing, and the goodbye ends them.
 func TestFramesOfAllSizes(t *testing.T) {
-	sizes := []int{1, 100, readBytes - 20, readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
+	sizes := []int{1, 100, restBytes - 20, restBytes - lengthBytes, restBytes, restBytes + 1, 1, readBytes - 20, readBytes - lengthBytes, readBytes - 3, readBytes, readBytes + 1, 3 * readBytes, 100, frameBytes, 5 << 20, 1}
 	words := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, sizes[i]) }
 	text := speech(t, func(s *stream) error {
 		err := s.greet(aGreeting)

@@ -1,47 +1,140 @@
 package transport
 
-import "time"
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"time"
+)
 
 const (
-	pauseFirst = 50 * time.Millisecond
-	pauseMost  = time.Second
+	pauseFirst     = 250 * time.Millisecond // after the first failed dial; it doubles with each
+	pauseMost      = 30 * time.Second
+	pauseNewborn   = 5 * time.Second        // at most, while this node has no group: founders that were cut off must meet soon
+	pauseAnswered  = 500 * time.Millisecond // at most, if the failure was an answer, which is cheap and soon stale
+	preferredFirst = 50 * time.Millisecond
+	preferredLast  = time.Second
+
 	pauseKept  = 10 * time.Second // how long a failure is remembered after its pause
+	pausesMost = 1024             // failures that are remembered
 	youngLink  = time.Second      // a link that ends sooner counts as a failed dial for the pause
 )
 
-// pause is the back-off after a failed dial.
+// pauseKey is what must not be dialed: an address, or if the address has answered, one instance there.
+type pauseKey struct {
+	addr string
+	of   Instance // zero means any
+}
+
+// pause is the time after a failed dial in which the address is not dialed again.
 type pause struct {
-	addr  string
-	delay time.Duration
-	until time.Time
-	timer *time.Timer // forgets it
+	key    pauseKey
+	err    error // of the dial
+	delay  time.Duration
+	until  time.Time
+	trying bool          // the first dial after the pause is in flight, and the others wait for it
+	over   chan struct{} // closed when the pause is over before its time, is replaced, or was tried
+	place  *list.Element
 }
 
-// punish begins or doubles the pause before the next dial. The caller holds mu.
-func (p *Port) punish(l *link, addr string) {
-	if p.shut {
-		return
+// pauses are the pauses of a port. It is a pure core: the caller gives the time and holds the lock.
+type pauses struct {
+	known map[pauseKey]*pause
+	order list.List // of *pause, the one that began first in front
+}
+
+// in returns the pause of a key that is in force; nil means none.
+func (p *pauses) in(key pauseKey, now time.Time) *pause {
+	if b := p.known[key]; b != nil && (b.trying || now.Before(b.until)) {
+		return b
 	}
-	b := &pause{addr: addr, delay: pauseFirst}
-	if old := p.backoff[l.instance]; old != nil {
-		old.timer.Stop()
-		b.delay = min(2*old.delay, pauseMost)
-	}
-	b.until = time.Now().Add(b.delay)
-	b.timer = time.AfterFunc(b.delay+pauseKept, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.backoff[l.instance] == b {
-			delete(p.backoff, l.instance)
+	return nil
+}
+
+// failed begins the pause of a key, or the next and longer one. random is uniform.
+func (p *pauses) failed(key pauseKey, err error, first, most time.Duration, now time.Time, random uint64) {
+	b := &pause{key: key, err: err, delay: min(first, most), over: make(chan struct{})}
+	if old := p.known[key]; old != nil {
+		if now.Before(old.until.Add(pauseKept)) {
+			b.delay = min(2*old.delay, most)
 		}
-	})
-	p.backoff[l.instance] = b
+		p.end(key)
+	}
+	b.until = now.Add(1 + time.Duration(random%uint64(b.delay)))
+	for e := p.order.Front(); e != nil; e = p.order.Front() {
+		oldest := e.Value.(*pause)
+		if p.order.Len() < pausesMost && now.Before(oldest.until.Add(pauseKept)) {
+			break
+		}
+		p.end(oldest.key)
+	}
+	b.place = p.order.PushBack(b)
+	p.known[key] = b
 }
 
-// forgive ends the back-off for one instance. The caller holds mu.
-func (p *Port) forgive(instance Instance) {
-	if b := p.backoff[instance]; b != nil {
-		b.timer.Stop()
-		delete(p.backoff, instance)
+// end forgets the pause of a key.
+func (p *pauses) end(key pauseKey) {
+	if b := p.known[key]; b != nil {
+		delete(p.known, key)
+		p.order.Remove(b.place)
+		close(b.over)
 	}
+}
+
+// shorten sees to it that no pause of an address lasts longer than most from now.
+func (p *pauses) shorten(addr string, most time.Duration, now time.Time, random uint64) {
+	for _, b := range p.known {
+		if b.key.addr == addr && b.until.After(now.Add(most)) {
+			b.until, b.delay = now.Add(1+time.Duration(random%uint64(most))), most
+			b.again()
+		}
+	}
+}
+
+// again has all that wait for the end of the pause look anew.
+func (b *pause) again() {
+	close(b.over)
+	b.over = make(chan struct{})
+}
+
+// remembered counts the failures that still matter.
+func (p *pauses) remembered(now time.Time) (n int) {
+	for _, b := range p.known {
+		if now.Before(b.until.Add(pauseKept)) {
+			n++
+		}
+	}
+	return n
+}
+
+// pausedError says that an address is not dialed now. It is an ErrSilent, whatever the last dial found:
+// that was true at its time, and proves nothing about now.
+type pausedError struct {
+	addr string
+	last error
+}
+
+func (e *pausedError) Error() string {
+	return fmt.Sprintf("%v: %s is not dialed now, since that failed a moment ago: %v", ErrSilent, e.addr, e.last)
+}
+
+// Is makes errors.Is(err, ErrSilent) true.
+func (e *pausedError) Is(target error) bool {
+	return target == ErrSilent || errors.Is(e.last, target) && bug("refusal-repeated")
+}
+
+// answered reports whether a failed dial has found out what is at the address.
+func answered(err error) bool {
+	return errors.Is(err, ErrRefused) || errors.Is(err, ErrForeign) || errors.Is(err, ErrVersion)
+}
+
+// ofLink reports whether a failure concerns only the instance that was meant: the address has answered
+// as one of ours.
+func ofLink(err error) bool {
+	for _, kind := range [...]error{ErrOther, ErrCopy, ErrNoLink, ErrGroup} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }

@@ -35,13 +35,13 @@ type Port struct {
 
 	holds holdings // what others make this node hold
 	guard *guard   // of connections with TLS
+	dials *dials
 
 	mu      sync.Mutex // guards all below; never held across a wait
 	shut    bool
 	number  uint64 // of the last hello that began a stream
 	links   map[Instance]*link
 	dying   map[Instance]*link // the last link to an instance that has ended and whose Down has not returned
-	backoff map[Instance]*pause
 	shared  map[string]*shared // connections for questions and gossip, by address
 	life    context.Context    // ends with the life of self, and with it all connections for calls that were dialed in it
 	endLife context.CancelFunc
@@ -61,7 +61,6 @@ func New(c Config) (*Port, error) {
 		closed:   make(chan struct{}),
 		links:    map[Instance]*link{},
 		dying:    map[Instance]*link{},
-		backoff:  map[Instance]*pause{},
 		shared:   map[string]*shared{},
 	}
 	p.holds.init(&c)
@@ -72,6 +71,7 @@ func New(c Config) (*Port, error) {
 	c.Random(p.boot[:])
 	self := c.Self
 	p.self.Store(&self)
+	p.dials = newDials(c.Random, func() bool { return p.self.Load().Group == 0 })
 	p.gossip = newGossip(p)
 	if c.TLS != nil {
 		p.tasks.Go(p.guard.run)
@@ -108,9 +108,7 @@ func (p *Port) Close() error {
 			waits = append(waits, l.stream.gone) // the peer hangs up when it has read all
 		}
 	}
-	for instance := range p.backoff {
-		p.forgive(instance)
-	}
+	p.dials.forget(true)
 	p.mu.Unlock()
 
 	patience := time.NewTimer(linger)

@@ -79,13 +79,16 @@ func dialsFail(t *testing.T, a *node, addr string, want error) {
 		}
 		is("a link", e.down)
 	}
+	a.anew()
 	for _, instance := range []Instance{{}, id(2), id(3)} {
+		a.anew()
 		answer, from, err := a.Ask(t.Context(), addr, instance, []byte("who"))
 		is(fmt.Sprint("a question for ", instance), err)
 		if answer != nil || from != (Identity{}) {
 			t.Errorf("answered %q by %+v", answer, from)
 		}
 	}
+	a.anew()
 	is("a snapshot", a.SendSnapshot(t.Context(), to, snapshotMessage(a, a, 10)))
 	if c := a.Counts(); c.Links+c.Dialing+c.Shared != 0 {
 		t.Errorf("left behind: %+v", c)
@@ -146,6 +149,7 @@ func TestOtherInstanceOnlyOnProof(t *testing.T) {
 		if _, from, err := a.Ask(t.Context(), "c:1", id(2), nil); !errors.Is(err, ErrOther) || from.Instance != id(9) {
 			t.Errorf("a question: %v, %v", from, err)
 		}
+		a.anew()
 		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(2), Addr: "c:1"}, snapshotMessage(a, a, 10)); !errors.Is(err, ErrOther) {
 			t.Errorf("a snapshot: %v", err)
 		}

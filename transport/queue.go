@@ -21,6 +21,7 @@ type queue struct {
 	frame  wire.Frame    // of the taker, reused
 	arena  []byte        // of the taker, reused: encoded raft messages
 	ends   []int         // of the taker, reused: where each of them ends
+	habit  habit         // with arena
 
 	mu        sync.Mutex // guards all below
 	closed    bool       // takes nothing any more
@@ -211,10 +212,9 @@ func (q *queue) encode(f *wire.Frame, raft []*raftpb.Message) (dropped int) {
 		start = end
 	}
 	clear(raft) // the list is used again
-	q.ends = ends[:0]
-	q.arena = nil
-	if cap(arena) <= spareBytes {
-		q.arena = arena
+	q.ends, q.arena = nil, nil
+	if len(raft) == 0 || cap(arena) <= spareBytes && q.habit.keeps(cap(arena), len(arena)) {
+		q.ends, q.arena = ends[:0], arena
 	}
 	return dropped
 }

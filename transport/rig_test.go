@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
@@ -206,6 +208,20 @@ func (n *node) identify() {
 	n.Identify(n.self)
 }
 
+// anew has the node forget which dials have failed.
+func (n *node) anew() { n.dials.forget(false) }
+
+// longest has every pause of the node last as long as it may.
+func longest(c *Config) {
+	c.Random = func(b []byte) {
+		if len(b) == 8 {
+			binary.LittleEndian.PutUint64(b, 1<<20*uint64(pauseMost)-1)
+			return
+		}
+		_, _ = rand.Read(b)
+	}
+}
+
 // inBubble runs f in a synctest bubble with a network.
 func inBubble(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
@@ -239,8 +255,8 @@ func (w *world) raw(addr string) net.Conn {
 	return conn
 }
 
-// dials changes every connection that a node dials.
-func dials(change func(net.Conn) net.Conn) func(*Config) {
+// dialsWith changes every connection that a node dials.
+func dialsWith(change func(net.Conn) net.Conn) func(*Config) {
 	return func(c *Config) {
 		dial := c.Dial
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -256,7 +272,11 @@ func dials(change func(net.Conn) net.Conn) func(*Config) {
 // begin opens the connection of a link, on which nothing is said yet.
 func (n *node) begin(addr string) *stream {
 	n.t.Helper()
-	s, err := n.open(context.Background(), addr)
+	raw, err := n.open(context.Background(), addr)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s, err := n.secure(context.Background(), raw, addr)
 	if err != nil {
 		n.t.Fatal(err)
 	}

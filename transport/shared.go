@@ -2,52 +2,66 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
 const (
-	sharedIdle  = time.Minute
-	sharedCheck = 15 * time.Second
+	sharedIdle  = 10 * time.Second
+	sharedCheck = 5 * time.Second
 )
 
-// shared is a connection to an address, used by questions and gossip, whoever is there. One goroutine owns it: dials, waits for its
-// death or for a minute of disuse, closes.
+// shared is a connection to an address, used by questions and gossip, whichever instance is there. One
+// goroutine owns it: dials in its turn, waits for its death or for sharedIdle of disuse, closes.
 type shared struct {
-	addr  string
-	self  *Self           // what we say on it
-	life  context.Context // ends with our life in which it was dialed
-	ready chan struct{}   // closed when dialed or failed
-	d     *dialed         // set before ready is closed; nil: failed
-	err   error
+	addr   string
+	self   *Self              // what we say on it
+	life   context.Context    // ends with our life in which it was dialed
+	turn   context.Context    // ends when no caller waits for its dial before that has begun
+	giveUp context.CancelFunc // ends turn
+	ready  chan struct{}      // closed when dialed or failed
+	d      *dialed            // set before ready is closed; nil: failed
+	err    error
 
 	// Guarded by port.mu:
+	begun bool // its dial has
 	users int
 	used  time.Time
 }
 
-// borrow returns a living connection to addr, dialed if need be; give it back with release. Callers share a dial under way, whose
-// outcome is not tied to the context of any one of them.
+// borrow returns a living connection to addr, dialed if need be; give it back with release. Callers
+// share a dial under way, whose outcome is not tied to the context of any one of them. During a pause of
+// the address they wait, if their contexts allow.
+//
+// That an address refuses, or is foreign, is told only to callers that came before the dial which found
+// it out began. It proves nothing about a later time, so the others have it dialed anew.
 func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
-	s, err := p.sharedFor(addr)
-	if err != nil {
-		return nil, err
+	for {
+		s, first, err := p.sharedFor(addr)
+		if s != nil {
+			select {
+			case <-s.ready:
+				err = s.err
+			case <-ctx.Done():
+				err = fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
+			}
+			if err == nil && s.life.Err() != nil {
+				err = p.outlived(addr)
+			}
+			if err == nil {
+				return s, nil
+			}
+			p.release(s)
+		}
+		_, paused := errors.AsType[*pausedError](err)
+		if !paused && (first || !answered(err) || bug("refusal-repeated")) {
+			return nil, err
+		}
+		if err := p.dials.await(ctx, addr); err != nil {
+			return nil, err
+		}
 	}
-	select {
-	case <-s.ready:
-	case <-ctx.Done():
-		p.release(s)
-		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
-	}
-	err = s.err
-	if err == nil && s.life.Err() != nil {
-		err = p.outlived(addr)
-	}
-	if err != nil {
-		p.release(s)
-		return nil, err
-	}
-	return s, nil
 }
 
 // outlived is the error of a call that began before this node's life or the port ended.
@@ -63,29 +77,39 @@ func (p *Port) release(s *shared) {
 	defer p.mu.Unlock()
 	s.users--
 	s.used = time.Now()
+	if s.users == 0 && !s.begun {
+		s.giveUp()
+		p.remove(s)
+	}
 }
 
-func (p *Port) sharedFor(addr string) (*shared, error) {
+// sharedFor returns the connection to an address, dialed or not, with the caller among its users. first
+// reports that its dial has not begun. During a pause of the address there may be none: a pausedError.
+func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
-		return nil, ErrClosed
+		return nil, false, ErrClosed
 	}
 	s, self := p.shared[addr], p.self.Load()
 	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self && !bug("connections-outlive-a-life")) {
 		s = nil // dead, or it says what is no longer true: its goroutine will notice
 	}
 	if s == nil {
+		if err := p.dials.paused(addr, Instance{}); err != nil {
+			return nil, false, err
+		}
 		if len(p.shared) >= p.config.AskConns && !p.evict() {
-			return nil, fmt.Errorf("%w: %d connections are in use", ErrFull, len(p.shared))
+			return nil, false, fmt.Errorf("%w: %d connections are in use", ErrFull, len(p.shared))
 		}
 		s = &shared{addr: addr, self: self, life: p.life, ready: make(chan struct{})}
+		s.turn, s.giveUp = context.WithCancel(s.life)
 		p.shared[addr] = s
 		p.tasks.Go(func() { p.keep(s) })
 	}
 	s.users++
 	s.used = time.Now()
-	return s, nil
+	return s, !s.begun, nil
 }
 
 // evict gives up the connection that was used longest ago and is not in use. The caller holds mu.
@@ -108,11 +132,19 @@ func (p *Port) evict() bool {
 
 // keep is the goroutine of s.
 func (p *Port) keep(s *shared) {
-	d, err := p.connect(s.life, s.self, s.addr, Instance{})
+	defer s.giveUp()
+	var d *dialed
+	err := p.attempt(s.turn, s.life, s.addr, Instance{}, func() (err error) {
+		if !p.begin(s) {
+			return errAbandoned
+		}
+		d, err = p.connect(s.life, s.self, s.addr, Instance{})
+		return err
+	})
 	p.mu.Lock()
 	s.d, s.err = d, err
-	if err != nil && p.shared[s.addr] == s {
-		delete(p.shared, s.addr)
+	if err != nil {
+		p.remove(s)
 	}
 	p.mu.Unlock()
 	close(s.ready)
@@ -147,10 +179,23 @@ func (p *Port) wanted(s *shared) bool {
 	return !dead && s.users > 0
 }
 
+// begin notes that the dial of s begins, unless it is not wanted any more.
+func (p *Port) begin(s *shared) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.begun = s.users > 0
+	return s.begun
+}
+
 // forget takes s out of the table, so that the next user dials.
 func (p *Port) forget(s *shared) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.remove(s)
+}
+
+// remove is forget for a caller that holds mu.
+func (p *Port) remove(s *shared) {
 	if p.shared[s.addr] == s {
 		delete(p.shared, s.addr)
 	}

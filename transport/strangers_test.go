@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -155,5 +157,68 @@ func TestOversizedFrameEndsTheLink(t *testing.T) {
 		}
 		c.send(a, "after")
 		a.wantCommands("another peer", c, "after")
+	})
+}
+
+// Connections that wait for this node to compute their handshakes keep their places: a crowd that comes
+// after a failover would otherwise have each of its handshakes given up before its end.
+func TestHandshakesInLineAreNotDisplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.node("a", 1, func(c *Config) { c.Strangers = 2 })
+		hold := &turn{of: a.listener.turns}
+		for range a.listener.turns.most {
+			hold.held = false
+			if err := hold.take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open := func(conn net.Conn) bool {
+			_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := conn.Read(make([]byte, 1))
+			timeout, ok := errors.AsType[net.Error](err)
+			return ok && timeout.Timeout()
+		}
+		var line []net.Conn
+		for range 3 {
+			conn := w.raw("a:1")
+			t.Cleanup(func() { conn.Close() })
+			_, _ = conn.Write([]byte(linkPreface))
+			synctest.Wait()
+			line = append(line, conn)
+		}
+		if !open(line[0]) || !open(line[1]) || open(line[2]) {
+			t.Errorf("open: %v, %v, and the one that came last %v", open(line[0]), open(line[1]), open(line[2]))
+		}
+		for range a.listener.turns.most {
+			hold.held = true
+			hold.end()
+		}
+		time.Sleep(11 * time.Second)
+	})
+}
+
+// An instance that does not vote keeps links to voters that do not lead, and begins a lost one anew.
+func TestSpareLinks(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		var voters []Peer
+		for i := range 5 {
+			voters = append(voters, w.node(fmt.Sprint("v", i), i+1).peer())
+		}
+		n := w.node("n", 9)
+		links := func() (up int) {
+			for _, v := range voters[1:] {
+				if n.Linked(v.Instance) {
+					up++
+				}
+			}
+			return up
+		}
+		for range 3 {
+			n.Spare(voters[0].Instance, voters)
+			time.Sleep(time.Second)
+			if links() != spareLinks || n.Linked(voters[0].Instance) {
+				t.Fatalf("%d links, to the leader: %v", links(), n.Linked(voters[0].Instance))
+			}
+		}
 	})
 }

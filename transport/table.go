@@ -63,8 +63,8 @@ func (p *Port) linkFor(to Peer) (*link, error) {
 	case len(p.links) >= p.config.Links:
 		return nil, fmt.Errorf("%w: %d links are open", ErrFull, len(p.links))
 	}
-	if b := p.backoff[to.Instance]; b != nil && b.addr == to.Addr && time.Now().Before(b.until) {
-		return nil, fmt.Errorf("%w: dialing %s failed a moment ago", ErrNoLink, to.Addr)
+	if err := p.dials.paused(to.Addr, to.Instance); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
 	}
 	l := p.newLink(to.Instance, Identity{Instance: to.Instance, Addr: to.Addr})
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -128,10 +128,8 @@ func (p *Port) bury(l *link) {
 	p.mu.Lock()
 	if p.links[l.instance] == l {
 		p.detach(l)
-		if time.Since(l.born) >= youngLink {
-			p.forgive(l.instance)
-		} else if l.dialed != "" {
-			p.punish(l, l.dialed)
+		if l.dialed != "" {
+			p.dials.linked(l.dialed, l.instance, time.Since(l.born) < youngLink, l.reason)
 		}
 	}
 	if l.reaper != nil {

@@ -66,8 +66,10 @@ func TestWhatIsDialedMustBeAnInstance(t *testing.T) {
 			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "serve") {
 				t.Errorf("a question: %v", err)
 			}
+			a.anew()
 			a.send(b, "x")
 			b.wantCommands("a link", a, "")
+			a.anew()
 			if err := a.SendSnapshot(t.Context(), b.peer(), snapshotMessage(a, b, 10)); !errors.Is(err, ErrForeign) {
 				t.Errorf("a snapshot: %v", err)
 			}

@@ -106,6 +106,7 @@ func TestTLS(t *testing.T) {
 		ask("no certificate of our own", f, a, ErrForeign)
 		link := func(why string, from *node, want error) {
 			t.Helper()
+			from.anew()
 			_ = from.Send(a.peer(), Frame{Commands: []byte("evil")})
 			synctest.Wait()
 			time.Sleep(linger)

@@ -147,11 +147,14 @@ func figures(s mortise.Status) map[string]float64 {
 	}
 	f := map[string]float64{
 		table.Held: float64(s.Held), table.Waiters: float64(s.Waiters), table.LeaseLeft: s.LeaseTightest.Seconds(), table.LeaderKnown: truth(s.Leader != ""),
-		table.LeaderHere: truth(s.Leading), table.Members: float64(len(s.Members)), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
+		table.LeaderHere: truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
 	}
 	if s.Votes {
 		f[table.Term] = float64(s.Term)
+	}
+	if s.Leading {
+		f[table.Members] = float64(s.MembersTotal)
 	}
 	if s.Health != nil {
 		f[table.Missing] = float64(len(s.Health.Missing))

@@ -3,6 +3,7 @@ package mortiseotel_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/otel/attribute"
@@ -82,6 +83,11 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 	}
 	r.live(t)
 	held := r.acquire(t, t.Context(), mortise.Request{Key: "k", Shared: true})
+	for end := time.Now().Add(10 * time.Second); r.node.Status().MembersTotal != 1; time.Sleep(time.Millisecond) { // the leader counts at its next look
+		if time.Now().After(end) {
+			t.Fatal("the leader does not count its own session")
+		}
+	}
 	for _, c := range []struct {
 		name, label, value string
 		want               float64

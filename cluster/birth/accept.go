@@ -92,6 +92,9 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 			return RefusedSilence, e.Name + ", which Join names, cannot be resolved" + orEmpty(": ", e.Failed)
 		}
 	}
+	if !c.everyone() && !bug("others-silence-blocks") {
+		return c.founding(ch)
+	}
 	for _, p := range c.places {
 		if p.entry == "" {
 			continue
@@ -111,7 +114,12 @@ func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
 	if p.last.outcome != Answered {
 		return Accepted, "" // nobody is there, or nobody of us
 	}
-	who := &p.last.who
+	return c.stranger(p, &p.last.who, ch)
+}
+
+// stranger says why the instance that answers at a place keeps this one from accepting the charter
+// (nil: any), or returns Accepted.
+func (c *Core) stranger(p *place, who *Who, ch *Charter) (Refusal, string) {
 	switch {
 	case who.Instance == c.instance:
 		return Accepted, ""

@@ -13,16 +13,7 @@ func (c *Core) ask(random Random) time.Duration {
 	if c.barred != "" {
 		return next
 	}
-	for i, p := range c.places {
-		wanted := c.curious() || c.suspected(p)
-		if p.pending == 0 && p.next <= c.now && wanted {
-			p.pending = c.question(p.addr, nodeid.ID{}, appendQuestion(nil, c.introduction()))
-			p.next = c.now + c.pace(random.Spread+uint64(i))
-		}
-		if p.pending == 0 && wanted {
-			next = min(next, p.next)
-		}
-	}
+	next = min(next, c.askPlaces(random), c.inquire(random))
 	for i := range c.offers {
 		o := &c.offers[i]
 		if c.charter.List[i].Instance == c.instance || o.accepted || o.pending != 0 {
@@ -31,7 +22,7 @@ func (c *Core) ask(random Random) time.Duration {
 		if o.next <= c.now {
 			l := c.charter.List[i]
 			o.pending = c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
-			o.next = c.now + c.pace(random.Spread-uint64(i)-1)
+			o.next = c.now + c.pace(random.Spread-uint64(i)-1, len(c.places))
 			continue
 		}
 		next = min(next, o.next)
@@ -54,22 +45,28 @@ func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
 
 // introduction is what every question says about the asker.
 func (c *Core) introduction() question {
-	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling}
+	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling, Founds: c.settings.founds(c.name)}
 	if c.durable {
 		q.Life = c.life
 	}
 	return q
 }
 
-// pace returns how long to wait until the same place is asked again. It grows with the number of places, because everybody asks
-// everybody, and stays below freshFor by more than a question may take.
-func (c *Core) pace(salt uint64) time.Duration {
+// pace returns how long to wait until the same place is asked again. It grows with the number of
+// places that are asked so, because each founder asks each other, and stays below freshFor by more
+// than a question may take.
+func (c *Core) pace(salt uint64, places int) time.Duration {
 	every := askEvery
 	if c.phase == Member && !c.settling {
 		every = askEverySlow
 	} else {
-		every += askEvery * time.Duration(min(len(c.places), 128)) / 32
+		every += askEvery * time.Duration(min(places, 128)) / 32
 	}
+	return atRandom(every, salt)
+}
+
+// atRandom returns the time plus up to the same again.
+func atRandom(every time.Duration, salt uint64) time.Duration {
 	return every + time.Duration(mix(salt)%uint64(every))
 }
 
@@ -83,8 +80,11 @@ func mix(x uint64) uint64 {
 
 // deadline returns when the present phase has to be looked at again even if nothing happens.
 func (c *Core) deadline() time.Duration {
-	if (c.phase == Bound || c.settling) && c.until > c.now {
+	switch {
+	case (c.phase == Bound || c.settling) && c.until > c.now:
 		return c.until
+	case c.phase == Member && c.leader && !c.settling:
+		return c.now + restFor
 	}
 	return c.now + askEverySlow
 }
@@ -105,9 +105,10 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		return
 	}
 	p := c.places[at]
-	p.pending = 0
+	p.pending, p.tried, p.ended, p.mute = 0, true, now, outcome == Silent
 	if outcome != Silent {
 		c.cleared(p)
+		c.fruitless = 0
 	}
 	if outcome == Silent || outcome == Other || asked < p.last.asked {
 		return
@@ -124,7 +125,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		if p.last.outcome == Answered && p.last.who.Instance == who.Instance {
 			s.first = p.last.first
 		}
-		c.knocked(who.Addr) // a charter lists only who is reached where it says it lives
+		c.learn(p, &s.who)
 		c.recognise(&s.who)
 		c.met(&s.who)
 	}
@@ -210,7 +211,9 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 		return nil
 	}
 	q.Instance, q.Addr = from.Instance, from.Addr
-	c.knocked(q.Addr)
+	if q.Founds || bug("joiners-asked-back") {
+		c.knocked(q.Addr)
+	}
 	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
 		c.alive(q.Instance, q.Life, q.Addr, true)
 		if q.Group == c.group {
@@ -222,7 +225,9 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 			c.bound[at] = true
 		}
 	}
-	return appendWho(nil, c.self(q))
+	who := c.self(q)
+	who.Met = c.acquainted(q.Addr)
+	return appendWho(nil, who)
 }
 
 // Tell answers the question who this instance is to a peer that is no instance, or returns nil if it is another question. Nothing that the
@@ -246,7 +251,9 @@ func (c *Core) self(q question) Who {
 	}
 	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {
-		_, who.Obstacle = c.obstacle(nil)
+		if c.settings.founds(c.name) {
+			_, who.Obstacle = c.obstacle(nil)
+		}
 		who.Supersedes = sorted(c.gaveUp)
 	} else {
 		who.Settings = c.rulesOf

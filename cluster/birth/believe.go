@@ -32,7 +32,13 @@ func (c *Core) believes(from nodeid.ID) bool {
 // have been voters keep their IDs. IDs cost nothing, so any number of instances that confirm a configuration prove nothing
 // either. It waits for a voter that it knows; if all of them have lost their directories, it is for people to empty its own.
 func (c *Core) hinted(at uint64, voters []Voter) {
-	if at <= c.at || c.phase != Member || c.settling || c.leader || !c.lost() {
+	if at <= c.at || c.phase != Member || c.settling {
+		return
+	}
+	if c.leader {
+		c.consult()
+	}
+	if c.leader || !c.lost() {
 		return
 	}
 	if holds(voters, c.raft) {

@@ -58,6 +58,10 @@ func (s Settings) founds(name string) bool {
 	return found
 }
 
+// Founds reports whether an instance of that name may found, be listed and vote: with Replicas
+// every one may.
+func (s Settings) Founds(name string) bool { return s.normal().founds(name) }
+
 // slack is how far two clocks on a list may differ: half the grace, since the grace is what later groups wait for, and 5 s without one.
 func (s Settings) slack() time.Duration {
 	if s.Grace > 0 {

@@ -41,7 +41,7 @@ func TestTheNewestConfigurationIsTold(t *testing.T) {
 // Gossip that tells of a newer configuration makes even a member with a leader ask, once.
 func TestInquire(t *testing.T) {
 	c := plain(false)
-	c.now += time.Minute
+	c.now += time.Second
 	if out := c.Tick(c.now, c.wall, Random{}); len(out.Questions) != 0 {
 		t.Fatal("a member with a leader asks")
 	}

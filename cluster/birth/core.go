@@ -43,8 +43,10 @@ type Core struct {
 	join   []Entry
 	gossip []string
 	knocks []knock
+	tips   []knock  // addresses at which others have met founders and voters
 	places []*place // by address
 	stale  bool     // places no longer match what they are made from
+	rivals []string // addresses at which an instance has last said that another group has a leader
 	asked  uint64   // the last question's ID; counts on over lives, so that an answer to an earlier life is recognised
 	lives  []presence
 
@@ -53,7 +55,7 @@ type Core struct {
 	revision uint64   // of State
 	unfit    string   // why the directory cannot be written; empty: it can
 	barred   string   // why this instance may never take part again; empty: it may
-	suspects []string // places to ask because gossip shows this instance's ID there, or knows a newer configuration there
+	suspects []knock  // places to ask because gossip shows this instance's ID there, or knows a newer configuration there
 	gaveUp   []uint64 // groups that people have given up here, oldest first
 	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
 
@@ -81,6 +83,12 @@ type Core struct {
 	settling   bool          // resumed, and looking around before it takes part
 	seekUntil  time.Duration // resumed: until then it looks for voters that it has not met
 	home       string        // address at which this instance last took part
+
+	roundAt   time.Duration // no founder: the next round of questions; 0: none is due
+	rounds    uint64        // since this life began
+	fruitless int           // those of them since the last answer or refusal
+	searchAt  time.Duration // founder: the next search among the addresses behind Join
+	inquireAt time.Duration // member with a leader: the next question to an address behind Join; 0: to be drawn
 
 	sinceWall int64      // since, by the wall clock
 	events    []Event    // not yet handed out
@@ -171,7 +179,8 @@ func (c *Core) restart(random Random) {
 	reason, old := c.doomed, c.instance
 	*c = Core{
 		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, life: c.life, now: c.now, wall: c.wall,
-		join: c.join, gossip: c.gossip, knocks: c.knocks, stale: true, asked: c.asked, events: c.events, lives: c.lives,
+		join: c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
+		asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
 		gaveUp: c.gaveUp, floor: c.floor,
 	}

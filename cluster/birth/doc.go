@@ -44,9 +44,29 @@
 // the host says Retired: voters that do not know yet that the configuration without it is committed may need its vote. If it was added and
 // removed while nobody could tell, it stays, idle, until the next Prepare.
 //
-// Two questions are asked by the core. "Who are you?" is put to every address that Join names, to whom gossip knows, and to whoever asked
-// us; its answer also says whether the asked is bound to a charter, or knows that a group is born, and in which
-// configuration. "Do you accept this charter?" is put by the proposer to each life on its list.
+// Two questions are asked by the core. The answer to "Who are you?" also says whether the asked
+// instance is bound to a charter, or knows that a group is born, and in which configuration. "Do
+// you accept this charter?" is put by the proposer to each life on its list.
+//
+// # Which addresses are asked
+//
+// With Replicas, at most 16, each instance asks every address that Join names, that gossip knows,
+// or from which it was asked. With Founders the questions of the whole fleet in a second are linear
+// in its size, whatever the network loses (search.go):
+//
+//   - An instance that is no founder asks three addresses behind Join at a time, at random, and the
+//     voters that it knows. Its first round comes after up to 250 ms, the next ones every one to
+//     two seconds, or up to four times as seldom while nothing answers. No instance asks it back.
+//     It waits for nothing but a member of a group that has a leader.
+//   - A founder asks the founders that it has met about seven times a second. While one of them is
+//     missing it searches: four questions at a time, to addresses behind Join and to those that
+//     others have named.
+//   - An answer names up to 16 addresses at which the asked instance has met founders. An answer of
+//     a member names its voters. Such an address is a hint whom to ask, and nothing else. So it is
+//     enough that Join names one instance of the fleet.
+//   - A member with a leader asks one address behind Join and one voter every 30 to 60 s, for a
+//     second group and a newer configuration. If an instance whose word does not count tells a
+//     newer one, the leader is asked.
 //
 // # Whose word counts
 //
@@ -83,6 +103,31 @@
 // have a leader. The argument: Born is proposed only when every listed life was bound to the charter; a life is bound to one charter
 // at most; a complete list has every founder, or every instance, on it; and a life that is over never votes again, since its raft IDs
 // are bound to it. So when the second group is born, no voter of the first is left.
+//
+// With Founders this rests on the answers of the founders alone (founders.go). Only founders vote,
+// and one process runs under each of their names. If every founder has answered within two seconds
+// that it is newborn, or bound to this very charter, then no life that votes in an earlier group of
+// theirs goes on. The address of another instance may be silent: no vote is there. In detail:
+//
+//   - A founder with a directory that holds a group is a member after each start, and not newborn.
+//     So a group of directories blocks birth until a founder has lost its directory or people have
+//     given the group up there. A majority of the voters that kept their directories would need a
+//     majority of the founders, and each founder on the list is newborn.
+//   - A charter that supersedes a group changes nothing in that: the founders that gave it up are
+//     newborn lives. An instance that is no founder and keeps the old group in its directory has no
+//     vote. If it answers behind Join, it blocks birth by name, as before; if it is not asked, it
+//     goes by itself when it meets the new group.
+//   - The list of founders can be renamed. All on the list of a charter have equal settings, but
+//     the voters of an earlier group may be instances that only the earlier list names, and of
+//     these no answer is needed. So a founder also asks other addresses behind Join, all of them or
+//     16 at random, and founds nothing while one of them belongs to a group that has a leader, is a
+//     member of a group of other founders, or is bound to another charter. That is no proof. If a
+//     list is replaced by one that shares no majority with it while the earlier group lives in
+//     memory and no member of it can be reached, two groups can have leaders. Rename through a
+//     group that has a leader (rule 15), or stop the earlier instances first.
+//   - A name that two processes have is found out if both answer, and then nothing is founded. If
+//     one of them cannot be reached, it may vote in an earlier group; a majority of such processes
+//     would be two groups.
 //
 // A group that is born later has a later founding time, if the clocks on its list agree within half the grace with those on the list of
 // the earlier one and the earlier one lived long enough to grant anything.
@@ -124,12 +169,16 @@
 //
 // # Recovery
 //
-// A directory's group that has lost its majority for good is given up by people, with Recover, on each instance of it that is left. It is
-// refused while anybody in reach knows a leader. The instance is newborn then and remembers in its directory what was given up; the charter
-// of what is founded next names all that (Supersedes), and a member of one of those, without a leader, that meets the new group where Join says, and has not
-// heard a voter that it knows for the largest TTL, goes by itself. Whoever keeps the old group and is in reach blocks birth until then, by name. The founding time is above every clock and every
-// token that anybody on the list has seen (Floor), and if that is further ahead of a clock than rule 3 allows, nothing is founded, and
-// Waiting says why. If the old majority lives elsewhere, out of reach of whoever says Recover, the operator has made two groups.
+// A directory's group that has lost its majority for good is given up by people, with Recover, on
+// each instance of it that is left. It is refused while anybody in reach knows a leader. The
+// instance is newborn then and remembers in its directory what was given up; the charter of what is
+// founded next names all that (Supersedes), and a member of one of those, without a leader, that
+// meets the new group where Join says, and has not heard a voter that it knows for the largest TTL,
+// goes by itself. A founder that keeps the old group blocks birth until then, by name, and so does
+// another instance that keeps it in a directory, if it answers behind Join. The founding time is
+// above every clock and every token that anybody on the list has seen (Floor), and if that is
+// further ahead of a clock than rule 3 allows, nothing is founded, and Waiting says why. If the old
+// majority lives elsewhere, out of reach of whoever says Recover, the operator has made two groups.
 //
 // # Whose word counts
 //
@@ -147,9 +196,11 @@
 //
 // # Failure
 //
-// Silence is never an answer. It blocks birth while an address that Join names is silent, and Waiting names the address and the way out. An answer
-// proves something for two seconds from the asking, and only about the life that gave it. Bytes that cannot be understood count as
-// silence, because they may come from one of us in a newer version.
+// Silence is never an answer. With Replicas it blocks birth while an address that Join names is
+// silent; with Founders, while a founder is. Waiting names the address or the founder and the way
+// out. A name in Join that cannot be resolved blocks birth in both cases. An answer proves
+// something for two seconds from the asking, and only about the life that gave it. Bytes that
+// cannot be understood count as silence, because they may come from one of us in a newer version.
 //
 // # Limits
 //
@@ -161,8 +212,10 @@
 // a Prepare to be about another ID; such a Prepare is refused. A configuration of more than 16 replicas is not taken: no message carries it.
 // 16 groups given up are remembered by an instance, 256 named by a charter.
 //
-// 1,024 on a list, 7 voters, messages of 1 MiB. Everybody asks everybody about 7 times a second until the group is born; with more than
-// 30 instances correspondingly more slowly. Replicas below the number of instances that run is not safe and cannot be made so: while
+// 1,024 on a list, 7 voters, messages of 1 MiB. With Replicas each of at most 16 instances asks
+// each other about 7 times a second until the group is born. With three founders, 256 instances
+// start three to six questions a second each at the most. Hints of 64 addresses are kept for a
+// minute. Replicas below the number of instances that run is not safe and cannot be made so: while
 // the network is cut, each side may be as many as Replicas asks for.
 //
 // # Where this goes beyond the rules as they were written

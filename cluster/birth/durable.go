@@ -80,7 +80,20 @@ func (c *Core) unsettled() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.places, func(p *place) bool { return p.last.outcome == Silent })
+	heard, named := 0, 0
+	for _, p := range c.places {
+		silent := p.last.outcome == Silent
+		if silent && (c.everyone() || p.near) {
+			return true
+		}
+		if p.entry != "" {
+			named++
+			if !silent {
+				heard++
+			}
+		}
+	}
+	return heard < min(named, settleMost)
 }
 
 // Unsaved takes that the State could not be stored, and why, and returns what of the output that was waiting for it may still be

@@ -120,17 +120,17 @@ func (c *Core) Inquire(now time.Duration, addr string) {
 		return
 	}
 	c.knocked(addr)
-	if !slices.Contains(c.suspects, addr) && len(c.suspects) < knocksMax {
-		c.suspects = append(c.suspects, addr)
-	}
+	c.suspects = c.note(c.suspects, addr, knocksMax)
 }
 
 // suspected reports whether the place is to be asked whatever the phase.
-func (c *Core) suspected(p *place) bool { return slices.Contains(c.suspects, p.addr) }
+func (c *Core) suspected(p *place) bool {
+	return slices.ContainsFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
+}
 
 // cleared ends the suspicion about a place that has answered or refused.
 func (c *Core) cleared(p *place) {
-	c.suspects = slices.DeleteFunc(c.suspects, func(addr string) bool { return addr == p.addr })
+	c.suspects = slices.DeleteFunc(c.suspects, func(s knock) bool { return s.addr == p.addr })
 }
 
 // moved passes on where a voter with a directory says that it is, if that is news.

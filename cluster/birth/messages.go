@@ -7,12 +7,12 @@ func appendQuestion(b []byte, q question) []byte {
 	b = binary.AppendUvarint(b, q.Group)
 	b = appendBool(b, q.Bound)
 	b = binary.AppendUvarint(b, q.Life)
-	return appendBool(b, q.Resuming)
+	return appendBool(appendBool(b, q.Resuming), q.Founds)
 }
 
 func decodeQuestion(b []byte) (question, error) {
 	r := open(b, kindQuestion)
-	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool()}
+	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool(), Founds: r.bool()}
 	return q, r.done()
 }
 
@@ -36,7 +36,13 @@ func appendWho(b []byte, w Who) []byte {
 	b = appendText(b, w.AskerAddr)
 	b = binary.AppendUvarint(b, w.At)
 	b = appendIDs(b, w.Supersedes)
-	return binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
+	b = binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
+	met := w.Met[:min(len(w.Met), metMost)]
+	b = binary.AppendUvarint(b, uint64(len(met)))
+	for _, addr := range met {
+		b = appendText(b, addr)
+	}
+	return b
 }
 
 func decodeWho(b []byte) (Who, error) {
@@ -47,6 +53,9 @@ func decodeWho(b []byte) (Who, error) {
 		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
 		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
 		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
+	}
+	for range r.length(metMost, 1) {
+		w.Met = append(w.Met, r.text(addrBytesMax))
 	}
 	if (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()

@@ -26,6 +26,13 @@ type place struct {
 	pending uint64 // the question in flight, 0: none
 	next    time.Duration
 	last    sighting
+
+	near  bool          // a voter, on the charter's list, or this instance's last address
+	told  bool          // gossip, a question or another instance's answer has named it
+	tried bool          // a question has ended, whatever the outcome
+	ended time.Duration // when the last one did
+	mute  bool          // the last one has ended without an answer
+	watch bool          // it is asked again and again, for as long as it matters who the others are
 }
 
 // sighting is the last definite thing that was learned about a place. Silence leaves it as it is: it grows old instead.
@@ -96,6 +103,13 @@ type Entry struct {
 // Places takes what Join resolves to now and, as further places to ask, addresses that gossip knows. An address that is no longer
 // named is forgotten, with what was learned there.
 func (c *Core) Places(join []Entry, gossip []string) {
+	same := slices.EqualFunc(c.join, join, func(a, b Entry) bool { return a.Name == b.Name && slices.Equal(a.Addrs, b.Addrs) })
+	if same && slices.Equal(c.gossip, gossip) { // a fleet of a thousand is arranged only when it has changed
+		for i, e := range join {
+			c.join[i].Failed, c.join[i].Resolved = e.Failed, e.Resolved
+		}
+		return
+	}
 	c.join = c.join[:0]
 	for _, e := range join {
 		e.Addrs = slices.Clone(e.Addrs)
@@ -111,27 +125,32 @@ type knock struct {
 }
 
 // knocked remembers the asker of a question as a place to ask.
-func (c *Core) knocked(addr string) {
+func (c *Core) knocked(addr string) { c.knocks = c.note(c.knocks, addr, knocksMax) }
+
+// note adds an address to a list of those that are worth asking, or renews it there.
+func (c *Core) note(list []knock, addr string, most int) []knock {
 	if addr == "" || addr == c.addr {
-		return
+		return list
 	}
-	for i := range c.knocks {
-		if c.knocks[i].addr == addr {
-			c.knocks[i].at = c.now
-			return
+	for i := range list {
+		if list[i].addr == addr {
+			list[i].at = c.now
+			return list
 		}
 	}
-	if len(c.knocks) < knocksMax {
-		c.knocks = append(c.knocks, knock{addr: addr, at: c.now})
+	if len(list) < most {
+		list = append(list, knock{addr: addr, at: c.now})
 		c.stale = true
 	}
+	return list
 }
 
 // arrange brings the places in line with Join, gossip, knocks and the charter. Those that stay keep what was learned there.
 func (c *Core) arrange() {
-	known := len(c.knocks)
+	known := len(c.knocks) + len(c.tips)
 	c.knocks = slices.DeleteFunc(c.knocks, func(k knock) bool { return c.now-k.at > knockFor })
-	if !c.stale && len(c.knocks) == known {
+	c.tips = slices.DeleteFunc(c.tips, func(k knock) bool { return c.now-k.at > tipFor })
+	if !c.stale && len(c.knocks)+len(c.tips) == known {
 		return
 	}
 	c.stale = false
@@ -139,44 +158,53 @@ func (c *Core) arrange() {
 	c.places = make([]*place, 0, len(old))
 	for _, e := range c.join {
 		for _, addr := range e.Addrs {
-			c.keep(old, addr, e.Name)
+			c.keep(old, addr, kept{entry: e.Name})
 		}
 	}
 	if c.charter != nil {
 		for _, l := range c.charter.List {
-			c.keep(old, l.Addr, "")
+			c.keep(old, l.Addr, kept{near: true})
 		}
 	}
 	for _, v := range c.voters {
-		c.keep(old, v.Addr, "")
+		c.keep(old, v.Addr, kept{near: true})
 	}
-	c.keep(old, c.home, "")
+	c.keep(old, c.home, kept{near: true})
 	for _, addr := range c.gossip {
-		c.keep(old, addr, "")
+		c.keep(old, addr, kept{told: true})
 	}
-	for _, k := range c.knocks {
-		c.keep(old, k.addr, "")
+	for _, k := range slices.Concat(c.knocks, c.tips) {
+		c.keep(old, k.addr, kept{told: true})
 	}
-	c.suspects = slices.DeleteFunc(c.suspects, func(addr string) bool {
-		_, found := find(c.places, addr)
-		return !found
+	c.suspects = slices.DeleteFunc(c.suspects, func(s knock) bool {
+		_, found := find(c.places, s.addr)
+		return !found || c.now-s.at > suspectFor
 	})
 }
 
-// keep adds one address to the places, with what was known about it. Our own needs no asking: nobody else can answer there.
-func (c *Core) keep(old []*place, addr, entry string) {
-	if addr == "" || addr == c.addr || (entry == "" && len(c.places) >= placesMax) {
+// kept is why an address is one of the places.
+type kept struct {
+	entry      string
+	near, told bool
+}
+
+// keep adds one address to the places, with what was known about it. This instance's own address
+// needs no asking: no other can answer there.
+func (c *Core) keep(old []*place, addr string, why kept) {
+	if addr == "" || addr == c.addr || (why.entry == "" && len(c.places) >= placesMax) {
 		return
 	}
 	at, found := find(c.places, addr)
 	if found {
+		p := c.places[at]
+		p.near, p.told = p.near || why.near, p.told || why.told
 		return
 	}
 	p := &place{addr: addr}
 	if i, known := find(old, addr); known {
 		p = old[i]
 	}
-	p.entry = entry
+	p.entry, p.near, p.told = why.entry, why.near, why.told
 	c.places = slices.Insert(c.places, at, p)
 }
 

@@ -130,6 +130,7 @@ func TestRecovery(t *testing.T) {
 		fail("not founded")
 	}
 	old := w.order[0].charter.Group
+	w.named = nameAll // else the founders do not ask the instance that is none
 	for _, s := range w.slots[1:3] {
 		s.stop()
 		s.lose()

@@ -15,11 +15,21 @@ func (s *slot) mustAccept(ch *Charter) {
 	if apart := time.Duration(ch.FoundedUnixMS-s.wall()) * time.Millisecond; apart.Abs() > s.settings.slack() {
 		w.fault("%s accepted a founding time %v off its own clock", s.name, apart)
 	}
+	for _, l := range ch.List {
+		at := slices.IndexFunc(w.slots, func(o *slot) bool { return o.core != nil && o.core.Instance() == l.Instance })
+		if at < 0 || l.Instance == s.core.Instance() || len(s.settings.Founders) == 0 {
+			continue
+		}
+		p, found := find(s.core.places, l.Addr)
+		if !found || w.now-s.core.places[p].last.asked > freshFor || s.core.places[p].last.who.Instance != l.Instance {
+			w.fault("%s accepted a charter without a fresh answer of the founder %s", s.name, l.Name)
+		}
+	}
 	if ch.FoundedUnixMS <= s.floor {
 		w.fault("%s accepted a founding time that is not above the tokens it has seen", s.name)
 	}
 	for _, addr := range w.extraJoin {
-		if w.silent[addr] {
+		if w.silent[addr] && len(s.settings.Founders) == 0 {
 			w.fault("%s accepted a charter while %s, which Join names, is silent", s.name, addr)
 		}
 	}

@@ -32,6 +32,9 @@ func (c *Core) waitingNewborn() string {
 	if two := c.groups(); len(two) > 1 {
 		return "two groups with leaders can be reached, " + strings.Join(two, " and ") + ": stop one of them, they never merge"
 	}
+	if c.joins() {
+		return c.waitingJoiner()
+	}
 	list, missing := c.candidates()
 	_, obstacle := c.obstacle(nil)
 	switch {
@@ -97,6 +100,9 @@ func (c *Core) waitingMember() string {
 	}
 	if len(gone) > 0 {
 		text += "; of its voters, " + some(gone) + " cannot be reached"
+	}
+	if c.joins() {
+		return text + "; this instance is no founder, and joins a new group once the Founders have founded one"
 	}
 	if missing := c.unreached(c.since); missing != "" && len(gone) > 0 {
 		text += "; a new group is founded once all instances are in reach, and " + missing
@@ -181,9 +187,6 @@ func (c *Core) founderMissing(list []candidate) string {
 	}
 	if len(missing) > 0 {
 		return "missing of the Founders: " + some(missing) + c.absent()
-	}
-	if !c.settings.founds(c.name) {
-		return "the Founders are all here and found the group; this instance joins it then"
 	}
 	return ""
 }

@@ -50,6 +50,7 @@ type Who struct {
 	At          uint64   // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
 	Supersedes  []uint64 // groups that Group took the place of, or that a newborn has given up; ascending
 	FloorUnixMS int64    // its next group has to start its tokens above this
+	Met         []string // addresses at which it has met founders itself; a hint whom to ask, and nothing more
 }
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
@@ -60,6 +61,7 @@ type question struct {
 	Bound    bool   // the asker is bound to Group or a member of it
 	Life     uint64 // of the asker, if it has a directory; 0: it has none
 	Resuming bool   // the asker does not take part yet
+	Founds   bool   // the asker is a founder by its settings: it needs to be met, so it is asked back
 }
 
 // proposal asks one instance to accept a charter.

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,10 @@ type world struct {
 	log    []string // what happened, for a failing seed
 	trace  bool
 
-	extraJoin []string // further Join entries of everybody
+	extraJoin []string        // further Join entries of all
+	hushed    bool            // gossip tells founders nothing: they meet by answers
+	named     naming          // what Join names
+	asked     []time.Duration // when each question was started
 	silent    map[string]bool
 	wallBase  int64
 	plant     string             // a bug planted in the stand-in for raft
@@ -210,8 +214,14 @@ func (s *slot) resolve() {
 		if s.near && !s.w.linked(s, other) {
 			continue
 		}
-		if len(other.settings.Founders) == 0 || other.settings.founds(other.name) {
+		if s.w.joins(other) {
 			join = append(join, Entry{Name: other.name + ":1", Addrs: []string{other.dns}, Resolved: s.w.now})
+		}
+		if !s.settings.founds(s.name) || !other.settings.founds(other.name) {
+			continue // only founders gossip
+		}
+		if s.w.hushed && len(s.settings.Founders) > 0 {
+			continue
 		}
 		if other.core != nil && !s.w.cut[[2]int{s.id, other.id}] && !s.w.cut[[2]int{other.id, s.id}] {
 			gossip = append(gossip, other.addr)
@@ -232,6 +242,31 @@ func (s *slot) resolve() {
 			s.resolve()
 		}
 	})
+}
+
+// naming is what Join names where Founders are set; with Replicas it names all instances.
+type naming int
+
+const (
+	nameFounders naming = iota
+	nameAll
+	nameOthers // those that are no founders
+	nameSeed   // the last instance
+)
+
+// joins reports whether Join names the slot.
+func (w *world) joins(s *slot) bool {
+	founds := s.settings.founds(s.name)
+	others := slices.ContainsFunc(w.slots, func(o *slot) bool { return !o.settings.founds(o.name) })
+	switch {
+	case len(s.settings.Founders) == 0 || w.named == nameAll:
+		return true
+	case w.named == nameOthers && others:
+		return !founds
+	case w.named == nameSeed:
+		return s.id == len(w.slots)-1
+	}
+	return founds
 }
 
 // tick is one turn of the shell: Tick, then carry out what it wants.

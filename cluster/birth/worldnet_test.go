@@ -10,6 +10,7 @@ import (
 // put sends one question of the core through the network and feeds its outcome.
 func (s *slot) put(q Question) {
 	asked := s.w.now
+	s.w.asked = append(s.w.asked, asked)
 	s.send(q, func(outcome Outcome, from nodeid.ID, answer []byte) {
 		s.core.Result(s.w.now, q.ID, asked, outcome, from, answer)
 		s.tick()

@@ -43,12 +43,7 @@ func (s *survey) count(records []Registered) {
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(last(a.wild())-last(b.wild()), a.compare(b, 0, 0)) })
-	var open []candidate
-	for _, c := range list {
-		if !slices.ContainsFunc(open, func(o candidate) bool { return s.rivals(c.who, o.who, c.who.Instance, o.who.Instance) }) {
-			open = append(open, c)
-		}
-	}
+	open := s.unrivalled(list)
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
 	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of those who could be there
 	if bug("restless-left-out") {
@@ -69,6 +64,20 @@ func (s *survey) count(records []Registered) {
 	}
 }
 
+// unrivalled leaves out each candidate that is a rival of one before it. Instances are in the list
+// once, so that only a founder's name can stand in it twice.
+func (s *survey) unrivalled(list []candidate) []candidate {
+	if len(s.v.Settings.Founders) == 0 || bug("founder-offered-twice") {
+		return list
+	}
+	taken := map[string]bool{}
+	return slices.DeleteFunc(list, func(c candidate) bool {
+		again := c.who.Name != "" && taken[c.who.Name]
+		taken[c.who.Name] = true
+		return again
+	})
+}
+
 // wild reports whether the candidate is better left out. Where too few would vote without it, it is not: two restarts of all in a row make
 // everybody restless, and then one vote is a greater danger than a change.
 func (c candidate) wild() bool { return c.who.Lost >= restless && !bug("restless-brought-in") }
@@ -85,12 +94,14 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 	if !r.Session || !r.Reachable || r.Leaving || !s.founder(r.Name) {
 		return c, false
 	}
-	for _, m := range slices.Concat(s.voters, s.learners) {
-		if s.rivals(r, m.who, r.Instance, m.Instance) {
-			if m.fit() {
-				return c, false
+	for _, list := range [...][]*member{s.voters, s.learners} {
+		for _, m := range list {
+			if s.rivals(r, m.who, r.Instance, m.Instance) {
+				if m.fit() {
+					return c, false
+				}
+				c.replaces = true
 			}
-			c.replaces = true
 		}
 	}
 	for _, p := range s.v.Prepared {

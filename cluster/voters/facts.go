@@ -1,9 +1,12 @@
 package voters
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Facts are what a leader sees at one moment, without what it has to remember. A Steward makes a View of them. Nothing in them is changed, and
-// nothing that they share may be changed by others afterwards.
+// nothing that they share may be changed by others afterwards, except for Others.
 type Facts struct {
 	// Self is the raft ID of the replica that looks. It leads, and its first own entry is applied.
 	Self ID
@@ -15,10 +18,42 @@ type Facts struct {
 	Pending bool
 	// Replicas are those of Config, one each, LifeOver unset.
 	Replicas []Replica
-	// Registered are the instances that have a session, Lost unset. Those whose session has ended the Steward adds from memory.
+	// Registered are the instances that have a session, Lost unset. Those whose session has ended the Steward adds from memory. All that may
+	// vote are in it, by Settings.Founders, and all that have a replica or its name.
 	Registered []Registered
+	// Others are the instances that have a session and are not in Registered. Nil means none. It is live: it belongs to the goroutine that looks.
+	Others Others
 	// Remarks are for people who ask how the group stands; nothing is decided by them.
 	Remarks []string
+}
+
+// Others are instances that have a session and can get no vote. No step depends on one of them, so a look does not read them; there may
+// be thousands.
+type Others interface {
+	// All goes through them, in any order. It costs time in proportion to all that are registered.
+	All() iter.Seq[Registered]
+	// Has reports whether it, or Registered, has an instance.
+	Has(Instance) bool
+}
+
+// All goes through all instances that have a session, as they are now: it takes time in proportion to them.
+func (f *Facts) All() iter.Seq[Registered] {
+	return func(yield func(Registered) bool) {
+		for _, r := range f.Registered {
+			if !yield(r) {
+				return
+			}
+		}
+		if f.Others != nil {
+			f.Others.All()(yield)
+		}
+	}
+}
+
+// Knows reports whether an instance has a session.
+func (f *Facts) Knows(instance Instance) bool {
+	is := func(r Registered) bool { return r.Session && r.Instance == instance }
+	return slices.ContainsFunc(f.Registered, is) || f.Others != nil && f.Others.Has(instance)
 }
 
 // Probe is a question that the leader asks about a replica that it has no stream with: does that life still go on?

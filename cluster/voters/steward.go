@@ -37,7 +37,7 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	s.remember(f)
 	s.review(now, f)
 	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending, Replicas: s.watch(now, f),
-		Registered: s.records(f), Prepared: slices.Clone(s.prepared), Fresh: fresh}
+		Registered: s.records(f), Others: f.Others, Prepared: slices.Clone(s.prepared), Fresh: fresh}
 	s.count()
 	for i := range s.view.Registered {
 		r := &s.view.Registered[i]

@@ -39,5 +39,14 @@ func AllLeaving(v View) bool {
 		}
 		some = some || r.Leaving
 	}
+	if v.Others == nil || bug("others-may-stay") {
+		return some
+	}
+	for r := range v.Others.All() {
+		if r.Session && r.Reachable && !r.Leaving {
+			return false
+		}
+		some = some || r.Leaving
+	}
 	return some
 }

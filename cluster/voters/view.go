@@ -28,6 +28,8 @@ type View struct {
 	Replicas []Replica
 	// Registered are the instances that have a session, and those whose session has ended as far as they are still known.
 	Registered []Registered
+	// Others is that of the Facts. Only AllLeaving looks at it.
+	Others Others
 	// Prepared is what this leader has asked for in this term. A new leader begins with none.
 	Prepared []Prepared
 	// Fresh is a raft ID that was never used, for the next Prepare. 0: there is none, and nothing is prepared.

@@ -31,12 +31,13 @@ type call struct {
 	within  time.Duration
 	changed map[string]string // variables that flags have set, without their prefix
 
-	run    runOptions
-	top    topOptions
-	watch  watchOptions
-	unlock unlockOptions
-	agent  agentOptions
-	secret secretOptions
+	run     runOptions
+	top     topOptions
+	members membersOptions
+	watch   watchOptions
+	unlock  unlockOptions
+	agent   agentOptions
+	secret  secretOptions
 }
 
 // prefix begins the names of our variables.

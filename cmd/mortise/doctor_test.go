@@ -130,7 +130,14 @@ func TestLooking(t *testing.T) {
 	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"Key":"orders/1"`, `"Token":"`)
 	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds", regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
 	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"Key":"nobody","Queue":null`)
-	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address)
+	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address, "guest", "root")
+	first := f.mortise("members", "-n", "2").wants(t, exitOK, "2 of about 6; the next: mortise members -after ")
+	behind := regexp.MustCompile(`-after ([0-9]+)`).FindStringSubmatch(first.out)[1]
+	rest := f.mortise("members", "-after", behind, "-o", "json").wants(t, exitOK, `"Tier":"guest"`)
+	if n := strings.Count(rest.out, "\n"); n != 4 {
+		t.Errorf("%d members behind the second of 6:\n%s", n, rest.out)
+	}
+	f.mortise("members", "-after", "x").wants(t, exitUsage)
 	f.says([]string{"status"}, exitOK, "next safe step", "safe")
 	f.doctorSays(exitOK, "well: ")
 	f.mortise("members").quickly(t)

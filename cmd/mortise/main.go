@@ -59,7 +59,7 @@ func commands() []command {
 		{name: "top", args: "[PREFIX]", about: "the keys that are waited for most, held longest, change hands most; live", run: top, flags: topFlags},
 		{name: "watch", args: "[PREFIX]", about: "what happens to keys, a line each", run: watch, flags: watchFlags},
 		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", run: audit},
-		{name: "members", about: "the instances, and which of them answer", run: members},
+		{name: "members", about: "the members of the group, as the leader has them; without one, the instances that answer", run: members, flags: membersFlags},
 		{name: "status", about: "the group as every instance sees it", run: status},
 		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},
 		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", run: unlock, flags: unlockFlags},

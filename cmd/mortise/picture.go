@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,62 +48,6 @@ func (c *call) survey(ctx context.Context, g *guest.Guest) ([]guest.Report, []er
 		failed = append(failed, r.Err)
 	}
 	return reports, errs, fmt.Errorf("%w: no instance answers: %w", guest.ErrNotReady, errors.Join(failed...))
-}
-
-// members is the command members.
-func members(ctx context.Context, c *call) error {
-	g, err := c.guest()
-	if err != nil {
-		return err
-	}
-	defer g.Close()
-	reports, _, err := c.survey(ctx, g)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		for _, r := range reports {
-			if err := c.show(seenOf(r)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	named := names(reports)
-	var rows [][]string
-	for _, r := range reports {
-		row := []string{named[r.Addr], r.Addr, "", "", "", r.Outcome}
-		if s := r.Status; s != nil {
-			row[0], row[2], row[3], row[4] = s.Name, s.Instance, zoneOf(s), part(s)
-		}
-		rows = append(rows, row)
-	}
-	return c.table("NAME ADDRESS INSTANCE ZONE PART ANSWER", rows)
-}
-
-// names finds the names of addresses in what those who answer say of others.
-func names(reports []guest.Report) map[string]string {
-	named := map[string]string{}
-	for _, r := range reports {
-		if r.Status == nil {
-			continue
-		}
-		for _, m := range slices.Concat(r.Status.Members, r.Status.Voters) {
-			if m.Name != "" {
-				named[m.Address] = m.Name
-			}
-		}
-	}
-	return named
-}
-
-func zoneOf(s *mortise.Status) string {
-	for _, m := range s.Members {
-		if m.Instance == s.Instance {
-			return m.Zone
-		}
-	}
-	return ""
 }
 
 // part is what an instance does in its group, in a word.

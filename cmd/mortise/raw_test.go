@@ -112,6 +112,15 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		}
 		nothingRaw(t, name, out.String())
 	}
+	var listed bytes.Buffer
+	c := &call{out: &listed, errs: &listed}
+	s.MembersAge, member.For, member.Tier, member.Session = time.Second, forged, forged, forged
+	for _, r := range [][]guest.Report{{answered, silent}, {silent}} {
+		if err := errors.Join(c.tellLastRoll(r, errors.New(forged)), c.tellRoll(roll{members: []mortise.Member{member}, next: forged})); err != nil {
+			t.Error(err)
+		}
+	}
+	nothingRaw(t, "members", listed.String())
 	var out bytes.Buffer
 	report(&out, "ls", errors.Join(&mortise.ForcedError{By: forged, Reason: forged}, &mortise.HeldError{Key: forged, Holder: forged}))
 	report(&out, "ls", errors.New("of a package that escapes nothing: \x1b[2J\r\u202e"))

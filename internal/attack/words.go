@@ -36,7 +36,7 @@ func Who(name, addr string, group, at uint64, voters []Replica) []byte {
 	b = binary.AppendUvarint(append(b, 1), 1_800_000_000e3) // rules, wall clock
 	b = append(replicas(b, voters), 0)                      // no obstacle
 	b = append(b, 1, 0, 0, 1, 0)                            // life, not durable, not resuming; the asker's life and no address
-	return append(binary.AppendUvarint(b, at), 0, 0)        // nothing superseded, no floor
+	return append(binary.AppendUvarint(b, at), 0, 0, 0)     // nothing superseded, no floor, no founder met
 }
 
 // Announce is a word about a configuration; At may be above what a correct instance encodes.

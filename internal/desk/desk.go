@@ -22,7 +22,7 @@
 //
 // # Limits
 //
-// A page of the list has at most a hundred keys, and a watch begins with at most 20,000 things. What is told of an instance are the root's Status, Health and KeyInfo, as JSON that this
+// A page of the list has at most a hundred keys, a page of the members a hundred sessions, and a watch begins with at most 20,000 things. What is told of an instance are the root's Status, Health, Member and KeyInfo, as JSON that this
 // package does not read: it stands below the root, which imports it.
 //
 // # Refused alternative
@@ -50,6 +50,7 @@ const (
 	List    Op = "list"    // a page of the keys that begin with Key
 	Peek    Op = "peek"    // the queue of Key
 	Watch   Op = "watch"   // what has happened behind After to the keys that begin with Key; waits a while if nothing has
+	Members Op = "members" // a page of the members, with the oldest session first, that begins at From
 	Audit   Op = "audit"   // the last ends of holds by force or by silence
 	Evict   Op = "evict"   // end the hold of Key with Token
 	Recover Op = "recover" // give up Group, whose majority is lost for good
@@ -64,7 +65,8 @@ type Question struct {
 	Reason string `json:",omitempty"`
 	Group  string `json:",omitempty"` // as Status.Group shows it
 	Next   lockfsm.Cursor
-	After  uint64 `json:",omitempty,string"` // of a Watch: the Position of the answer before; 0: begin with what there is now
+	After  uint64                `json:",omitempty,string"` // of a Watch: the Position of the answer before; 0: begin with what there is now
+	From   lockfsm.SessionCursor // of Members
 }
 
 // Kind sorts errors.
@@ -103,6 +105,10 @@ type Answer struct {
 	Events   json.RawMessage `json:",omitempty"`        // of Watch and Audit: a list of the root's Event
 	Position uint64          `json:",omitempty,string"` // of Watch: where the next question goes on
 	Missed   bool            `json:",omitempty"`        // of Watch: what came behind After is not known any more, begin anew
+
+	Members json.RawMessage       `json:",omitempty"` // of Members: a list of the root's Member; More says that there may be others
+	From    lockfsm.SessionCursor // of Members: where the next page begins
+	Total   int                   `json:",omitempty"` // of Members: how many there are
 
 	Ended bool `json:",omitempty"` // of Evict: this question has ended the hold
 }

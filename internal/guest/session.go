@@ -132,6 +132,7 @@ func (s *Session) take(reports []Report) {
 	case len(mine) > 0:
 		if !slices.Equal(mine, s.voters) {
 			s.voters = mine
+			s.prefer()
 			s.client.SetTargets(slices.Clone(mine))
 		}
 	case s.group != 0 && s.attached():
@@ -169,6 +170,7 @@ func targetsOf(voters []mortise.Member) (list []session.Target) {
 // bind begins a session in a group; what was held in another is lost.
 func (s *Session) bind(group uint64, voters []session.Target) {
 	s.group, s.voters = group, voters
+	s.prefer()
 	g := s.guest
 	g.port.Identify(transport.Self{Key: g.key, Group: group})
 	record, err := json.Marshal(struct { // the root's record of an instance, as far as a guest has one
@@ -179,6 +181,15 @@ func (s *Session) bind(group uint64, voters []session.Target) {
 		return // a string and a bool always marshal
 	}
 	s.client.Rebind(record, slices.Clone(voters))
+}
+
+// prefer has the port keep dials free for the voters.
+func (s *Session) prefer() {
+	addrs := make([]string, 0, len(s.voters))
+	for _, v := range s.voters {
+		addrs = append(addrs, v.Addr)
+	}
+	s.guest.port.Prefer(addrs)
 }
 
 // Close ends the session in the group, if a leader can be reached before ctx ends and no lock is held, and stops. What is held otherwise

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	asksMost   = 64   // questions at a time
-	placesMost = 1024 // addresses of a survey
+	asksMost   = 64  // questions at a time
+	placesMost = 128 // addresses of a survey
+	joinMost   = 64  // of them from Join: the voters are asked in any case
 	again      = 100 * time.Millisecond
 )
 
@@ -73,27 +74,76 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	return places, errs
 }
 
-// Survey asks everybody: where Join leads, and whoever is named by those who answer, as a voter or a member. It needs no leader. It ends
-// when nobody new is named; ctx bounds it, and each question a second.
+// Survey asks the instances that it can find: where Join leads, the voters that those who answer name, and then the members, of which the
+// leader lists the first page. It needs no leader. At most 128 addresses are asked, the voters among them; an error says how many are left out.
+// It ends when no other is named; ctx bounds it, and each question a second.
 func (g *Guest) Survey(ctx context.Context) (reports []Report, errs []error) {
-	todo, errs := g.Places(ctx)
-	for len(todo) > 0 && len(reports) < placesMost {
-		answers := g.visit(ctx, todo)
-		reports, todo = append(reports, answers...), nil
-		for _, r := range answers {
-			if r.Status == nil {
-				continue
-			}
-			for _, m := range slices.Concat(r.Status.Voters, r.Status.Members) {
-				known := func(p Report) bool { return p.Addr == m.Address }
-				if m.Address != "" && !slices.ContainsFunc(reports, known) && !slices.ContainsFunc(todo, known) {
-					todo = append(todo, Report{Addr: m.Address, From: r.Status.Name})
-				}
-			}
+	places, errs := g.Places(ctx)
+	s := survey{todo: places[:min(len(places), joinMost)], known: map[string]bool{}}
+	for _, p := range places {
+		s.known[p.Addr] = true
+	}
+	left, listed := len(places)-len(s.todo), false
+	for len(s.todo) > 0 {
+		answers := g.visit(ctx, s.todo)
+		reports, s.todo = append(reports, answers...), nil
+		s.name(answers, func(st *mortise.Status) []mortise.Member { return st.Voters })
+		if len(s.todo) == 0 && !listed {
+			listed = true
+			s.name(reports, func(st *mortise.Status) []mortise.Member { return st.Members })
+			s.add("the leader", g.listed(ctx, reports))
 		}
+		if over := len(reports) + len(s.todo) - placesMost; over > 0 {
+			left += min(over, len(s.todo))
+			s.todo = s.todo[:len(s.todo)-min(over, len(s.todo))]
+		}
+	}
+	if left > 0 {
+		errs = append(errs, fmt.Errorf("%d more addresses are not asked: a survey asks %d at most", left, placesMost))
 	}
 	slices.SortStableFunc(reports, func(a, b Report) int { return cmp.Compare(a.name(), b.name()) })
 	return reports, errs
+}
+
+// survey is what is still to be asked.
+type survey struct {
+	todo  []Report
+	known map[string]bool // addresses that are asked, or left out
+}
+
+// name adds the addresses that those who answer name.
+func (s *survey) name(answers []Report, whom func(*mortise.Status) []mortise.Member) {
+	for _, r := range answers {
+		if r.Status != nil {
+			s.add(r.Status.Name, whom(r.Status))
+		}
+	}
+}
+
+func (s *survey) add(from string, list []mortise.Member) {
+	for _, m := range list {
+		if m.Address != "" && !s.known[m.Address] {
+			s.known[m.Address] = true
+			s.todo = append(s.todo, Report{Addr: m.Address, From: from})
+		}
+	}
+}
+
+// listed returns the first page of the leader's members, as far as an instance says it.
+func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
+	for _, r := range reports {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != "attached" || r.Answer.Verb != "" {
+			continue
+		}
+		asking, cancel := context.WithTimeout(ctx, askWithin)
+		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Members})
+		cancel()
+		if err == nil && a.Error == "" && json.Unmarshal(a.Members, &list) == nil {
+			return list
+		}
+		return nil // the others would ask the same leader
+	}
+	return nil
 }
 
 func (r Report) name() string {

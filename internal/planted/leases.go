@@ -15,6 +15,7 @@ func leases() []Bug {
 		{Name: "ack-while-expiring", Room: "session", Hazard: "6, A8", Some: true, Breaks: "a session is renewed whose expiry is on its way"},
 		{Name: "waiting-renewals-ignored", Room: "session", Hazard: "12, A8", Some: true, Breaks: "a session is expired whose renewal has arrived"},
 		{Name: "stall-counts", Room: "session", Hazard: "12", Some: true, Breaks: "a leader that was stalled expires everybody when it wakes"},
+		{Name: "not-awake-before-the-deadline", Room: "session", Hazard: "12", Breaks: "a leader that was stalled while it slept ends sessions whose renewals it has not read"},
 		{Name: "expiry-outlives-its-term", Room: "session", Hazard: "5, A8", Breaks: "an expiry decided in one term is proposed in a later one"},
 		{Name: "older-attachment-renewed", Room: "session", Hazard: "S9", Breaks: "renewals of an older attachment are acknowledged"},
 		{Name: "down-ends-the-lease", Room: "session", Hazard: "14", Some: true, Breaks: "the end of a stream ends the session"},

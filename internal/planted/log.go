@@ -48,6 +48,7 @@ func log() []Bug {
 		{Name: "links-followed", Room: "raftlog", Hazard: "none", Breaks: "a symbolic link in the directory has another file of this user emptied"},
 		{Name: "patient-for-ever", Room: "raftlog", Hazard: "A8", Breaks: "requests that only wait are never proposed while nothing else is"},
 		{Name: "reminded-of-another", Room: "raftlog", Hazard: "A8", Breaks: "the end of one batch's patience is taken for that of the next, and hand-overs take two entries again"},
+		{Name: "rests-beside-followers", Room: "raftlog", Hazard: "none", Breaks: "a leader with followers that has nothing to do sends no heartbeats and is deposed"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a leader that is dead for ever, newborns join its group, and no new one is founded"},
 	}

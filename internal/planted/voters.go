@@ -25,6 +25,8 @@ func voting() []Bug {
 		{Name: "lost-stream-is-calm", Room: "cluster/voters", Hazard: "L6", Some: true, Breaks: "an instance is ready while nobody knows yet that another is gone, and a deployment takes the majority"},
 		{Name: "life-over-while-linked", Room: "cluster/voters", Hazard: "43, A10", Some: true, Breaks: "of two processes by one name the older is replaced though it is there"},
 		{Name: "losses-not-counted", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a member that comes and goes is brought in each time, since nobody counts"},
+		{Name: "others-may-stay", Room: "cluster/voters", Hazard: "none", Breaks: "a leaver that is the last who may vote stops at once, although instances without a vote stay"},
+		{Name: "founder-offered-twice", Room: "cluster/voters", Hazard: "L9", Breaks: "two processes by one founder's name count as two that could vote"},
 		{Name: "dead-learners-kept", Room: "cluster/voters", Seeds: 40, Hazard: "43, B2", Breaks: "learners that are gone stay in the configuration for ever"},
 	}
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Zones    int
 	Voters   int
 	Founders []string // by name; empty: Replicas, all machines
+	JoinAll  bool     // Join names all machines, not the founders alone
 	Durable  bool
 	TTL      time.Duration
 	Grace    time.Duration // 0: none
@@ -92,6 +93,7 @@ func Draw(seed uint64) Config {
 			c.Founders = append(c.Founders, fmt.Sprintf("n%d", i))
 		}
 		c.Late = r.IntN(c.Machines - len(c.Founders) + 1)
+		c.JoinAll = seed%3 == 0 // by number: it takes nothing from the random numbers of the others
 	}
 	c.Trouble = Trouble{
 		Every: pick(2*time.Second, 5*time.Second, 15*time.Second, 60*time.Second), Jitter: share(0, 0, 0.0005, 0.005), Repeat: share(0, 0.01),

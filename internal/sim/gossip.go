@@ -10,11 +10,17 @@ import (
 
 // This file stands for gossip and for name resolution.
 
-// heardOf lists whom gossip would show now: everybody who can be heard, in the order of the machines.
+// heardOf lists the processes that gossip would show now: the founders that can be heard, in the
+// order of the machines, if this is one. With Replicas every instance founds. The others do not
+// gossip.
 func (p *proc) heardOf() []*proc {
 	var all []*proc
+	settings := p.w.cfg.settings()
+	if !settings.Founds(p.m.name) {
+		return nil
+	}
 	for _, m := range p.w.machines {
-		if m.proc != nil && m.proc != p && p.w.net.linked(p.m, m) {
+		if m.proc != nil && m.proc != p && settings.Founds(m.name) && p.w.net.linked(p.m, m) {
 			all = append(all, m.proc)
 		}
 	}
@@ -29,7 +35,7 @@ func (p *proc) gossip() {
 	w := p.w
 	var join []birth.Entry
 	for _, m := range w.machines {
-		if len(w.cfg.Founders) == 0 || slices.Contains(w.cfg.Founders, m.name) {
+		if len(w.cfg.Founders) == 0 || w.cfg.JoinAll || slices.Contains(w.cfg.Founders, m.name) {
 			join = append(join, birth.Entry{Name: m.name + ":1", Addrs: []string{m.dns}, Resolved: p.birthNow()})
 		}
 	}
@@ -40,7 +46,7 @@ func (p *proc) gossip() {
 	for _, o := range seen {
 		addrs, streams, metas = append(addrs, o.m.addr), append(streams, o.stream), append(metas, o.meta())
 	}
-	if i := w.insider; i != nil && p.group != 0 {
+	if i := w.insider; i != nil && p.group != 0 && w.cfg.settings().Founds(p.m.name) {
 		said := i.gossip(p)
 		addrs, streams, metas = append(addrs, said.addr), append(streams, i.p.stream), append(metas, said)
 	}

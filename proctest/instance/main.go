@@ -149,6 +149,15 @@ func (i *instance) answer(r request) {
 		s := i.node.Status()
 		e.Status = &s
 		e.Text = s.String()
+	case "members":
+		var list []mortise.Member
+		for m, err := range i.node.Members(ctx, "") {
+			if e.Err = text(err); err != nil {
+				break
+			}
+			list = append(list, m)
+		}
+		e.Status = &mortise.Status{Members: list}
 	case "quiet": // no more load: what it holds is given back
 		i.load.stop()
 	default:

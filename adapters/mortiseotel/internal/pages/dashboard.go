@@ -70,7 +70,7 @@ func rows() []struct {
 			{"Changes of the session", "ops", []line{{rate(table.Sessions, "state"), "{{state}}"}}},
 		}},
 		{"Group", []panel{
-			{"Members", "short", each(table.Members)},
+			{"Members", "short", []line{{now(table.Members), "says {{instance}}"}}},
 			{"Members that come and go", "ops", []line{{rate(table.MemberMoves, "state"), "{{state}}"}}},
 			{"Voters", "short", append(each(table.Voters), line{now(table.Missing), "missing, says {{instance}}"})},
 			{"Term", "short", each(table.Term)},

@@ -82,7 +82,7 @@ func Metrics() []Metric {
 		{LeaderHere, Gauge, "{leader}", "1 if this instance leads, else 0", "", nil, nil},
 		{Term, Gauge, "{term}", "Term of the group, as an instance that votes sees it", "", nil, nil},
 		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
-		{Members, Gauge, "{instance}", "Instances that gossip sees, this one among them", "", nil, nil},
+		{Members, Gauge, "{instance}", "Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
 		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of; only the leader says it", "", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/session"
+)
+
+// A crowd is light sessions of this process. It notes who is attached.
+type crowd struct {
+	lights []*light
+
+	mu       sync.Mutex // guards all below
+	attached []int      // those that were attached since reset
+	isIn     []bool
+	last     time.Time // when the last of them was
+	all      chan struct{}
+}
+
+// openCrowd begins n sessions, numbered from first, and waits until all are attached.
+func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int) (c *crowd, err error) {
+	if err := roomFor(uint64(n)*3+1000, uint64(n)*lightBytes); err != nil {
+		return nil, err
+	}
+	security, err := lightSecurity(encrypted)
+	if err != nil {
+		return nil, err
+	}
+	c = &crowd{lights: make([]*light, n)}
+	c.reset()
+	var next atomic.Int64
+	err = together(16, func(int) error { // about as many as the processors can make connections for
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			l, err := openLight(g, security, first+i, func(p session.Phase) { c.changed(i, p) })
+			if err != nil {
+				return err
+			}
+			c.lights[i] = l
+			if err := l.client.WaitAttached(ctx); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		c.close()
+	}
+	return c, err
+}
+
+// changed notes the phase of session i.
+func (c *crowd) changed(i int, p session.Phase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p != session.Attached || c.isIn[i] {
+		return
+	}
+	c.isIn[i], c.last = true, time.Now()
+	if c.attached = append(c.attached, i); len(c.attached) == len(c.isIn) {
+		close(c.all)
+	}
+}
+
+// reset begins to count anew who is attached.
+func (c *crowd) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attached, c.isIn, c.all = nil, make([]bool, len(c.lights)), make(chan struct{})
+}
+
+// one returns a session that is attached, or nil.
+func (c *crowd) one() *light {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.attached) == 0 {
+		return nil
+	}
+	return c.lights[c.attached[rand.IntN(len(c.attached))]]
+}
+
+func (c *crowd) close() {
+	_ = together(len(c.lights), func(i int) error { return c.lights[i].close() })
+}
+
+// returned is what a crowd has seen of a storm.
+type returned struct {
+	Last  time.Time       // when the last session was attached again
+	Waits []time.Duration // for a free lock, of callers whose session was attached again
+}
+
+// returns waits until all sessions are attached, and meanwhile has callers on those that are lock and unlock free keys.
+func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) {
+	var mu sync.Mutex
+	err = together(4, func(caller int) error {
+		for turn := 0; ; turn++ {
+			select {
+			case <-c.all:
+				return nil
+			case <-ctx.Done():
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return fmt.Errorf("%d of %d sessions are attached: %w", len(c.attached), len(c.isIn), ctx.Err())
+			default:
+			}
+			l := c.one()
+			if l == nil {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			began := time.Now()
+			hold, err := l.client.Acquire(ctx, fmt.Sprintf("storm-%d-%d-%d", first, caller, turn), false)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			r.Waits = append(r.Waits, time.Since(began))
+			mu.Unlock()
+			if err := hold.Release(ctx); err != nil && !errors.Is(err, session.ErrLost) {
+				return err
+			}
+		}
+	})
+	r.Last = c.last
+	return r, err
+}
+
+// crowdOptions say which crowd a process is.
+type crowdOptions struct {
+	Group     groupAnswer
+	Encrypted bool
+	First, N  int
+}
+
+// serveCrowd is a process with a crowd: it says "attached" when all are, and does what the lines of in ask for until they end.
+func serveCrowd(ctx context.Context, text string, in io.Reader, out io.Writer) error {
+	var o crowdOptions
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	var c *crowd
+	return answerLines(in, out, func(question string) (string, error) {
+		switch question {
+		case "open":
+			var err error
+			c, err = openCrowd(ctx, o.Group, o.Encrypted, o.First, o.N)
+			return "attached", err
+		case "reset":
+			c.reset()
+			return "reset", nil
+		case "returns":
+			ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+			defer cancel()
+			r, err := c.returns(ctx, o.First)
+			if err != nil {
+				return "", err
+			}
+			text, err := json.Marshal(r)
+			return string(text), err
+		}
+		return "", fmt.Errorf("what is %q?", question)
+	})
+}
+
+func encrypted(p Peer) bool { return strings.HasSuffix(p.Name, "-tls") }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// lightBytes is what a light session takes here, generously, and about what it takes in the leader's process too.
+const lightBytes = 200 << 10
+
+// lightTTL is the lease of a light session, that of a node by default.
+const lightTTL = 10 * time.Second
+
+// A light is an instance with nothing but a session: a port that does not listen, and a client. To the leader it is as any other instance
+// that does not vote: a connection and an ID of its own.
+type light struct {
+	port   *transport.Port
+	client *session.Client
+	voters []transport.Peer
+}
+
+// groupAnswer is what a member says of its group.
+type groupAnswer struct {
+	Group  string
+	Voters []session.Target
+}
+
+// groupOf asks a member for its group.
+func groupOf(m *memberProcess) (g groupAnswer, err error) {
+	text, err := m.ask("group")
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &g)
+	}
+	return g, err
+}
+
+// describeGroup is the answer to that.
+func describeGroup(m Member) (string, error) {
+	member, ok := m.(mortiseMember)
+	if !ok {
+		return "", errors.New("it is not a node of mortise")
+	}
+	s := member.Status()
+	g := groupAnswer{Group: s.Group}
+	for _, v := range s.Voters {
+		id, err := nodeid.Parse(v.Instance)
+		if err != nil {
+			return "", err
+		}
+		g.Voters = append(g.Voters, session.Target{Peer: id, Addr: v.Address})
+	}
+	text, err := json.Marshal(g)
+	return string(text), err
+}
+
+// lightSecurity is what all light sessions of this process share; nil without TLS.
+func lightSecurity(encrypted bool) (transport.Security, error) {
+	if !encrypted {
+		return nil, nil
+	}
+	return credentials.FromSecret(credentials.SecretConfig{Secret: benchSecret, Cluster: "mortise"})
+}
+
+// openLight begins the session of number i. changed is told each change of its phase, on a goroutine that must not be held up.
+func openLight(g groupAnswer, security transport.Security, i int, changed func(session.Phase)) (*light, error) {
+	group, err := strconv.ParseUint(g.Group, 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	l := &light{}
+	for _, v := range g.Voters {
+		l.voters = append(l.voters, transport.Peer{Instance: v.Peer, Addr: v.Addr})
+	}
+	random := func(b []byte) { _, _ = rand.Read(b) }
+	l.client = session.NewClient(session.ClientConfig{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random, Changed: changed})
+	l.port, err = transport.New(transport.Config{
+		Cluster: "mortise", Self: transport.Self{Key: nodeid.NewKey(random), Group: group}, Listener: transport.Deaf(),
+		Dial: dialTCP, Handler: lightHandler{l}, TLS: security,
+	})
+	if err != nil {
+		l.client.Close()
+		return nil, err
+	}
+	l.client.Rebind(fmt.Appendf(nil, `{"name":"light-%d","guest":true}`, i), g.Voters)
+	return l, nil
+}
+
+func (l *light) send(to session.Target, renewals, commands []byte) error {
+	if len(renewals) > 0 {
+		l.port.Spare(to.Peer, l.voters) // as a node does
+	}
+	return l.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+}
+
+func (l *light) close() error {
+	if l == nil {
+		return nil
+	}
+	l.client.Close()
+	return l.port.Close()
+}
+
+// lightHandler hears replies to the session, and nothing else.
+type lightHandler struct{ *light }
+
+var errLight = errors.New("a light session answers nothing")
+
+func (h lightHandler) Frame(from transport.Identity, f transport.Frame) {
+	if len(f.Replies) > 0 {
+		h.client.Receive(from.Instance, f.Replies)
+	}
+}
+
+func (h lightHandler) Down(peer transport.Identity, _ error) { h.client.Down(peer.Instance) }
+
+func (h lightHandler) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
+	return nil, errLight
+}
+
+func (h lightHandler) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errLight }
+func (h lightHandler) Snapshot(transport.Identity, *raftpb.Message) error        { return errLight }
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
+}

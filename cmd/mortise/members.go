@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+type membersOptions struct {
+	most  int
+	after string
+}
+
+func membersFlags(c *call, fs *flag.FlagSet) {
+	fs.IntVar(&c.members.most, "n", 100, "rows (0: all)")
+	fs.StringVar(&c.members.after, "after", "", "begin behind the member with this session; the last line of a list names it")
+}
+
+// roll is a list of members, as the leader has them.
+type roll struct {
+	members []mortise.Member
+	total   int
+	leader  string // instance ID; "" if the leader itself has not answered the survey
+	next    string // session of the last one, if there are others behind it
+}
+
+// members is the command members.
+func members(ctx context.Context, c *call) error {
+	from, err := c.members.from()
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	reports, _, err := c.survey(ctx, g)
+	if err != nil {
+		return err
+	}
+	all, err := c.roll(ctx, g, reports, from)
+	if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
+		return err
+	}
+	if err != nil {
+		return c.tellLastRoll(reports, err)
+	}
+	for _, r := range reports {
+		if r.Status != nil && r.Status.Leading {
+			all.leader = r.Status.Instance
+		}
+	}
+	return c.tellRoll(all)
+}
+
+func (o membersOptions) from() (at lockfsm.SessionCursor, err error) {
+	if o.most < 0 {
+		return at, usageError("-n is at least 0")
+	}
+	if o.after == "" {
+		return at, nil
+	}
+	id, err := strconv.ParseUint(o.after, 10, 64)
+	if err != nil {
+		return at, usageError("-after is the SESSION of a member, a number")
+	}
+	return lockfsm.SessionCursor{At: lockfsm.SessionID(id), Past: lockfsm.SessionID(id)}, nil
+}
+
+// roll asks the leader for its members page by page, by way of an instance that knows one. The
+// error says that none answers.
+func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
+	at lockfsm.SessionCursor,
+) (all roll, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	err = errors.New("no instance that answers knows a leader")
+	for _, r := range reports {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != "attached" || ctx.Err() != nil {
+			continue
+		}
+		if all, err = c.pages(ctx, g, r.Addr, at); err == nil {
+			return all, nil
+		}
+		if denied := (*mortise.NotAllowedError)(nil); errors.As(err, &denied) {
+			return all, err
+		}
+	}
+	return all, err
+}
+
+// pages asks one instance for as many members as are wanted.
+func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at lockfsm.SessionCursor) (all roll, err error) {
+	for {
+		a, err := g.Ask(ctx, addr, desk.Question{Op: desk.Members, From: at})
+		if err != nil {
+			return roll{}, err
+		}
+		if err := guest.Denied(a); err != nil {
+			return roll{}, err
+		}
+		if a.Error != "" {
+			return roll{}, errors.New(plain.Text(a.Error))
+		}
+		var page []mortise.Member
+		if err := json.Unmarshal(a.Members, &page); err != nil {
+			return roll{}, err
+		}
+		all.members, all.total = append(all.members, page...), a.Total
+		if most := c.members.most; most > 0 && len(all.members) >= most && (a.More || len(all.members) > most) {
+			all.members = all.members[:most]
+			all.next = all.members[most-1].Session
+			return all, nil
+		}
+		if !a.More {
+			return all, nil
+		}
+		at = a.From
+	}
+}
+
+const memberHeading = "NAME ADDRESS INSTANCE ZONE TIER PART SINCE SESSION"
+
+// memberRow is one member in a line.
+func memberRow(m mortise.Member, leader string, now time.Time) []string {
+	name, part, since := m.Name, "", ""
+	if m.For != "" {
+		name += " (for " + m.For + ")"
+	}
+	switch {
+	case m.Leaving:
+		part = "leaves"
+	case m.Votes && m.Instance == leader:
+		part = "leads"
+	case m.Votes:
+		part = "votes"
+	}
+	if !m.Since.IsZero() {
+		since = short(max(now.Sub(m.Since), 0).Round(time.Second))
+	}
+	return []string{name, m.Address, m.Instance, m.Zone, m.Tier, part, since, m.Session}
+}
+
+func (c *call) tellRoll(all roll) error {
+	if c.json {
+		for _, m := range all.members {
+			if err := c.show(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := c.tableOf(all.members, all.leader); err != nil {
+		return err
+	}
+	if all.next == "" {
+		return nil
+	}
+	return c.printf("%d of about %d; the next: mortise members -after %s\n", len(all.members), all.total, all.next)
+}
+
+func (c *call) tableOf(list []mortise.Member, leader string) error {
+	var rows [][]string
+	for _, m := range list {
+		rows = append(rows, memberRow(m, leader, time.Now()))
+	}
+	return c.table(memberHeading, rows)
+}
+
+// tellLastRoll says which instances answer, and shows the youngest of the pictures that they have
+// of the members, since no leader has answered.
+func (c *call) tellLastRoll(reports []guest.Report, why error) error {
+	if c.json {
+		for _, r := range reports {
+			if err := c.show(seenOf(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_ = c.printf("no leader has said who belongs to the group (%v); these instances were found:\n", why)
+	named := names(reports)
+	var rows [][]string
+	var last *mortise.Status
+	for _, r := range reports {
+		row := []string{named[r.Addr], r.Addr, "", "", "", r.Outcome}
+		if s := r.Status; s != nil {
+			row[0], row[2], row[3], row[4] = s.Name, s.Instance, s.Zone, part(s)
+			if s.MembersAge > 0 && (last == nil || s.MembersAge < last.MembersAge) {
+				last = s
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := c.table("NAME ADDRESS INSTANCE ZONE PART ANSWER", rows); err != nil || last == nil {
+		return err
+	}
+	age := short(last.MembersAge.Round(time.Second))
+	_ = c.printf("\n%d of %d members, as the leader had them %s ago:\n", len(last.Members), last.MembersTotal, age)
+	return c.tableOf(last.Members, "")
+}
+
+// names finds the names of addresses in what those who answer say of others.
+func names(reports []guest.Report) map[string]string {
+	named := map[string]string{}
+	for _, r := range reports {
+		if r.Status == nil {
+			continue
+		}
+		for _, m := range slices.Concat(r.Status.Members, r.Status.Voters) {
+			if m.Name != "" && m.Address != "" {
+				named[m.Address] = m.Name
+			}
+		}
+		named[r.Addr] = cmp.Or(r.Status.Name, named[r.Addr])
+	}
+	return named
+}

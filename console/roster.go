@@ -1,0 +1,123 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// This file puts the members of a page, and the voters, into their zones.
+
+// roster is which members are shown: the leader is asked for a page of them.
+type roster struct {
+	Shown int     `json:"shown"`
+	Total int     `json:"total"`                 // as of the leader's last look; 0: not known
+	After string  `json:"after,omitempty"`       // the session behind which the page begins; none: it is the first
+	Next  string  `json:"next,omitempty"`        // ?after= of the next page; none: there is none
+	Old   bool    `json:"old,omitempty"`         // the leader has not answered: the first page as it was seen last
+	Age   float64 `json:"age_seconds,omitempty"` // of that picture; 0: there is none
+}
+
+type zone struct {
+	Name    string   `json:"zone"`
+	Members []member `json:"members"`
+}
+
+type member struct {
+	Name    string    `json:"name"`
+	ID      string    `json:"id"`
+	Address string    `json:"address"`
+	Role    string    `json:"role"` // "leader", "voter", "learner", "member" or "guest"
+	For     string    `json:"for,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Leaving bool      `json:"leaving,omitempty"`
+	Self    bool      `json:"self,omitempty"`
+	Missing bool      `json:"missing,omitempty"`        // it has a replica, and is not seen or not heard of
+	Silent  float64   `json:"silent_seconds,omitempty"` // for the leader; 0 where nobody has said
+}
+
+// roster returns the page of members that is to be seen: what the leader has answered, or the last
+// picture that this instance has.
+func (s *scene) roster() (roster, []mortise.Member) {
+	r, asked := roster{After: s.after, Total: s.status.MembersTotal}, s.all
+	if s.others != nil {
+		asked = s.others
+	}
+	page := asked.members
+	if page == nil {
+		page = s.status.Members[:min(len(s.status.Members), membersMost)]
+		r.After, r.Old, r.Age = "", true, inSeconds(s.status.MembersAge)
+	} else if len(page) == membersMost {
+		r.Next = page[len(page)-1].Session
+	}
+	r.Shown = len(page)
+	return r, page
+}
+
+// zonesOf puts the voters, and a page of members, into their zones. Voters come first.
+func zonesOf(s mortise.Status, h *mortise.Health, page []mortise.Member) []zone {
+	members := map[string][]member{}
+	for _, v := range s.Voters {
+		one := memberOf(s, v)
+		if at := slices.IndexFunc(page, func(m mortise.Member) bool { return m.Instance == v.Instance }); at >= 0 {
+			one = memberOf(s, page[at])
+			one.ID, v.Zone = v.Instance, page[at].Zone
+		}
+		switch {
+		case !v.Votes:
+			one.Role = "learner"
+		case s.Leader != "" && (v.Name == s.Leader || v.Instance == s.Leader):
+			one.Role = "leader"
+		default:
+			one.Role = "voter"
+		}
+		one.Missing = h == nil && !v.Seen && !one.Self
+		if h != nil {
+			for _, silent := range h.Missing {
+				if silent.Instance == v.Instance {
+					one.Name, one.Missing, one.Silent = cmp.Or(one.Name, silent.Name), true, inSeconds(silent.Silent)
+				}
+			}
+		}
+		members[v.Zone] = append(members[v.Zone], one)
+	}
+	for _, m := range page {
+		if !slices.ContainsFunc(s.Voters, func(v mortise.Member) bool { return v.Instance == m.Instance }) {
+			members[m.Zone] = append(members[m.Zone], memberOf(s, m))
+		}
+	}
+	zones := make([]zone, 0, len(members))
+	for name, all := range members {
+		slices.SortStableFunc(all, func(a, b member) int {
+			return cmp.Or(rank(a.Role)-rank(b.Role), strings.Compare(a.Name, b.Name))
+		})
+		zones = append(zones, zone{Name: name, Members: all})
+	}
+	slices.SortFunc(zones, func(a, b zone) int { return cmp.Compare(a.Name, b.Name) })
+	return zones
+}
+
+func memberOf(s mortise.Status, m mortise.Member) member {
+	one := member{
+		Name: m.Name, ID: m.Instance, Address: m.Address, Role: "member", For: m.For, Since: m.Since,
+		Leaving: m.Leaving, Self: m.Instance == s.Instance,
+	}
+	if m.Tier == "guest" {
+		one.Role = "guest"
+	}
+	return one
+}
+
+// rank puts those that vote before those that do not.
+func rank(role string) int {
+	return slices.Index([]string{"leader", "voter", "learner", "member", "guest"}, role)
+}
+
+// unseen are those that have a replica and are not seen from here.
+func unseen(s mortise.Status) []mortise.Member {
+	seen := func(v mortise.Member) bool { return v.Seen || v.Instance == s.Instance }
+	return slices.DeleteFunc(slices.Clone(s.Voters), seen)
+}

@@ -1,0 +1,171 @@
+package mortise
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is the view of who belongs to the group. The leader's table of sessions is that view:
+// every instance opens one session, and so does every program that only takes locks. The leader is
+// asked for a page at a time, when a person or a program wants to see it.
+
+// Member is one instance of the group, or a program that only takes locks, as the leader has it.
+// What it says of itself is escaped: a control character is shown as \u{1b}. It is a value of its
+// own.
+type Member struct {
+	Name     string
+	Instance string // ID of its present life, which it has proved
+	Address  string // "" if it listens nowhere
+	Zone     string
+	Votes    bool // it is a voter; learners are not
+
+	// The following are set in what Members and Status.Members return.
+
+	// Tier is "root", "member", which locks and never votes or serves, or "guest", a program that
+	// only takes locks.
+	Tier    string    `json:",omitempty"`
+	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" of the root tier
+	Session string    `json:",omitempty"` // ID of its session: a walk can go on behind it
+	Since   time.Time `json:",omitzero"`  // when it became a member, as its own clock says; zero if it has not said
+	Leaving bool      `json:",omitempty"` // it is about to leave
+
+	// Seen is set in Status.Voters only: this instance has a connection with it, or gossip sees it.
+	Seen bool `json:",omitempty"`
+}
+
+// Members goes through the members of the group, those with the oldest session first. It asks the
+// leader for a hundred at a time, and waits for one until ctx ends. after is the Session of the
+// member behind which the walk begins, or "" for the first one. A member that is there from the
+// beginning of the walk to its end is listed once. An instance that has lost a session and opened
+// another is listed with both until the first one has expired.
+//
+// After an error, which comes with a zero Member, the walk ends. Without a leader Status has the
+// last picture. The members are for people and for monitoring: nothing may be decided by them. It
+// is safe for concurrent use.
+func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		from, err := cursorBehind(after)
+		if err != nil {
+			yield(Member{}, err)
+			return
+		}
+		for more := true; more; {
+			page, err := n.membersPage(ctx, asker{}, from)
+			if err != nil {
+				yield(Member{}, err)
+				return
+			}
+			for _, m := range page.members() {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			more, from = page.More, page.From
+		}
+	}
+}
+
+// cursorBehind returns the place behind a session, as Member.Session names it.
+func cursorBehind(session string) (c lockfsm.SessionCursor, err error) {
+	if session == "" {
+		return c, nil
+	}
+	id, err := strconv.ParseUint(session, 10, 64)
+	if err != nil {
+		return c, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest, session)
+	}
+	return lockfsm.SessionCursor{At: lockfsm.SessionID(id), Past: lockfsm.SessionID(id)}, nil
+}
+
+// membersPage asks the leader for a page, and keeps it as the last picture if it is the first page.
+func (n *Node) membersPage(ctx context.Context, from asker, at lockfsm.SessionCursor) (sight, error) {
+	page, err := n.lookFor(ctx, from, question{Op: opMembers, From: at})
+	if err == nil {
+		if n.config.unreachable() { // what it has in place of an address leads nowhere
+			for i := range page.Members {
+				page.Members[i].Addr = ""
+			}
+		}
+		n.known.keep(n.env.clock.Now(), &page, at == lockfsm.SessionCursor{})
+	}
+	return page, err
+}
+
+// listed is a member in the leader's answer. Its texts are raw.
+type listed struct {
+	Session  lockfsm.SessionID
+	Instance nodeid.ID
+	Name     string `json:",omitempty"`
+	Addr     string `json:",omitempty"`
+	Zone     string `json:",omitempty"`
+	Tier     string
+	For      string `json:",omitempty"`
+	Since    int64  `json:",omitempty"` // Unix milliseconds
+	Votes    bool   `json:",omitempty"`
+	Leaving  bool   `json:",omitempty"`
+}
+
+// asMembers makes an answer of members out of one of sessions. It runs on the goroutine of the
+// question: to decode a hundred records takes longer than to find them. first is set for the first
+// page.
+func (r *replica) asMembers(s *sight, first bool) {
+	whole := first && !s.More
+	votes := map[nodeid.ID]bool{}
+	for _, v := range placed(r.config.Load()) {
+		votes[v.Instance] = votes[v.Instance] || !v.Learner
+	}
+	for _, each := range s.Sessions {
+		o := decodeRecord(each.Record)
+		if each.Gone || o.Own && !bug("own-session-is-a-member") {
+			continue // it is no member any more, or one is listed by its first session
+		}
+		instance := nodeid.ID(each.Opener.Instance)
+		s.Members = append(s.Members, listed{
+			Session: each.ID, Instance: instance, Name: o.Name, Addr: o.Addr, Zone: o.Zone,
+			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
+		})
+	}
+	s.Sessions, s.Total = nil, int(r.registry.members.Load()) // as of the leader's last look
+	if whole {
+		s.Total = len(s.Members)
+	}
+	if names := r.registry.replicas.Load(); names != nil {
+		s.Names = *names
+	}
+}
+
+// tier is what a session's opener is: of a derived secret or certificate the leader has written it
+// into the record.
+func (r record) tier(opener lockfsm.Opener) string {
+	switch {
+	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():
+		return r.Tier
+	case opener.Capability != [32]byte{} || r.Guest:
+		return capability.Guest.String()
+	}
+	return capability.Root.String()
+}
+
+// members are what people are told of a page.
+func (s *sight) members() []Member {
+	list := make([]Member, 0, len(s.Members))
+	for _, m := range s.Members {
+		one := Member{
+			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
+			Votes: m.Votes, Tier: plain.Text(m.Tier), For: plain.Text(m.For), Session: sessionText(m.Session), Leaving: m.Leaving,
+		}
+		if m.Since != 0 {
+			one.Since = time.UnixMilli(m.Since)
+		}
+		list = append(list, one)
+	}
+	return list
+}

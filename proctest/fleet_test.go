@@ -1,0 +1,154 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+const (
+	fleetEnv  = "MORTISE_FLEET" // how many instances; 200 without it
+	fleetCrew = 5               // founders, all of which vote
+	fleetStep = 10              // instances that the deployment replaces at a time
+	fleetSlow = "40"            // how many times as long as usual each instance pauses: the processors are two
+	fleetBorn = 45 * time.Second
+)
+
+// TestFleet is a service with many replicas: they all start at once, one leader is killed, all of them are deployed anew, a third
+// is cut off for a while, and the leader of that time is killed too.
+func TestFleet(t *testing.T) {
+	begin(t, whole)
+	size := 200
+	if text := os.Getenv(fleetEnv); text != "" {
+		var err error
+		if size, err = strconv.Atoi(text); err != nil || size < 3*fleetCrew {
+			t.Fatalf("%s=%q is not a number from %d on", fleetEnv, text, 3*fleetCrew)
+		}
+	}
+	var founders []string
+	for i := range fleetCrew {
+		founders = append(founders, fleetName(i))
+	}
+	w := newWorld(t, settings{founders: founders, voters: fleetCrew})
+	w.net.roomForNeighbors()
+	var machines []*machine
+	for range size {
+		machines = append(machines, w.machine())
+	}
+	w.list(machines[:fleetCrew]...) // what Join names is the founders
+
+	fleet := make([]*instance, size)
+	for i, m := range machines {
+		fleet[i] = w.startSlow(i, m)
+	}
+	last := time.Now()
+	w.waitReady(slack*fleetBorn, fleet...)
+	t.Logf("births: %d instances on %d machines, the last one ready %v after the last start", size, size, sinceStart(fleet, last))
+
+	w.killLeader(fleet)
+	began := time.Now()
+	w.deploy(fleet)
+	t.Logf("deployment: %d instances replaced, %d at a time and each founder alone, in %v", size, fleetStep, time.Since(began).Round(time.Second))
+
+	// The third that is cut off has two voters: the leader and the majority stay with the others.
+	leader := w.leader(fleet[:fleetCrew]...)
+	cut := without(fleet[:fleetCrew], leader)[:2]
+	cut = append(cut, fleet[size-size/3+2:]...)
+	w.lose(cut...)
+	w.net.part(machinesOf(cut))
+	time.Sleep(25 * time.Second) // longer than the TTL and the LockDelay of what they held
+	for _, in := range cut[:3] {
+		w.notGranted(in, time.Second)
+	}
+	w.keepsGranting(5*time.Second, without(fleet, cut...)[:fleetStep]...)
+	began = time.Now()
+	w.net.join(machinesOf(cut))
+	w.waitAllReady(slack * fleetBorn)
+	t.Logf("cut: %d instances, all ready again %v after the heal", len(cut), time.Since(began).Round(time.Millisecond))
+
+	w.killLeader(fleet)
+	w.verdict(slack * fleetBorn)
+}
+
+// TestManyBirths starts many instances at once, of which three found the group. Join names just these.
+func TestManyBirths(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		goal time.Duration // from the last start until all are ready, on two processors
+	}{{64, 15 * time.Second}, {100, 30 * time.Second}} {
+		t.Run(fmt.Sprint(c.n), func(t *testing.T) {
+			begin(t, whole)
+			w := newWorld(t, settings{founders: []string{fleetName(0), fleetName(1), fleetName(2)}})
+			w.net.roomForNeighbors()
+			var machines []*machine
+			for range c.n {
+				machines = append(machines, w.machine())
+			}
+			w.list(machines[:3]...)
+			fleet := make([]*instance, c.n)
+			for i, m := range machines {
+				fleet[i] = w.startSlow(i, m)
+			}
+			last := time.Now()
+			w.waitReady(slack*c.goal, fleet...)
+			t.Logf("%d instances are ready %v after the last start (goal %v)", c.n, sinceStart(fleet, last), c.goal)
+			w.verdict(slack * c.goal)
+		})
+	}
+}
+
+// fleetName is what the i-th instance of a fleet is called.
+func fleetName(i int) string { return fmt.Sprintf("pod-%d", i) }
+
+// startSlow starts the i-th instance of a fleet, with a load that many can have on one machine.
+func (w *world) startSlow(i int, m *machine) *instance {
+	return w.start(fleetName(i), m, "MT_SLOWER="+fleetSlow, "MT_PROBE_EVERY=50ms")
+}
+
+// sinceStart is how long after the last start the last of the instances was ready.
+func sinceStart(fleet []*instance, last time.Time) time.Duration {
+	var longest time.Duration
+	for _, in := range fleet {
+		in.mu.Lock()
+		longest = max(longest, in.readyAt.Sub(last))
+		in.mu.Unlock()
+	}
+	return longest.Round(time.Millisecond)
+}
+
+// killLeader kills the leader of a fleet, starts it again, and says how long all took to be ready.
+func (w *world) killLeader(fleet []*instance) {
+	w.t.Helper()
+	leader := w.leader(fleet[:fleetCrew]...)
+	at := slices.Index(fleet, leader)
+	began := time.Now()
+	w.kill(leader)
+	w.granted(fleet[len(fleet)-1], slack*failover)
+	grant := time.Since(began)
+	fleet[at] = w.startSlow(at, leader.machine)
+	w.waitAllReady(slack * fleetBorn)
+	w.t.Logf("the leader was killed: a member was granted a lock %v later, all were ready %v later",
+		grant.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+}
+
+// deploy replaces all instances by new processes on the same machines: a few at a time, founders one after the other.
+func (w *world) deploy(fleet []*instance) {
+	w.t.Helper()
+	for from := 0; from < len(fleet); {
+		to := from + 1
+		if from >= fleetCrew {
+			to = min(from+fleetStep, len(fleet))
+		}
+		w.leave(fleet[from:to]...)
+		for i := from; i < to; i++ {
+			fleet[i] = w.startSlow(i, fleet[i].machine)
+		}
+		w.waitReady(slack*readyTime, fleet[from:to]...)
+		from = to
+	}
+}

@@ -1,0 +1,264 @@
+package transport
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// dials is where all dials of a port wait for their turn, and where it is remembered which addresses
+// are not to be dialed now. The rules are in places.go and pause.go. It is safe for concurrent use.
+type dials struct {
+	random  func([]byte)
+	newborn func() bool // this node has no group yet
+
+	mu        sync.Mutex // guards all below; never held across a wait
+	places    places
+	pauses    pauses
+	preferred map[string]bool
+	timer     *time.Timer // grants again when the rate allows; nil: none is needed
+	closed    bool
+}
+
+func newDials(random func([]byte), newborn func() bool) *dials {
+	return &dials{random: random, newborn: newborn, places: newPlaces(), pauses: pauses{known: map[pauseKey]*pause{}}}
+}
+
+// Prefer names the addresses that matter most, at most 16 of them: those of the voters of the group.
+// Each call replaces the last one. Three dials are always free for them, and after a failure they are
+// tried again within a second.
+func (p *Port) Prefer(addrs []string) { p.dials.prefer(addrs) }
+
+func (d *dials) prefer(addrs []string) {
+	if bug("voters-not-preferred") {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.preferred
+	d.preferred = make(map[string]bool, len(addrs))
+	for _, addr := range addrs[:min(len(addrs), preferredMost)] {
+		d.preferred[addr] = true
+		if !before[addr] {
+			d.pauses.shorten(addr, preferredLast, time.Now(), d.word())
+		}
+	}
+	d.places.move(d.classOf)
+	d.grant()
+}
+
+func (d *dials) classOf(addr string) class {
+	if d.preferred[addr] {
+		return preferred
+	}
+	return ordinary
+}
+
+func (d *dials) word() uint64 {
+	var b [8]byte
+	d.random(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// enter waits for the turn of a dial to an address. During a pause of the address, or of the instance
+// that is meant there, it fails at once with a pausedError. After nil the caller must call leave.
+func (d *dials) enter(ctx context.Context, addr string, of Instance) (*ticket, error) {
+	d.mu.Lock()
+	if err := d.pausedHere(addr, of); err != nil {
+		d.mu.Unlock()
+		return nil, err
+	}
+	t := &ticket{addr: addr, ready: make(chan struct{}), class: d.classOf(addr)}
+	d.places.enter(t)
+	d.grant()
+	d.mu.Unlock()
+	select {
+	case <-t.ready:
+		return t, t.err
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t.waiting == nil {
+		return t, t.err // its turn came at the same time
+	}
+	d.places.leave(t)
+	return nil, fmt.Errorf("%w: %s: its turn to be dialed has not come: %w", ErrSilent, addr, context.Cause(ctx))
+}
+
+// grant begins what may begin. The caller holds mu.
+func (d *dials) grant() {
+	for !d.closed {
+		now := time.Now()
+		t, wait := d.places.next(now)
+		if t == nil {
+			d.arm(wait)
+			return
+		}
+		if t.err = d.pausedHere(t.addr, Instance{}); t.err == nil { // another dial may have failed since it came
+			if b := d.pauses.known[pauseKey{addr: t.addr}]; b != nil {
+				b.trying, t.trying = true, b
+			}
+			d.places.begin(t, now)
+		}
+		close(t.ready)
+	}
+}
+
+// arm sees to it that grant is called again. The caller holds mu.
+func (d *dials) arm(wait time.Duration) {
+	if wait <= 0 || d.timer != nil {
+		return
+	}
+	d.timer = time.AfterFunc(wait, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.timer = nil
+		d.grant()
+	})
+}
+
+// leave ends a dial. err is how it ended; known is false if that says nothing about the address.
+func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.places.end(t)
+	if b := t.trying; b != nil && d.pauses.known[b.key] == b {
+		b.trying = false
+		b.again()
+	}
+	switch {
+	case !known:
+	case err == nil:
+		d.pauses.end(pauseKey{addr: t.addr})
+	case ofLink(err):
+		d.pauses.end(pauseKey{addr: t.addr})
+		d.failed(pauseKey{t.addr, of}, err)
+	case bug("questions-never-pause") && of.IsZero():
+	default:
+		d.failed(pauseKey{addr: t.addr}, err)
+	}
+	d.grant()
+}
+
+// failed begins a pause. The caller holds mu.
+func (d *dials) failed(key pauseKey, err error) {
+	if d.closed {
+		return
+	}
+	first, most := pauseFirst, pauseMost
+	switch {
+	case d.preferred[key.addr]:
+		first, most = preferredFirst, preferredLast
+	case d.newborn():
+		most = pauseNewborn
+	}
+	if answered(err) {
+		most = min(most, pauseAnswered)
+	}
+	d.pauses.failed(key, err, first, most, time.Now(), d.word())
+}
+
+// paused returns a pausedError if the address, or the instance there, is not to be dialed now.
+func (d *dials) paused(addr string, of Instance) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pausedHere(addr, of)
+}
+
+func (d *dials) pausedHere(addr string, of Instance) error {
+	now := time.Now()
+	b := d.pauses.in(pauseKey{addr: addr}, now)
+	if b == nil && !of.IsZero() {
+		b = d.pauses.in(pauseKey{addr, of}, now)
+	}
+	if b == nil {
+		return nil
+	}
+	return &pausedError{addr, b.err}
+}
+
+// await waits until the pause of an address is over. It fails at once if ctx ends before that.
+func (d *dials) await(ctx context.Context, addr string) error {
+	d.mu.Lock()
+	b := d.pauses.in(pauseKey{addr: addr}, time.Now())
+	if b == nil {
+		d.mu.Unlock()
+		return nil
+	}
+	paused, until, over := &pausedError{addr, b.err}, b.until, b.over
+	var expired <-chan time.Time
+	if !b.trying {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	d.mu.Unlock()
+	if by, ok := ctx.Deadline(); ok && expired != nil && by.Before(until) {
+		return paused
+	}
+	select {
+	case <-expired:
+	case <-over:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", paused, context.Cause(ctx))
+	}
+	return nil
+}
+
+// reached ends the pause of an address: an instance that says it is there has proved its key here.
+func (d *dials) reached(addr string) {
+	if addr == "" || bug("inbound-ends-no-pause") {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pauses.end(pauseKey{addr: addr})
+}
+
+// linked notes how a link that was dialed ended: one that was young counts as a failed dial of that
+// instance.
+func (d *dials) linked(addr string, of Instance, young bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if young {
+		d.failed(pauseKey{addr, of}, err)
+		return
+	}
+	d.pauses.end(pauseKey{addr, of})
+}
+
+// forget ends all pauses. With shut nothing begins any more.
+func (d *dials) forget(shut bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key := range d.pauses.known {
+		d.pauses.end(key)
+	}
+	if d.closed = d.closed || shut; d.closed && d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+}
+
+func (d *dials) remembered() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pauses.remembered(time.Now())
+}
+
+// attempt carries out one dial when its turn has come. wait ends the waiting, ctx the dial. of is the
+// instance that is meant; zero means any.
+func (p *Port) attempt(wait, ctx context.Context, addr string, of Instance, dial func() error) error {
+	t, err := p.dials.enter(wait, addr, of)
+	if err != nil {
+		return err
+	}
+	err = dial()
+	known := err == nil || ctx.Err() == nil && !errors.Is(err, errAbandoned)
+	p.dials.leave(t, of, err, known)
+	return err
+}

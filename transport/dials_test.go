@@ -1,0 +1,370 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// perSecond is the bound that the package comment names: dials that begin in any second.
+const perSecond = ordinaryRate + ordinaryBurst + preferredRate + preferredBurst
+
+// outside is a network of addresses that nothing listens at, but for some. It notes when dials begin.
+type outside struct {
+	mu     sync.Mutex
+	began  []time.Time
+	flying int
+	most   int
+	hangs  func(addr string) (silent, deaf bool) // deaf: it accepts, and says nothing
+}
+
+// through makes a node dial through o what its own network does not have.
+func (o *outside) through(c *Config) {
+	inside := c.Dial
+	c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		o.mu.Lock()
+		o.began = append(o.began, time.Now())
+		o.flying++
+		o.most = max(o.most, o.flying)
+		o.mu.Unlock()
+		if len(addr) < 4 { // a node of the test
+			defer o.over()
+			return inside(ctx, addr)
+		}
+		silent, deaf := o.hangs(addr)
+		if deaf {
+			near, _ := net.Pipe()
+			return &deafConn{Conn: near, over: sync.OnceFunc(o.over)}, nil
+		}
+		defer o.over()
+		if silent {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, syscall.ECONNREFUSED
+	}
+}
+
+func (o *outside) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flying--
+}
+
+// deafConn notes when the dial that it belongs to is given up.
+type deafConn struct {
+	net.Conn
+	over func()
+}
+
+func (c *deafConn) Close() error {
+	c.over()
+	return c.Conn.Close()
+}
+
+// count returns how many dials have begun.
+func (o *outside) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.began)
+}
+
+// busiest returns how many dials began in the second in which most did, how many in the last of all, and
+// how many were in flight at most.
+func (o *outside) busiest() (most, last, flying int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	slices.SortFunc(o.began, time.Time.Compare)
+	for i, from := 0, 0; i < len(o.began); i++ {
+		for o.began[i].Sub(o.began[from]) >= time.Second {
+			from++
+		}
+		most = max(most, i-from+1)
+		last = i - from + 1
+	}
+	return most, last, o.most
+}
+
+func addrs500() (all []string) {
+	for i := range 500 {
+		all = append(all, fmt.Sprintf("10.0.%d.%d:1", i/250, i%250))
+	}
+	return all
+}
+
+// worlds are what 500 addresses may do.
+var worlds = map[string]func(addr string) (silent, deaf bool){
+	"all silent":  func(string) (bool, bool) { return true, false },
+	"all refuse":  func(string) (bool, bool) { return false, false },
+	"all deaf":    func(string) (bool, bool) { return false, true },
+	"half silent": func(addr string) (bool, bool) { return addr[len(addr)-3]%2 == 0, false },
+	"at random":   func(string) (bool, bool) { n := rand.IntN(3); return n == 0, n == 1 },
+}
+
+// demand asks for everything of all addresses at once, and again and again, until the test ends.
+func demand(t *testing.T, a *node, all []string) (asking *sync.WaitGroup) {
+	asking = new(sync.WaitGroup)
+	for i, addr := range all {
+		for kind := range 4 {
+			asking.Go(func() {
+				for t.Context().Err() == nil {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					switch kind {
+					case 0:
+						_, _, _ = a.Ask(ctx, addr, Instance{}, []byte("x"))
+					case 1:
+						_ = a.Send(Peer{Instance: id(10 + i%100), Addr: addr}, Frame{Commands: []byte("x")})
+					case 2:
+						_ = a.Gossip().WriteTo([]byte("x"), addr)
+					case 3:
+						_ = a.SendSnapshot(ctx, Peer{Instance: id(2), Addr: addr}, snapshotMessage(a, a, 1))
+					}
+					cancel()
+					select {
+					case <-time.After(500 * time.Millisecond):
+					case <-t.Context().Done():
+					}
+				}
+			})
+		}
+	}
+	return asking
+}
+
+// For any loss the dials that begin in a second are bounded, whatever is asked for; and so are those in
+// flight.
+func TestDialsOfASecondAreBounded(t *testing.T) {
+	for name, hangs := range worlds {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				o := &outside{hangs: hangs}
+				a := w.node("a", 1, o.through)
+				all := addrs500()
+				a.Prefer(all[:preferredMost])
+				demand(t, a, all)
+				time.Sleep(6 * time.Second)
+				if most, last, flying := o.busiest(); most > perSecond || most < dialsOrdinary || last == 0 || flying > dialsMost {
+					t.Errorf("%d dials began in one second, at most %d may; %d in the last; %d in flight", most, perSecond, last, flying)
+				} else {
+					t.Logf("%d dials in the busiest second, %d in the last, %d in flight", most, last, flying)
+				}
+				if n := a.dials.remembered(); n > pausesMost {
+					t.Errorf("%d pauses are remembered", n)
+				}
+				a.Close()
+			})
+		})
+	}
+}
+
+// A preferred address is reached within a second although hundreds of others hang, and after an outage
+// within about a second.
+func TestPreferredAddressesAreReached(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		o := &outside{hangs: worlds["all deaf"]}
+		a, b := w.node("a", 1, o.through, longest), w.node("b", 2)
+		a.Prefer([]string{"b:1"})
+		demand(t, a, addrs500())
+		time.Sleep(time.Second) // the handshakes of the first have four more
+		began := time.Now()
+		a.send(b, "x")
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || time.Since(began) > time.Second {
+			t.Fatalf("%v after %v", err, time.Since(began))
+		}
+		b.wantCommands("among hanging dials", a, "x")
+		w.net.Crash("b")
+		b.Close()
+		w.net.Cut("a", "b")
+		time.Sleep(100 * time.Millisecond)
+		for range 150 { // of vain dials
+			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.net.Heal("a", "b")
+		b = w.node("b", 3)
+		began = time.Now()
+		for !a.Linked(id(3)) {
+			_ = a.Send(b.peer(), Frame{Commands: []byte("y")})
+			time.Sleep(10 * time.Millisecond)
+			if time.Since(began) > connectTime+preferredLast {
+				t.Fatal("not reached after the outage")
+			}
+		}
+		t.Logf("reached %v after the outage", time.Since(began))
+		a.Close()
+	})
+}
+
+// Questions pause as links do, and after a failed question nothing is dialed at that address.
+func TestOneFailureIsOfTheAddress(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		o := &outside{hangs: worlds["all silent"]}
+		a := w.node("a", 1, o.through, longest)
+		ctx, cancel := context.WithTimeout(t.Context(), connectTime+time.Millisecond)
+		defer cancel()
+		if _, _, err := a.Ask(ctx, "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := a.Send(Peer{Instance: id(9), Addr: "10.0.0.1:1"}, Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+			t.Errorf("a link: %v", err)
+		}
+		if err := a.SendSnapshot(t.Context(), Peer{Instance: id(9), Addr: "10.0.0.1:1"}, snapshotMessage(a, a, 1)); !errors.Is(err, ErrSilent) {
+			t.Errorf("a snapshot: %v", err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), pauseFirst/2)
+		defer cancel()
+		if _, _, err := a.Ask(ctx, "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) || time.Since(began) > 0 {
+			t.Errorf("a question that cannot wait: %v after %v", err, time.Since(began))
+		}
+		if o.count() != 1 {
+			t.Errorf("%d dials", o.count())
+		}
+		a.Prefer([]string{"10.0.0.1:1"}) // an address that becomes preferred waits no longer than preferred ones
+		if _, _, err := a.Ask(t.Context(), "10.0.0.1:1", Instance{}, nil); !errors.Is(err, ErrSilent) || o.count() != 2 {
+			t.Errorf("a question that waits: %v, %d dials", err, o.count())
+		}
+	})
+}
+
+// A refusal proves that nothing listens at some moment after the question was put. It is not repeated to
+// a question that was put later, and the pause behind it is short, since a group may wait for the proof.
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		refuse := make(chan struct{})
+		var mu sync.Mutex
+		var dialed time.Time // last
+		refusedBy := func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return dialed
+		}
+		a := w.node("a", 1, longest, func(c *Config) {
+			c.Dial = func(context.Context, string) (net.Conn, error) {
+				mu.Lock()
+				dialed = time.Now()
+				mu.Unlock()
+				<-refuse
+				return nil, syscall.ECONNREFUSED
+			}
+		})
+		var asking sync.WaitGroup
+		for range 3 { // before the dial, and twice while it is under way
+			put := time.Now()
+			asking.Go(func() {
+				if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
+					t.Error(err)
+				}
+				if last := refusedBy(); last.Before(put) {
+					t.Errorf("put at %v, and refused by a dial of %v", put, last)
+				}
+			})
+			synctest.Wait()
+			time.Sleep(100 * time.Millisecond)
+		}
+		close(refuse)
+		asking.Wait()
+		for range 20 { // each is a fresh proof, twice a second at least
+			put := time.Now()
+			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrRefused) {
+				t.Fatal(err)
+			}
+			if last := refusedBy(); last.Before(put) || time.Since(put) > pauseAnswered {
+				t.Fatalf("put at %v, refused at %v by a dial of %v", put, time.Now(), last)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), pauseAnswered/2)
+		defer cancel()
+		if _, _, err := a.Ask(ctx, "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) || errors.Is(err, ErrRefused) {
+			t.Errorf("a question that cannot wait: %v", err)
+		}
+	})
+}
+
+// An instance that proves its key here, and says that it is at an address, ends the pause of that.
+func TestInboundConnectionEndsAPause(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1, longest), w.node("b", 2)
+		w.net.Cut("a", "b")
+		for range 6 { // the pause is eight seconds then
+			if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+				t.Fatal(err)
+			}
+		}
+		w.net.Heal("a", "b")
+		if err := a.Send(b.peer(), Frame{Commands: []byte("x")}); !errors.Is(err, ErrNoLink) {
+			t.Fatalf("in the pause: %v", err)
+		}
+		if _, _, err := b.Ask(t.Context(), "a:1", Instance{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, _, err := a.Ask(t.Context(), "b:1", Instance{}, nil); err != nil || time.Since(began) > 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// A dial that is not wanted any more leaves the line; one that has begun goes on, and the next question
+// uses its connection.
+func TestLateDialsAreUsed(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		o := &outside{hangs: worlds["all silent"]}
+		a := w.node("a", 1, o.through)
+		b := w.node("b", 2)
+		w.net.Cut("a", "b")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, _, err := a.Ask(ctx, "b:1", Instance{}, nil); !errors.Is(err, ErrSilent) {
+			t.Fatal(err)
+		}
+		w.net.Heal("a", "b")
+		synctest.Wait()
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), nil); err != nil || o.count() != 1 || b.Counts().Accepted != 1 {
+			t.Errorf("%v, %d dials", err, o.count())
+		}
+		for _, addr := range addrs500()[:100] {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				_, _, _ = a.Ask(ctx, addr, Instance{}, nil)
+			}()
+		}
+		time.Sleep(200 * time.Millisecond)
+		if n := a.Counts().Shared; n != 1+dialsOrdinary || o.count() != 1+dialsOrdinary {
+			t.Errorf("%d dials have begun, %d are kept", o.count(), n)
+		}
+	})
+}
+
+// What is remembered of failures is bounded, and the oldest is forgotten.
+func TestPausesAreBounded(t *testing.T) {
+	p, now := pauses{known: map[pauseKey]*pause{}}, time.Now()
+	key := func(i int) pauseKey { return pauseKey{addr: fmt.Sprint(i)} }
+	for i := range 3 * pausesMost {
+		p.failed(key(i), ErrSilent, pauseFirst, pauseMost, now, 1)
+	}
+	if len(p.known) != pausesMost || p.order.Len() != pausesMost || p.in(key(2*pausesMost-1), now) != nil || p.in(key(2*pausesMost), now.Add(1)) == nil {
+		t.Errorf("%d pauses", len(p.known))
+	}
+	for _, want := range []time.Duration{250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000} {
+		p.failed(key(0), ErrSilent, pauseFirst, pauseMost, now, 1<<20*uint64(pauseMost)-1)
+		if got := p.known[key(0)].until.Sub(now); got != want*time.Millisecond {
+			t.Errorf("%v, want %d ms", got, want)
+		}
+		now = p.known[key(0)].until
+	}
+	now = now.Add(pauseKept)
+	p.failed(key(0), ErrSilent, pauseFirst, pauseMost, now, 0)
+	if b := p.known[key(0)]; b.delay != pauseFirst || len(p.known) != 1 {
+		t.Errorf("after a while: %v, %d pauses", b.delay, len(p.known))
+	}
+}

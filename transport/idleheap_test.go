@@ -1,0 +1,146 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// idleLinkBytes is what a link at rest may hold on the side that has accepted it: heap and stacks, with TLS.
+const idleLinkBytes = 40 << 10
+
+// dialersEnv makes this test binary, started again, the other side of TestIdleLinksAreSmall: the address, the port's instance, the
+// authority's certificate and its key, with commas between.
+const dialersEnv = "MORTISE_TEST_DIALERS"
+
+// idleLinks is how many links are measured.
+const idleLinks = 400
+
+// A leader keeps a link to every instance that is attached to it. The links of a thousand instances at rest must be small: their
+// buffers are there only while something is read or written. The dialers are another process, so that the memory here is one side's.
+func TestIdleLinksAreSmall(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
+			a := newAuthority(t)
+			leader := realNode(t, 1, func(c *Config) {
+				if encrypted {
+					a.use(c)
+				}
+			})
+			key, err := x509.MarshalECPrivateKey(a.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := []string{leader.identity.Addr, base64.StdEncoding.EncodeToString(leader.identity.Instance[:]), "", ""}
+			if encrypted {
+				parts[2], parts[3] = base64.StdEncoding.EncodeToString(a.cert.Raw), base64.StdEncoding.EncodeToString(key)
+			}
+			before, goroutines := memoryInUse(), runtime.NumGoroutine()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestDialersOfIdleLinks$")
+			cmd.Env = append(os.Environ(), dialersEnv+"="+strings.Join(parts, ","))
+			cmd.Stderr = os.Stderr
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				in.Close()
+				_, _ = io.Copy(io.Discard, out)
+				_ = cmd.Wait()
+			}()
+			lines := bufio.NewScanner(out)
+			for lines.Scan() && lines.Text() != "linked" {
+			}
+			eventually(t, "not all frames have come", func() bool { return leader.Counts().FramesReceived >= 2*idleLinks })
+			leader.seen() // and forgets them
+			each := (memoryInUse() - before) / idleLinks
+			t.Logf("%d bytes and %.1f goroutines for each of %d links at rest", each, float64(runtime.NumGoroutine()-goroutines)/idleLinks, idleLinks)
+			if each > idleLinkBytes {
+				t.Errorf("a link at rest holds %d bytes, want at most %d", each, idleLinkBytes)
+			}
+		})
+	}
+}
+
+// memoryInUse returns the bytes of live objects and of stacks.
+func memoryInUse() int {
+	for range 3 { // what pools keep survives the first
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// TestDialersOfIdleLinks is the process with the other ends.
+func TestDialersOfIdleLinks(t *testing.T) {
+	told, ok := os.LookupEnv(dialersEnv)
+	if !ok {
+		t.Skip("it is the other side of TestIdleLinksAreSmall")
+	}
+	parts := strings.Split(told, ",")
+	raw, _ := base64.StdEncoding.DecodeString(parts[1])
+	leader, _ := nodeid.FromBytes(raw)
+	port := realNode(t, 2, func(c *Config) {
+		if parts[2] == "" {
+			return
+		}
+		a := &authority{t: t, pool: x509.NewCertPool()}
+		der, _ := base64.StdEncoding.DecodeString(parts[2])
+		a.cert, _ = x509.ParseCertificate(der)
+		a.pool.AddCert(a.cert)
+		der, _ = base64.StdEncoding.DecodeString(parts[3])
+		a.key, _ = x509.ParseECPrivateKey(der)
+		a.use(c)
+		c.TLS = fresh{c.TLS.(static), a}
+	})
+	streams := make([]*stream, idleLinks)
+	for i := range streams {
+		self := &Self{Key: nodeid.NewKey(func(b []byte) { _, _ = rand.Read(b) }), Group: 7, Addr: "127.0.0.1:1"}
+		s := port.begin(parts[0])
+		if _, err := port.introduce(context.Background(), s, parts[0], self, wire.Hello_LINK, leader, 1); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := s.send(&wire.Frame{Renewals: make([]byte, 50), Commands: make([]byte, 100)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		streams[i] = s
+	}
+	fmt.Println("linked")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(streams)
+}
+
+// fresh gives each connection a certificate of its own, as instances have.
+type fresh struct {
+	static
+	authority *authority
+}
+
+func (f fresh) ClientTLS() *tls.Config {
+	c := &Config{}
+	f.authority.use(c)
+	return c.TLS.ClientTLS()
+}

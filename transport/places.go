@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"container/list"
+	"time"
+)
+
+// Bounds of the dials of one port. In any second at most burst + rate of each class begin, which is
+// 48 ordinary and 64 preferred ones, whatever is asked for and however they end.
+const (
+	dialsMost     = 8 // in flight
+	dialsOrdinary = 5 // in flight to addresses that are not preferred: the others are kept
+
+	ordinaryRate, ordinaryBurst   = 16, 32 // dials that begin each second, and at once
+	preferredRate, preferredBurst = 32, 32
+
+	preferredMost = 16 // addresses
+)
+
+// class decides which places and which rate a dial may use.
+type class uint8
+
+const (
+	preferred class = iota // to a known voter
+	ordinary
+	classes
+)
+
+// ticket is a dial that waits for its turn or is in flight.
+type ticket struct {
+	addr    string
+	ready   chan struct{} // closed when the dial may begin, or err is set
+	err     error         // why it may not
+	class   class         // in whose line it waits, or whose place it has
+	waiting *list.Element // nil: it is in no line
+	trying  *pause        // that ended before this dial, and is over if the dial succeeds
+}
+
+// places decides which dial begins next. It is a pure core: the caller gives the time and holds the
+// lock.
+type places struct {
+	lines [classes]list.List // of *ticket, in the order of arrival
+	busy  [classes]int
+	rates [classes]rate
+}
+
+func newPlaces() places {
+	p := places{}
+	p.rates[preferred] = rate{every: time.Second / preferredRate, burst: preferredBurst}
+	p.rates[ordinary] = rate{every: time.Second / ordinaryRate, burst: ordinaryBurst}
+	return p
+}
+
+// enter puts a ticket at the end of the line of its class.
+func (p *places) enter(t *ticket) { t.waiting = p.lines[t.class].PushBack(t) }
+
+// leave takes a ticket out of its line.
+func (p *places) leave(t *ticket) {
+	p.lines[t.class].Remove(t.waiting)
+	t.waiting = nil
+}
+
+// next takes the next ticket whose dial may begin out of its line. Nil means that none may; then
+// wait, if it is not zero, is when to ask again unless a dial ends before.
+func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
+	for c := range classes {
+		if p.lines[c].Len() == 0 || !p.room(c) {
+			continue
+		}
+		pause := p.rates[c].wait(now)
+		if pause <= 0 || bug("dials-of-any-rate") {
+			t := p.lines[c].Front().Value.(*ticket)
+			p.leave(t)
+			return t, 0
+		}
+		if wait == 0 || pause < wait {
+			wait = pause
+		}
+	}
+	return nil, wait
+}
+
+func (p *places) room(c class) bool {
+	if p.busy[preferred]+p.busy[ordinary] >= dialsMost {
+		return false
+	}
+	return c == preferred || p.busy[ordinary] < dialsOrdinary || bug("no-kept-places")
+}
+
+// begin notes that the dial of a ticket, which next returned, is in flight.
+func (p *places) begin(t *ticket, now time.Time) {
+	p.busy[t.class]++
+	p.rates[t.class].take(now)
+}
+
+// end notes that a dial is over.
+func (p *places) end(t *ticket) { p.busy[t.class]-- }
+
+// move sorts the tickets that wait by the class that each has now. It keeps their order.
+func (p *places) move(of func(addr string) class) {
+	for c := range classes {
+		for e := p.lines[c].Front(); e != nil; {
+			t, next := e.Value.(*ticket), e.Next()
+			if is := of(t.addr); is != c {
+				p.leave(t)
+				t.class = is
+				p.enter(t)
+			}
+			e = next
+		}
+	}
+}
+
+// rate allows burst events at once and one more in each interval.
+type rate struct {
+	every time.Duration
+	burst int
+	full  time.Time // when the whole burst is there again
+}
+
+// wait returns how long until an event is allowed. Zero or less means now.
+func (r *rate) wait(now time.Time) time.Duration {
+	return max(0, r.full.Sub(now)) - time.Duration(r.burst-1)*r.every
+}
+
+func (r *rate) take(now time.Time) {
+	if r.full.Before(now) {
+		r.full = now
+	}
+	r.full = r.full.Add(r.every)
+}

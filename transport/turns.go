@@ -1,0 +1,202 @@
+package transport
+
+import (
+	"container/list"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	turnsEach = 4                // handshakes for each core that are computed at a time
+	addrsMost = 1024             // addresses that have proved an instance which are remembered
+	addrsKept = 10 * time.Minute // for how long
+)
+
+var errNoTurn = errors.New("transport: too many handshakes are under way")
+
+// turns limits how many handshakes of accepted connections are computed at a time. A handshake has a
+// turn from the moment when bytes of the other side have come until it reads again or has written its
+// answer: so silence holds none. Those that wait stand in four lines: connections from addresses that
+// have proved an instance lately come before the others, and among either those that have begun before
+// new ones, so that under load some finish in time instead of none. It is safe for concurrent use.
+type turns struct {
+	most  int           // turns at a time
+	limit time.Duration // of a handshake, from its accept
+
+	mu    sync.Mutex // guards all below
+	busy  int
+	lines [4]list.List // of chan struct{}, closed when its turn comes
+	known addrs
+}
+
+// turn is the part of one handshake. The one goroutine of the handshake uses it.
+type turn struct {
+	of    *turns
+	conn  *accepted
+	addr  string // without its port
+	by    time.Time
+	begun bool // it has had a turn
+	held  bool
+
+	busy atomic.Bool // it waits for a turn or has one: not for the other side
+}
+
+func (t *turns) begin(conn *accepted) *turn {
+	return &turn{of: t, conn: conn, addr: hostOf(conn.Conn.RemoteAddr()), by: time.Now().Add(t.limit)}
+}
+
+func hostOf(addr net.Addr) string {
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	return host
+}
+
+// take waits for a turn.
+func (t *turn) take() error {
+	o := t.of
+	if t.held || bug("handshakes-unpaced") {
+		return nil
+	}
+	t.busy.Store(true)
+	o.mu.Lock()
+	if o.busy < o.most {
+		o.busy++
+		t.held, t.begun = true, true
+		o.mu.Unlock()
+		return nil
+	}
+	line := &o.lines[t.line(time.Now())]
+	ready := make(chan struct{})
+	place := line.PushBack(ready)
+	o.mu.Unlock()
+	timer := time.NewTimer(time.Until(t.by))
+	defer timer.Stop()
+	select {
+	case <-ready:
+		t.held, t.begun = true, true
+		return nil
+	case <-t.conn.gone:
+	case <-timer.C:
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if isClosed(ready) { // its turn came at the same time
+		o.pass()
+		return errNoTurn
+	}
+	line.Remove(place)
+	return errNoTurn
+}
+
+// line returns in which line the handshake waits. The caller holds mu.
+func (t *turn) line(now time.Time) int {
+	n := 0
+	if !t.of.known.has(t.addr, now) && !bug("strangers-come-first") {
+		n = 2
+	}
+	if !t.begun {
+		n++
+	}
+	return n
+}
+
+// give ends the turn of the handshake, if it has one, because it may wait for the other side.
+func (t *turn) give() {
+	if !bug("silence-keeps-its-turn") {
+		t.end()
+	}
+}
+
+// end ends the turn of the handshake, if it has one.
+func (t *turn) end() {
+	if !t.held {
+		return
+	}
+	t.held = false
+	t.busy.Store(false)
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.of.pass()
+}
+
+// pass gives a turn to the next that waits. The caller holds mu.
+func (t *turns) pass() {
+	for i := range t.lines {
+		if first := t.lines[i].Front(); first != nil {
+			close(t.lines[i].Remove(first).(chan struct{}))
+			return
+		}
+	}
+	t.busy--
+}
+
+// proved notes that an instance has proved its key on a connection from that address.
+func (t *turns) proved(addr string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known.add(addr, time.Now())
+}
+
+// addrs are the addresses from which instances have proved their keys lately. The oldest are forgotten.
+type addrs struct {
+	at    map[string]*list.Element
+	order list.List // of seenAt, the oldest in front
+}
+
+type seenAt struct {
+	addr string
+	at   time.Time
+}
+
+func (a *addrs) has(addr string, now time.Time) bool {
+	e := a.at[addr]
+	return e != nil && now.Sub(e.Value.(seenAt).at) < addrsKept
+}
+
+func (a *addrs) add(addr string, now time.Time) {
+	if a.at == nil {
+		a.at = map[string]*list.Element{}
+	}
+	if e := a.at[addr]; e != nil {
+		a.order.Remove(e)
+	} else if len(a.at) >= addrsMost {
+		delete(a.at, a.order.Remove(a.order.Front()).(seenAt).addr)
+	}
+	a.at[addr] = a.order.PushBack(seenAt{addr, now})
+}
+
+// Read is net.Conn's. Until the handshake is over it waits for a turn with what it has read.
+func (c *accepted) Read(b []byte) (int, error) {
+	if c.shook {
+		return c.Conn.Read(b)
+	}
+	c.turn.give()
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		if err := c.turn.take(); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// Write is net.Conn's. Until the handshake is over it ends the turn, since it may block.
+func (c *accepted) Write(b []byte) (int, error) {
+	if !c.shook {
+		c.turn.give()
+	}
+	return c.Conn.Write(b)
+}
+
+// shaken says that the handshake is over, however it ended.
+func (c *accepted) shaken() {
+	if !c.shook {
+		c.turn.end()
+		c.shook = true
+	}
+}

@@ -1,0 +1,155 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Thousands of connections that are silent, at once or after a few bytes, or that drip, hold no turn: an
+// instance that connects among them has its link at once, though only one handshake is computed at a time.
+func TestSilenceHoldsNoTurn(t *testing.T) {
+	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
+		a, b := w.node("a", 1, use), w.node("b", 2, use)
+		a.listener.turns.most = 1
+		first := []byte(linkPreface)
+		if a.config.TLS != nil {
+			first = clientHello(a.config.TLS.ClientTLS())
+		}
+		for i := range 5000 {
+			conn := w.raw("a:1")
+			t.Cleanup(func() { conn.Close() })
+			switch i % 4 {
+			case 1:
+				_, _ = conn.Write(first[:3])
+			case 2:
+				_, _ = conn.Write(first) // all that it says, and then nothing
+			case 3:
+				go func() {
+					for _, c := range first {
+						if _, err := conn.Write([]byte{c}); err != nil {
+							return
+						}
+						time.Sleep(100 * time.Millisecond)
+					}
+				}()
+			}
+		}
+		synctest.Wait()
+		began := time.Now()
+		b.send(a, "x")
+		a.wantCommands("among silent connections", b, "x")
+		if _, _, err := b.Ask(t.Context(), "a:1", id(1), nil); err != nil || time.Since(began) > 0 {
+			t.Errorf("a question: %v after %v", err, time.Since(began))
+		}
+		time.Sleep(11 * time.Second) // those that drip are cut off
+	})
+}
+
+// clientHello is what a client sends first.
+func clientHello(config *tls.Config) []byte {
+	near, far := net.Pipe()
+	config.ServerName = "a"
+	go func() {
+		_ = tls.Client(near, config).Handshake()
+		near.Close()
+	}()
+	b := make([]byte, 16<<10)
+	n, _ := far.Read(b)
+	far.Close()
+	return b[:n]
+}
+
+// While all turns are taken a handshake waits, and goes on when one is given back.
+func TestHandshakesWaitForTurns(t *testing.T) {
+	secured(t, func(t *testing.T, w *world, use func(*Config), forge func(int) *forger) {
+		a, b := w.node("a", 1, use), w.node("b", 2, use)
+		hold := &turn{of: a.listener.turns}
+		for range a.listener.turns.most {
+			hold.held = false
+			if err := hold.take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.send(a, "x")
+		time.Sleep(time.Second)
+		if len(a.seen()) != 0 || b.Linked(id(1)) {
+			t.Error("linked without a turn")
+		}
+		hold.end()
+		a.wantCommands("with a turn", b, "x")
+		if busy := a.listener.turns.busy; busy != a.listener.turns.most-1 {
+			t.Errorf("%d turns are held", busy)
+		}
+	})
+}
+
+// Connections from addresses that have proved an instance come first, then those that have begun, then
+// the others in the order of their arrival. One that is closed or too late leaves its line.
+func TestTurnsComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := &turns{most: 1, limit: 5 * time.Second}
+		all.proved("known")
+		hold := &turn{of: all}
+		if err := hold.take(); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		var errs []error
+		wait := func(name, addr string, begun bool) *turn {
+			c := &turn{of: all, conn: &accepted{gone: make(chan struct{})}, addr: addr, by: time.Now().Add(all.limit), begun: begun}
+			go func() {
+				err := c.take()
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					errs = append(errs, err)
+					return
+				}
+				order = append(order, name)
+				c.end()
+			}()
+			synctest.Wait()
+			return c
+		}
+		wait("too late", "other", false)
+		time.Sleep(time.Second)
+		wait("first other", "other", false)
+		wait("second other", "another", false)
+		close(wait("closed", "known", false).conn.gone)
+		wait("begun other", "other", true)
+		wait("known", "known", false)
+		wait("begun known", "known", true)
+		time.Sleep(all.limit - time.Second)
+		hold.end()
+		synctest.Wait()
+		if want := []string{"begun known", "known", "begun other", "first other", "second other"}; !slices.Equal(order, want) {
+			t.Errorf("%q", order)
+		}
+		if len(errs) != 2 || !errors.Is(errors.Join(errs...), errNoTurn) || all.busy != 0 {
+			t.Errorf("%v, %d turns are held", errs, all.busy)
+		}
+	})
+}
+
+// The addresses that are remembered are bounded, the oldest are forgotten, and all are after a while.
+func TestKnownAddressesAreBounded(t *testing.T) {
+	a, now := addrs{}, time.Now()
+	for i := range 2 * addrsMost {
+		a.add("first", now)
+		a.add(fmt.Sprint(i), now)
+	}
+	if len(a.at) != addrsMost || a.order.Len() != addrsMost || a.has("0", now) || !a.has("first", now) {
+		t.Errorf("%d addresses", len(a.at))
+	}
+	if a.has("first", now.Add(addrsKept)) {
+		t.Error("an address is known for ever")
+	}
+}
