@@ -32,9 +32,9 @@ type departure struct {
 	took  time.Duration
 }
 
-// goal is how long nobody could be granted a lock at most.
-func (d departure) goal() time.Duration {
-	if d.how == byLeave {
+// goal is how long nobody could be granted a lock at most after such a departure.
+func (w *world) goal(how string) time.Duration {
+	if how == byLeave && !w.fleet {
 		return leaveGoal
 	}
 	return killGoal

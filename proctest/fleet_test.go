@@ -34,7 +34,7 @@ func TestFleet(t *testing.T) {
 	for i := range fleetCrew {
 		founders = append(founders, fleetName(i))
 	}
-	w := newWorld(t, settings{founders: founders, voters: fleetCrew})
+	w := newWorld(t, settings{founders: founders, voters: fleetCrew, fleet: true})
 	w.net.roomForNeighbors()
 	var machines []*machine
 	for range size {
@@ -83,7 +83,7 @@ func TestManyBirths(t *testing.T) {
 	}{{64, 15 * time.Second}, {100, 30 * time.Second}} {
 		t.Run(fmt.Sprint(c.n), func(t *testing.T) {
 			begin(t, whole)
-			w := newWorld(t, settings{founders: []string{fleetName(0), fleetName(1), fleetName(2)}})
+			w := newWorld(t, settings{founders: []string{fleetName(0), fleetName(1), fleetName(2)}, fleet: true})
 			w.net.roomForNeighbors()
 			var machines []*machine
 			for range c.n {

@@ -42,8 +42,8 @@ func (w *world) gaps(events []history.Event) {
 			continue // the scenario takes the majority: there is no goal
 		}
 		worst[d.how] = append(worst[d.how], g.nobody)
-		if limit := slack * d.goal(); g.nobody > limit {
-			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v", d.how, d.who.life, g.nobody, slack, d.goal())
+		if limit := slack * w.goal(d.how); g.nobody > limit {
+			w.t.Errorf("after %s of %s nobody was granted a free lock for %v, more than %d times the goal of %v", d.how, d.who.life, g.nobody, slack, w.goal(d.how))
 		}
 	}
 	table.Flush()
@@ -51,7 +51,7 @@ func (w *world) gaps(events []history.Event) {
 		if all := worst[how]; len(all) > 0 {
 			slices.Sort(all)
 			fmt.Fprintf(&text, "%s: %d departures, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
-				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond), departure{how: how}.goal())
+				how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond), w.goal(how))
 		}
 	}
 	w.t.Logf("departures:\n%s", text.String())

@@ -25,6 +25,7 @@ type settings struct {
 	grace    bool          // false: none, for worlds in which no group can follow another
 	durable  bool          // with a directory each, by name
 	groups   int           // how many groups may grant locks, one after the other; 0: 1
+	fleet    bool          // far more instances than processors: all connect anew at once to a new leader
 	kinds    bool          // each is reached through a forwarder, which can cut some kinds of connections
 }
 

@@ -113,7 +113,7 @@ func (l *load) probe(pause time.Duration) {
 		if !l.goesOn(err) {
 			return
 		}
-		l.sleep(pause)
+		l.sleep(pause/2 + pause*time.Duration((7*l.life+3*n)%8)/8) // or all instances would probe at the same moments
 	}
 }
 
