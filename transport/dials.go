@@ -29,8 +29,13 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 
 // Prefer names the addresses that matter most, at most 16 of them: those of the voters of the group.
 // Each call replaces the last one. Three dials are always free for them, and after a failure they are
-// tried again within a second.
-func (p *Port) Prefer(addrs []string) { p.dials.prefer(addrs) }
+// tried again within a second. Handshakes of connections from their hosts are computed before all
+// others: when all instances connect at once, the voters must not lose each other in the crowd.
+func (p *Port) Prefer(addrs []string) {
+	addrs = addrs[:min(len(addrs), preferredMost)]
+	p.dials.prefer(addrs)
+	p.listener.turns.prefer(addrs)
+}
 
 func (d *dials) prefer(addrs []string) {
 	if bug("voters-not-preferred") {
@@ -40,7 +45,7 @@ func (d *dials) prefer(addrs []string) {
 	defer d.mu.Unlock()
 	before := d.preferred
 	d.preferred = make(map[string]bool, len(addrs))
-	for _, addr := range addrs[:min(len(addrs), preferredMost)] {
+	for _, addr := range addrs {
 		d.preferred[addr] = true
 		if !before[addr] {
 			d.pauses.shorten(addr, preferredLast, time.Now(), d.word())

@@ -19,17 +19,19 @@ var errNoTurn = errors.New("transport: too many handshakes are under way")
 
 // turns limits how many handshakes of accepted connections are computed at a time. A handshake has a
 // turn from the moment when bytes of the other side have come until it reads again or has written its
-// answer: so silence holds none. Those that wait stand in four lines: connections from addresses that
-// have proved an instance lately come before the others, and among either those that have begun before
-// new ones, so that under load some finish in time instead of none. It is safe for concurrent use.
+// answer: so silence holds none. Those that wait stand in lines: connections from hosts of voters come
+// first, then those from addresses that have proved an instance lately, then the others, and among each
+// of these those that have begun before new ones, so that under load some finish in time instead of
+// none. It is safe for concurrent use.
 type turns struct {
 	most  int           // turns at a time
 	limit time.Duration // of a handshake, from its accept
 
-	mu    sync.Mutex // guards all below
-	busy  int
-	lines [4]list.List // of chan struct{}, closed when its turn comes
-	known addrs
+	mu     sync.Mutex // guards all below
+	busy   int
+	lines  [6]list.List    // of chan struct{}, closed when its turn comes
+	voters map[string]bool // hosts
+	known  addrs
 }
 
 // turn is the part of one handshake. The one goroutine of the handshake uses it.
@@ -96,8 +98,12 @@ func (t *turn) take() error {
 // line returns in which line the handshake waits. The caller holds mu.
 func (t *turn) line(now time.Time) int {
 	n := 0
-	if !t.of.known.has(t.addr, now) && !bug("strangers-come-first") {
+	switch {
+	case t.of.voters[t.addr] && !bug("voters-wait-in-the-crowd"):
+	case t.of.known.has(t.addr, now) || bug("strangers-come-first"):
 		n = 2
+	default:
+		n = 4
 	}
 	if !t.begun {
 		n++
@@ -140,6 +146,19 @@ func (t *turns) proved(addr string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known.add(addr, time.Now())
+}
+
+// prefer names the addresses of the voters.
+func (t *turns) prefer(addrs []string) {
+	hosts := make(map[string]bool, len(addrs))
+	for _, addr := range addrs {
+		if host, _, err := net.SplitHostPort(addr); err == nil {
+			hosts[host] = true
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.voters = hosts
 }
 
 // addrs are the addresses from which instances have proved their keys lately. The oldest are forgotten.

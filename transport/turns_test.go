@@ -90,12 +90,14 @@ func TestHandshakesWaitForTurns(t *testing.T) {
 	})
 }
 
-// Connections from addresses that have proved an instance come first, then those that have begun, then
-// the others in the order of their arrival. One that is closed or too late leaves its line.
+// Connections from hosts of voters come first, then those from addresses that have proved an instance, then
+// the others; of each those that have begun before others, in the order of their arrival. One that is closed or too late leaves its line.
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &turns{most: 1, limit: 5 * time.Second}
 		all.proved("known")
+		all.proved("voter")
+		all.prefer([]string{"voter:1"})
 		hold := &turn{of: all}
 		if err := hold.take(); err != nil {
 			t.Fatal(err)
@@ -127,10 +129,11 @@ func TestTurnsComeInOrder(t *testing.T) {
 		wait("begun other", "other", true)
 		wait("known", "known", false)
 		wait("begun known", "known", true)
+		wait("voter", "voter", false)
 		time.Sleep(all.limit - time.Second)
 		hold.end()
 		synctest.Wait()
-		if want := []string{"begun known", "known", "begun other", "first other", "second other"}; !slices.Equal(order, want) {
+		if want := []string{"voter", "begun known", "known", "begun other", "first other", "second other"}; !slices.Equal(order, want) {
 			t.Errorf("%q", order)
 		}
 		if len(errs) != 2 || !errors.Is(errors.Join(errs...), errNoTurn) || all.busy != 0 {

@@ -22,6 +22,7 @@ func bounds() []Bug {
 		{Name: "handshakes-unpaced", Room: "transport", Hazard: "none", Breaks: "a crowd of handshakes is computed all at once, and none ends in time"},
 		{Name: "silence-keeps-its-turn", Room: "transport", Hazard: "none", Breaks: "a few connections that say nothing after their first bytes keep all others out"},
 		{Name: "strangers-come-first", Room: "transport", Hazard: "none", Breaks: "in a flood known instances wait behind strangers"},
+		{Name: "voters-wait-in-the-crowd", Room: "transport", Hazard: "none", Breaks: "when all instances connect at once, the voters lose each other and nobody leads"},
 		{Name: "burst-kept-for-ever", Room: "transport", Hazard: "none", Breaks: "each of ten thousand links keeps the buffers of its largest frame, and the leader's memory is never given back"},
 		{Name: "raft-of-any-number", Room: "transport", Hazard: "none", Breaks: "a frame of 64 MiB grows to gigabytes when its raft messages are decoded"},
 		{Name: "ghosts-unbounded", Room: "cluster", Hazard: "none", Breaks: "a process with the secret makes up members without end, and each turn looks at all of them"},
