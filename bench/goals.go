@@ -26,6 +26,7 @@ func heapOfLock(r Result) float64  { return r.Heap }
 func tail(r Result) float64        { return float64(r.P99) }
 func wholeTime(r Result) float64   { return float64(r.Took) }
 func cpuOfEach(r Result) float64   { return r.CPU.Seconds() / r.Count }
+func sockets(r Result) float64     { return r.Sockets }
 func timesAlone(r Result) float64  { return r.Least }
 func showShare(v float64) string   { return threeDigits(100*v) + "%" }
 func showTimes(v float64) string   { return threeDigits(v) + " times" }
@@ -75,6 +76,7 @@ func goals() []goal {
 	absolute("allocations of all three nodes for a pair, 1,024 callers", memory, "parallel1024", allocsPair, 20, 6, showPlainly)
 	absolute("heap of all three nodes for a held lock", memory, "held", heapOfLock, 2048, 600, showBytes)
 	absolute("1,000 instances in one process, from nothing to all ready", memory, "coldstart1000", wholeTime, float64(time.Minute), float64(20*time.Second), showTime)
+	absolute("sockets of an idle member of 1,000, and of its peers for it", memory, "idle1000", sockets, 40, 10, showPlainly)
 	absolute("heap of an idle member of 1,000", memory, "idle1000", heapOfLock, 1.2e6, 700e3, showBytes)
 	absolute("processor of an idle member of 1,000, of one core", memory, "idle1000", cpuOfEach, 1e-3, 3e-4, showShare)
 	absolute("processor of an instance on its own at rest, of one core", memory, "idle1", cpuOfEach, 3e-3, 5e-4, showShare)

@@ -35,8 +35,23 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		result.CPU = time.Duration(float64(used(syscall.RUSAGE_SELF)-cpu) / took.Seconds())
 		result.Wire = float64(loopbackBytes()-wire) / took.Seconds()
 		result.Heap = float64(heap()-before) / float64(n)
+		result.Sockets = float64(openSockets()) / float64(n)
 		return result, nil
 	}
+}
+
+// openSockets is how many sockets this process has. Both ends of a connection of two instances are here: half of them are those of a member.
+func openSockets() (n int) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
 }
 
 // openIdle starts n nodes, of which the first three found the group; one stands alone.

@@ -22,6 +22,7 @@ type Result struct {
 	Count      float64       `json:",omitempty"` // how many were held, or served
 	Took       time.Duration `json:",omitempty"` // the whole of it
 	Wire       float64       `json:",omitempty"` // bytes a second over loopback
+	Sockets    float64       `json:",omitempty"` // of each instance, counted at both ends of its connections
 	Runs       int           // how many runs this is of
 	Others     float64       // cores that others kept busy meanwhile
 	OthersMost float64       // in the worst of the runs
@@ -46,6 +47,7 @@ func median(runs []Result) Result {
 	m.Count = middleOf(good, func(r Result) float64 { return r.Count })
 	m.Took = middleOf(good, func(r Result) time.Duration { return r.Took })
 	m.Wire = middleOf(good, func(r Result) float64 { return r.Wire })
+	m.Sockets = middleOf(good, func(r Result) float64 { return r.Sockets })
 	m.Others = middleOf(good, func(r Result) float64 { return r.Others })
 	for _, r := range good {
 		m.OthersMost = math.Max(m.OthersMost, r.OthersMost)

@@ -113,16 +113,16 @@ func writeIdle(b *strings.Builder, r Record) {
 			x, ok := r.find(p.Name, s)
 			if !ok {
 				if why := r.whyNot(p, s); why != "" {
-					rows = append(rows, []string{p.Name, strings.TrimPrefix(s, "idle"), why, "", ""})
+					rows = append(rows, []string{p.Name, strings.TrimPrefix(s, "idle"), why, "", "", ""})
 				}
 				continue
 			}
 			percent := 100 * x.CPU.Seconds()
 			rows = append(rows, []string{p.Name, shortNumber(x.Count), fmt.Sprintf("%s%% (%s%% each)", threeDigits(percent), threeDigits(percent/x.Count)),
-				fmt.Sprintf("%s (%s each)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap)})
+				fmt.Sprintf("%s (%s each)", shortBytes(x.Wire), shortBytes(x.Wire/x.Count)), shortBytes(x.Heap), shortNumber(x.Sockets)})
 		}
 	}
-	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each"}, rows)
+	writeTable(b, []string{"", "instances", "of one core", "over loopback, a second", "heap of each", "sockets of each, both ends"}, rows)
 }
 
 func writeFleet(b *strings.Builder, r Record) {

@@ -36,7 +36,7 @@ type listener struct {
 func newListener(c *Config) *listener {
 	return &listener{
 		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout, conns: map[*accepted]struct{}{},
-		turns: &turns{most: turnsEach * runtime.GOMAXPROCS(0), limit: c.DialTimeout},
+		turns: &turns{most: runtime.GOMAXPROCS(0), limit: c.DialTimeout},
 	}
 }
 

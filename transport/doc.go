@@ -95,13 +95,15 @@
 //
 // # Turns
 //
-// At most 4 handshakes of accepted connections are computed at a time for each core. A handshake holds
+// At most as many handshakes of accepted connections are computed at a time as there are processors, so
+// that in a crowd of them the work of this node waits behind one each and not behind all. A handshake holds
 // its turn from the moment when bytes of the other side have come until it waits for more, or has sent
 // its answer: a connection that is silent, at once or halfway, holds none, however many there are. Those
-// that wait stand in lines. Connections from the hosts of the voters come first ([Port.Prefer]), then those
-// from IP addresses on which an instance has proved its key in the last ten minutes (1,024 are remembered),
-// then the others; among each of these those that have begun come before new ones, and else the first
-// that came. A handshake whose turn does not come in the dial timeout is given up. Bounds of unfinished connections stand under Limits.
+// that wait stand in lines. Connections from the hosts of the voters come first ([Port.Prefer]), then
+// those from IP addresses on which an instance has proved its key in the last ten minutes (1,024 are
+// remembered), then the others. Among each of these those that have begun come before new ones, and else
+// the first that came. A handshake whose turn does not come in the dial timeout is given up. Bounds of
+// unfinished connections stand under Limits.
 //
 // # Tiers
 //

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	turnsEach = 4                // handshakes for each core that are computed at a time
 	addrsMost = 1024             // addresses that have proved an instance which are remembered
 	addrsKept = 10 * time.Minute // for how long
 )
