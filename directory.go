@@ -31,8 +31,9 @@ const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. One goroutine at a time uses it.
 type records struct {
-	dir *raftlog.Dir
-	all map[string][]byte // as stored; nil before the first Load
+	dir    *raftlog.Dir
+	all    map[string][]byte                  // as stored; nil before the first Load
+	during func(diskCall, func() error) error // watches a call of the disk
 }
 
 func (r *records) Load() (map[string][]byte, error) {
@@ -62,7 +63,7 @@ func (r *records) Save(changes map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := r.dir.Put(map[string][]byte{clusterRecord: b}); err != nil {
+	if err := r.during(diskRecords, func() error { return r.dir.Put(map[string][]byte{clusterRecord: b}) }); err != nil {
 		return err
 	}
 	r.all = next
@@ -90,12 +91,15 @@ func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err err
 		_ = store.Close()
 		return nil, false, err
 	}
-	return n.timed(store), state.Empty(), nil
+	return n.timed(watchedStore{store, n}), state.Empty(), nil
 }
 
 // logUnread notes that the log of this voter cannot be used, for Status, and says so once.
 func (n *Node) logUnread(err error) {
 	n.unread.Store(&err)
+	if n.isDisk(err) {
+		n.noteDisk(diskFailed, err)
+	}
 	if n.onlyVoter(n.cluster().Status()) {
 		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is removed and "+
 			"this instance started again", "dir", n.config.Dir, "why", err)
@@ -151,7 +155,7 @@ func (l life) Refused(err error) {
 // Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not vote on.
 func (l life) Unsaved(err error) {
 	n := l.node()
-	n.logger.Error("the directory cannot be written any more: this instance no longer votes; it goes on as a member", "dir", n.config.Dir, "why", err)
+	n.diskFailed(diskFailed, err)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 		n.bind(nil, r.group)

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,8 @@ type disk struct {
 	raftlog.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
+	cause  error        // of what fails while it is broken; nil: errDisk
+	room   atomic.Int64 // that is left; 0: what there is
 	delay  atomic.Int64 // of each sync, a time.Duration
 }
 
@@ -34,10 +37,17 @@ func (d *disk) wrap(f raftlog.File, err error) (raftlog.File, error) {
 	return diskFile{f, d}, nil
 }
 
+func (d *disk) Free(dir string) (uint64, bool) {
+	if room := d.room.Load(); room != 0 {
+		return uint64(room), true
+	}
+	return d.FS.Free(dir)
+}
+
 func (f diskFile) Sync() error {
 	f.disk.syncs.Add(1)
 	if f.disk.broken.Load() {
-		return errDisk
+		return cmp.Or(f.disk.cause, errDisk)
 	}
 	time.Sleep(time.Duration(f.disk.delay.Load())) // fake time
 	return f.File.Sync()

@@ -24,6 +24,7 @@ type Health struct {
 	CannotLose []string       // Names of the instances any one of whose loss now would leave the group without a majority
 	Due        bool           // a change of the voters is due or in flight: stop nobody now
 	Change     string         // what that is, or why there is none, in a sentence
+	Disks      []FaultyDisk   // instances whose disk has a fault, as they have reported to the leader
 	Differs    []string       // settings that are not equal on all instances, one sentence each
 	Advice     string         // the next safe step
 }
@@ -45,15 +46,15 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err != nil {
 		return Health{}, n.explain("ask how the voters stand", err)
 	}
-	return n.health(counsel.Report, counsel.Leader, counsel.Remarks), nil
+	return n.health(counsel.Report, counsel.Leader, counsel.Remarks, n.askDisks(ctx, counsel.Leader)), nil
 }
 
 // health puts a report into names.
-func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Health {
+func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string, disks []FaultyDisk) Health {
 	c := n.cluster().Status()
 	people := n.people(&c)
 	h := Health{
-		Leader: nameOf(people, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why),
+		Leader: nameOf(people, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why), Disks: disks,
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -78,9 +79,12 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Healt
 
 // advice is the next safe step.
 func (h *Health) advice(quorum bool) string {
+	faulty := h.faulty()
 	switch {
 	case !quorum && len(h.Missing) > 0:
 		return "bring back a majority of the voters: " + h.missing()
+	case faulty != "" && !bug("stop-any-with-a-faulty-disk"):
+		return "stop no other instance now: " + faulty
 	case h.Due && len(h.Missing) > 0:
 		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
 	case h.Due:
@@ -99,9 +103,34 @@ func (h *Health) advice(quorum bool) string {
 func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
+		if f := h.diskOf(m.Instance); f != nil {
+			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name, diskWords(f.State)))
+			continue
+		}
 		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))
 	}
 	return strings.Join(names, ", ")
+}
+
+// diskOf returns the fault of an instance's disk that costs its vote, or nil.
+func (h *Health) diskOf(instance string) *FaultyDisk {
+	for i := range h.Disks {
+		if f := &h.Disks[i]; f.Instance == instance && f.State != diskLow {
+			return f
+		}
+	}
+	return nil
+}
+
+// faulty says whose disks cost a vote and what to do, or returns "".
+func (h *Health) faulty() string {
+	var list []string
+	for _, f := range h.Disks {
+		if f.State != diskLow {
+			list = append(list, plain.Sprintf("%s answers and locks; %v", f.Name, f.DiskFault))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // String shows the health in a few lines. Texts are escaped: one that was decoded may come from
@@ -118,6 +147,9 @@ func (h Health) String() string {
 	}
 	if h.Change != "" {
 		line("\nvoters: %s", h.Change)
+	}
+	for _, f := range h.Disks {
+		line("\ndisk of %s: %v", f.Name, f.DiskFault)
 	}
 	for _, d := range h.Differs {
 		line("\ndiffers: %s", d)

@@ -112,6 +112,7 @@ func (n *Node) bind(r *replica, group uint64) bool {
 	}
 	if r != nil {
 		n.unread.Store(nil)
+		n.diskWell()
 	}
 	n.replica.Store(r)
 	n.identify(r, group)
@@ -130,6 +131,17 @@ func (n *Node) identify(r *replica, group uint64) {
 // retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
 // trusted. Otherwise the instance goes on as a member that does not vote.
 func (n *Node) retire(r *replica, err error) {
+	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
+	if disk {
+		state := diskFailed
+		switch {
+		case errors.Is(err, raftlog.ErrDirLost):
+			state = diskRemoved
+		case errors.Is(err, raftlog.ErrHung):
+			state = diskHung
+		}
+		n.diskFailed(state, err)
+	}
 	r.stop()
 	n.binding.Lock()
 	r.retired = true
@@ -147,7 +159,11 @@ func (n *Node) retire(r *replica, err error) {
 		if n.dir == nil {
 			n.cluster().Retired(r.id)
 		}
-		n.logger.Error("this instance no longer votes; it goes on as a member", "why", err)
+		log := n.logger.Error
+		if disk && !bug("storage-failure-twice") {
+			log = n.logger.Info // diskFailed has logged the error
+		}
+		log("this instance no longer votes; it goes on as a member", "why", err)
 		if bug("retired-after-restart") {
 			n.identify(nil, r.group)
 		}

@@ -49,6 +49,9 @@ type Node struct {
 	replica atomic.Pointer[replica]          // nil unless this instance votes
 	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
+	disk        diskState   // of Config.Dir
+	diskReports diskReports // of other instances
+
 	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that
 	settleBy atomic.Int64 // clock.Time at which it gives up; 0: it has not been called
 
@@ -113,6 +116,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		config: config.withoutSecrets(""), env: env, logger: config.Logger,
 		self: self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
 	}
+	n.disk.news = make(chan struct{}, 1)
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
@@ -138,6 +142,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err := n.startCluster(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
+	n.watchDisk()
 	return n, nil
 }
 
@@ -153,7 +158,7 @@ func (n *Node) prepare(ctx context.Context, listening net.Addr) (err error) {
 	}
 	key := nodeid.NewKey(n.env.random)
 	if n.dir != nil {
-		n.records = &records{dir: n.dir}
+		n.records = &records{dir: n.dir, during: n.during}
 		stored, life, err := cluster.StoredKey(n.records)
 		if err != nil {
 			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)

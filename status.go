@@ -45,6 +45,8 @@ type Status struct {
 	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
 	Waiters       int           // calls on this instance that wait for a lock
 	Err           error         // as Node.Err
+	Disk          *DiskFault    // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
+	FaultyDisks   []FaultyDisk  // of all instances, as far as this one knows; all voters are told
 
 	Age          time.Duration // since Start
 	Available    time.Duration // for how long of that this instance could be granted locks: attached to a leader, its lease not lost, and no grace
@@ -80,13 +82,19 @@ func (n *Node) Status() Status {
 		picture := c.Status()
 		s.fill(&picture, leader, n.people(&picture), n.linked)
 		if report, leads := c.Report(); leads {
-			h := n.health(report, n.instance(), n.remarks())
+			h := n.health(report, n.instance(), n.remarks(), n.faultyDisks())
 			s.Health = &h
 		}
 	}
 	unread := n.unread.Load()
 	if unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
 		s.Waiting = n.waitsForLog(s, *unread)
+	}
+	if n.dir != nil {
+		s.Disk, s.FaultyDisks = n.diskFault(), n.faultyDisks()
+	}
+	if text := n.waitsForDisks(s); text != "" && s.Err == nil && client.Phase != session.Attached && unread == nil {
+		s.Waiting = text
 	}
 	if s.Waiting == "" {
 		s.Waiting = n.waitsFor(s, client)
@@ -171,6 +179,9 @@ func (s Status) String() string {
 	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, left, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
+	}
+	if s.Disk != nil {
+		line("\ndisk: %v", *s.Disk)
 	}
 	if s.Health != nil {
 		fmt.Fprintf(&b, "\n%v", *s.Health)

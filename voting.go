@@ -138,7 +138,7 @@ func (l life) Prepared(group, raft uint64) {
 	}
 	r, err := joinReplica(n, group, raft)
 	if err != nil {
-		n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
+		n.replicaFailed(err)
 		n.unusable(raft, err)
 		return
 	}

@@ -132,7 +132,7 @@ func (c *Cluster) confess() {
 	}
 	err := o.unsaved
 	o.unsaved = nil
-	c.cfg.Logger.Error(err.Error())
+	c.cfg.Logger.Warn(err.Error()) // the host reports it as an error
 	if o.core.Phase() == birth.Member {
 		o.raft = 0
 		c.publish()

@@ -139,6 +139,8 @@ func (c *crashFS) Remove(path string) error {
 
 func (c *crashFS) List(string) ([]string, error) { return slices.Collect(maps.Keys(c.names)), nil }
 
+func (c *crashFS) Free(string) (uint64, bool) { return 0, false }
+
 func (c *crashFS) SyncDir(string) error { return c.do(op{kind: opSyncDir}) }
 
 // live is what a process finds after another was killed: everything.

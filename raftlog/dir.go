@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // DirConfig says what a Dir is made of. Zero means the documented default.
@@ -58,6 +59,11 @@ type Dir struct {
 	cfg  DirConfig
 	lock io.Closer
 
+	lockPath string      // absolute
+	identity os.FileInfo // of the lock file, as it was opened
+	numbered bool        // a file keeps its number in this file system
+	looking  atomic.Bool // a look has not returned
+
 	mu     gate // guards what follows; held while the disk is waited for
 	meta   *meta
 	log    *wal             // open
@@ -93,8 +99,12 @@ func OpenDir(cfg DirConfig) (_ *Dir, err error) {
 			err = errors.Join(err, d.lock.Close())
 		}
 	}()
+	if err = d.identify(); err != nil {
+		return nil, fmt.Errorf("%w: reading %s: %w", ErrStorage, d.lockPath, err)
+	}
 	warnOpen(cfg)
 	volatile, numbers := mount(cfg.Path)
+	d.numbered = numbers
 	if volatile {
 		cfg.Logger.Warn("the directory is in memory (tmpfs) and is lost with the machine: it keeps nothing that no Dir would not keep", "path", cfg.Path)
 	}

@@ -7,6 +7,9 @@ var (
 	// ErrDirInUse is returned by OpenDir if another process, or this one, has the directory open.
 	ErrDirInUse = errors.New("raftlog: the directory is in use")
 
+	// ErrDirLost is returned by Dir.Look if the directory was removed, or another one is in its place.
+	ErrDirLost = errors.New("raftlog: the directory was removed or replaced")
+
 	// ErrDirCopied is returned by OpenDir if the directory is a copy, or was restored from one.
 	ErrDirCopied = errors.New("raftlog: the directory is a copy")
 

@@ -30,6 +30,10 @@ type FS interface {
 
 	// SyncDir makes what was created, renamed and removed in a directory durable.
 	SyncDir(dir string) error
+
+	// Free returns how many bytes this process may still write to the file system of a directory,
+	// and false where the system does not report it.
+	Free(dir string) (bytes uint64, known bool)
 }
 
 // File is one open file of an FS. One goroutine uses it at a time.
@@ -67,6 +71,8 @@ func (osFS) Open(path string) (File, error) {
 func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
 func (osFS) Remove(path string) error     { return os.Remove(path) }
 func (osFS) SyncDir(dir string) error     { return syncDir(dir) }
+
+func (osFS) Free(dir string) (bytes uint64, known bool) { return freeBytes(dir) }
 
 func (osFS) List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

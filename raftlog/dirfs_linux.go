@@ -51,3 +51,12 @@ func mount(dir string) (volatile, keepsNumbers bool) {
 	kind := uint32(st.Type)
 	return kind == magicTmpfs, kind != magicFUSE && kind != magic9P
 }
+
+// freeBytes returns what a user without privileges may still write.
+func freeBytes(dir string) (bytes uint64, known bool) {
+	var st syscall.Statfs_t
+	if syscall.Statfs(dir, &st) != nil || st.Bsize <= 0 {
+		return 0, false
+	}
+	return st.Bavail * uint64(st.Bsize), true
+}

@@ -36,7 +36,7 @@ func (l *Log) end(err error) {
 	if !retired {
 		return
 	}
-	l.cfg.Logger.Error("this replica has retired", "cause", err)
+	l.cfg.Logger.Warn("this replica has retired", "cause", err) // the Applier reports it as an error
 	defer func() {
 		if p := recover(); p != nil {
 			l.cfg.Logger.Error("the Applier panicked when told of it", "cause", p)

@@ -132,7 +132,7 @@ func (w *wal) state(s *scanned) (st State, err error) {
 func (w *wal) fail(doing string, err error) error {
 	if w.failed == nil {
 		w.failed = fmt.Errorf("%w: %s in %s: %w; nothing more is written to this log: free or repair the disk and start the instance again", ErrStorage, doing, w.dir, err)
-		w.logger.Error("the log on disk has failed", "error", w.failed)
+		w.logger.Warn("the log on disk has failed", "error", w.failed)
 	}
 	return w.failed
 }

@@ -1,0 +1,260 @@
+package mortise
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
+type DiskFault struct {
+	// State is "failed" after an error of the disk, "hung" while a call does not return, "removed"
+	// if the directory was removed or replaced below the running instance, and "low" as a warning:
+	// less than Config.DirFreeBytes is left.
+	State  string
+	Since  time.Time // when the instance noticed it, by its own wall clock
+	Cause  string    // the error, with the path
+	Remedy string    // what to do
+}
+
+// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
+func (f DiskFault) String() string {
+	return plain.Sprintf("%s since %s (%s): %s", diskWords(f.State), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
+}
+
+// The states of a DiskFault.
+const (
+	diskFailed  = "failed"
+	diskHung    = "hung"
+	diskRemoved = "removed"
+	diskLow     = "low"
+)
+
+// diskWords says what a state means.
+func diskWords(state string) string {
+	switch state {
+	case diskFailed:
+		return "its disk has failed"
+	case diskHung:
+		return "its disk does not answer"
+	case diskRemoved:
+		return "its directory was removed or replaced"
+	case diskLow:
+		return "its disk is almost full"
+	}
+	return "its disk is " + state
+}
+
+// remedy says what an operator does about a state.
+func remedy(state string) string {
+	switch state {
+	case diskFailed:
+		return "free or repair the disk, then restart this instance; its log is used again as far as it is intact"
+	case diskHung:
+		return "see to the disk; restart this instance if its call never returns"
+	case diskRemoved:
+		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
+	}
+	return "free some room: without it the next write that needs room ends this instance's vote"
+}
+
+const (
+	diskLookEvery = 2 * time.Second // between two looks at the directory
+	diskHungAfter = 3 * time.Second // from when on a call of the disk counts as hung
+)
+
+// diskState is what this instance knows about its own disk.
+type diskState struct {
+	began [3]atomic.Int64 // clock.Time at which a call of each kind began; 0: none is under way
+	news  chan struct{}   // one slot: there is something new to report
+
+	mu     sync.Mutex // guards what follows; never held across a wait
+	lasts  *DiskFault // failed or removed; nil: neither
+	passes *DiskFault // hung or low; nil: neither
+}
+
+// diskCall is a kind of call. Of one kind at most one is under way.
+type diskCall int
+
+const (
+	diskSaves diskCall = iota
+	diskPrepares
+	diskRecords
+)
+
+// during notes that a call of the disk is under way until f returns.
+func (n *Node) during(call diskCall, f func() error) error {
+	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1) // a nanosecond more or less: never 0
+	defer n.disk.began[call].Store(0)
+	return f()
+}
+
+// hungFor returns for how long the oldest call of the disk has not returned.
+func (d *diskState) hungFor(now clock.Time) (longest time.Duration) {
+	for i := range d.began {
+		if began := d.began[i].Load(); began != 0 {
+			longest = max(longest, now.Sub(clock.Time(began)))
+		}
+	}
+	return longest
+}
+
+// fault returns what is wrong with the disk of this instance, or nil.
+func (n *Node) diskFault() *DiskFault {
+	n.disk.mu.Lock()
+	defer n.disk.mu.Unlock()
+	f := n.disk.lasts
+	if f == nil {
+		f = n.disk.passes
+	}
+	if f == nil {
+		return nil
+	}
+	copied := *f
+	return &copied
+}
+
+// diskFailed notes an error of the disk that has cost this instance its vote, or a directory that is
+// gone. One failure is one ERROR line in the log: what follows from it is none of its own.
+func (n *Node) diskFailed(state string, cause error) {
+	first, news := n.noteDisk(state, cause)
+	switch {
+	case first || news && bug("storage-failure-twice"):
+		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", remedy(state))
+	case news:
+		n.logger.Info("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause)
+	}
+}
+
+// noteDisk notes it for Status. It reports whether this is the first that is known of a failure, and
+// whether it says more than what was known.
+func (n *Node) noteDisk(state string, cause error) (first, news bool) {
+	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause.Error()), Remedy: remedy(state)}
+	d := &n.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	had := d.lasts
+	if had != nil && (had.State == state || had.State == diskRemoved) {
+		return false, false
+	}
+	first = had == nil && (d.passes == nil || d.passes.State == diskLow)
+	if !first {
+		f.Since = cmp.Or(had, d.passes).Since
+	}
+	d.lasts = f
+	n.reportSoon()
+	return first, true
+}
+
+// passing notes a state of the disk that may end by itself; "" means that there is none.
+func (n *Node) passing(state, cause string) {
+	d := &n.disk
+	d.mu.Lock()
+	was := d.passes
+	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause), Remedy: remedy(state)}
+	same := was != nil && was.State == state
+	if same {
+		f.Since = was.Since
+	}
+	if d.passes = f; state == "" {
+		d.passes = nil
+	}
+	lasts := d.lasts != nil
+	d.mu.Unlock()
+	switch {
+	case same || lasts:
+	case state == diskHung:
+		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
+		n.reportSoon()
+	case state == diskLow:
+		n.logger.Warn("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
+		n.reportSoon()
+	case was != nil:
+		n.logger.Info("the disk of this voter is well again", "dir", n.config.Dir, "was", was.State)
+		n.reportSoon()
+	}
+}
+
+// diskWell forgets an error of the disk: a replica has been started in the directory.
+func (n *Node) diskWell() {
+	n.disk.mu.Lock()
+	defer n.disk.mu.Unlock()
+	if n.disk.lasts != nil && n.disk.lasts.State != diskRemoved {
+		n.disk.lasts = nil
+	}
+}
+
+// isDisk reports whether the disk is why a replica has retired or could not be started.
+func (n *Node) isDisk(err error) bool {
+	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
+		return false
+	}
+	hung := errors.Is(err, raftlog.ErrHung) && n.disk.hungFor(n.env.clock.Now()) > 0
+	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
+}
+
+// lookAtDisk compares the disk with what it should be.
+func (n *Node) lookAtDisk() {
+	view, err := n.dir.Look(diskLookEvery)
+	hung := n.disk.hungFor(n.env.clock.Now())
+	switch {
+	case errors.Is(err, raftlog.ErrDirLost):
+		n.diskFailed(diskRemoved, err)
+	case hung >= diskHungAfter && !bug("hung-disk-not-told"):
+		n.passing(diskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
+	case errors.Is(err, raftlog.ErrHung):
+		n.passing(diskHung, err.Error())
+	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes) && !bug("full-disk-not-foretold"):
+		n.passing(diskLow, fmt.Sprintf("%d MiB are left for %s, less than Config.DirFreeBytes, %d MiB",
+			view.FreeBytes>>20, n.config.Dir, n.config.DirFreeBytes>>20))
+	default:
+		n.passing("", "")
+	}
+}
+
+// watchedStore is the store of a replica on a disk that may hang.
+type watchedStore struct {
+	raftlog.Store
+	node *Node
+}
+
+// Save implements raftlog.Store.
+func (s watchedStore) Save(b raftlog.Batch) error {
+	return s.node.during(diskSaves, func() error { return s.Store.Save(b) })
+}
+
+// Prepare implements raftlog.Store.
+func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) error {
+	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
+}
+
+// waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
+func (n *Node) waitsForDisks(s Status) string {
+	var faults []string
+	own := s.Disk != nil && s.Disk.State != diskLow
+	if own {
+		faults = append(faults, plain.Sprintf("this instance: %v", *s.Disk))
+	}
+	for _, f := range s.FaultyDisks {
+		if f.State != diskLow && (!own || f.Instance != s.Instance) {
+			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
+		}
+	}
+	if len(faults) == 0 || s.Leader != "" || bug("broken-disk-not-told") {
+		return ""
+	}
+	return "disks of the voters do not work, and no leader answers; a majority of the voters needs its disks: " + strings.Join(faults, "; ") +
+		"; the voters are " + s.votersText()
+}

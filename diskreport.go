@@ -1,0 +1,292 @@
+package mortise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// An instance whose disk has a fault goes on without a vote, so raft's leader only finds it silent.
+// It therefore reports the fault to every voter, every two seconds until it is over: to all of them,
+// so that a new leader knows it at once, and so that all know it while no leader can be elected.
+
+// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
+type FaultyDisk struct {
+	Name     string
+	Instance string
+	DiskFault
+}
+
+const (
+	diskReportFor  = 3*diskLookEvery + diskAskLimit // a report counts until then
+	diskAskLimit   = 2 * time.Second
+	diskReportsMax = 64
+	diskTextMax    = 512
+)
+
+// diskReports are the faults that other instances have reported here.
+type diskReports struct {
+	mu   sync.Mutex // guards the rest; never held across a wait
+	list map[nodeid.ID]diskReport
+}
+
+type diskReport struct {
+	fault DiskFault
+	at    clock.Time
+}
+
+// keep takes a report; without a fault it takes the one before back.
+func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(now)
+	_, known := d.list[from]
+	switch {
+	case f == nil:
+		delete(d.list, from)
+	case known || len(d.list) < diskReportsMax:
+		if d.list == nil {
+			d.list = map[nodeid.ID]diskReport{}
+		}
+		f.State, f.Cause, f.Remedy = shortText(f.State), shortText(f.Cause), shortText(f.Remedy)
+		d.list[from] = diskReport{*f, now}
+	}
+}
+
+// forget removes what is too old. The caller holds mu.
+func (d *diskReports) forget(now clock.Time) {
+	for id, r := range d.list {
+		if now.Sub(r.at) > diskReportFor {
+			delete(d.list, id)
+		}
+	}
+}
+
+// all returns the reports that count now.
+func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(now)
+	all := make(map[nodeid.ID]DiskFault, len(d.list))
+	for id, r := range d.list {
+		all[id] = r.fault
+	}
+	return all
+}
+
+// shortText escapes and shortens what another instance has sent.
+func shortText(s string) string {
+	return plain.Text(strings.ToValidUTF8(s[:min(len(s), diskTextMax)], ""))
+}
+
+// faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by name.
+func (n *Node) faultyDisks() []FaultyDisk {
+	all := n.diskReports.all(n.env.clock.Now())
+	if own := n.diskFault(); own != nil {
+		all[n.instance()] = *own
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	c := n.cluster().Status()
+	people := n.people(&c)
+	var list []FaultyDisk
+	for id, f := range all {
+		list = append(list, FaultyDisk{Name: nameOf(people, id), Instance: id.String(), DiskFault: f})
+	}
+	slices.SortFunc(list, func(a, b FaultyDisk) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
+	return list
+}
+
+// watchDisk looks at the disk, and reports what is wrong with it, until the node ends.
+func (n *Node) watchDisk() {
+	if n.dir == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.spawn(func() {
+		<-n.shutDone
+		cancel()
+	})
+	n.spawn(func() {
+		reported := false
+		for timer := time.NewTimer(diskLookEvery); ; timer.Reset(diskLookEvery) {
+			select {
+			case <-timer.C:
+				n.lookAtDisk()
+			case <-n.disk.news:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+			fault := n.diskFault()
+			if fault == nil && !reported {
+				continue
+			}
+			reported = fault != nil
+			if n.reportDisk(ctx, fault) {
+				n.yieldVote(fault)
+			}
+		}
+	})
+}
+
+// reportSoon has the fault of the disk reported without waiting for the next look.
+func (n *Node) reportSoon() {
+	select {
+	case n.disk.news <- struct{}{}:
+	default:
+	}
+}
+
+// reportDisk tells all voters about the disk of this instance. It reports whether the leader lets
+// this instance give up its vote.
+func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
+	r := n.replica.Load()
+	removed := fault != nil && fault.State == diskRemoved && r != nil
+	if removed && r.role.Load().Leading {
+		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
+	}
+	body, err := json.Marshal(question{Op: opDisk, Disk: fault, Yield: removed && r.votes()})
+	if err != nil || bug("disk-not-reported") {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, v := range n.cluster().Status().Voters {
+		if v.Instance == n.instance() || v.Addr == "" {
+			continue
+		}
+		all.Go(func() {
+			answer, _, err := n.port.Ask(ctx, v.Addr, v.Instance, append([]byte(lookMark), body...))
+			var s sight
+			if err != nil || json.Unmarshal(answer, &s) != nil {
+				return // it is asked again
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			may = may || s.Error == "" && s.Held
+		})
+	}
+	all.Wait()
+	return may && removed
+}
+
+// diskTold takes a report of another instance, or returns what is known about all of them.
+func (n *Node) diskTold(from transport.Identity, q *question) (s sight) {
+	if q.Op == opDisks {
+		s.Disks = n.faultyDisks()
+		return s
+	}
+	now := n.env.clock.Now()
+	n.diskReports.keep(now, from.Instance, q.Disk)
+	if r := n.replica.Load(); r != nil && q.Yield {
+		s.Held = r.mayYield(now, from.Instance)
+	}
+	return s
+}
+
+// mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
+// without that voter, and without all whose disk has a fault, a majority is left. A report is kept
+// before this is asked, so of two voters of three that lose their directories at once neither goes.
+func (r *replica) mayYield(now clock.Time, asks nodeid.ID) bool {
+	s := r.log.Survey()
+	if s.Term == 0 || s.Pending {
+		return false
+	}
+	n := r.node
+	gone := map[nodeid.ID]bool{asks: true}
+	for id, f := range n.diskReports.all(now) {
+		gone[id] = gone[id] || f.State != diskLow
+	}
+	if own := n.diskFault(); own != nil && own.State != diskLow {
+		gone[n.instance()] = true
+	}
+	left := map[uint64]bool{}
+	for _, v := range placed(&s.Config) {
+		active := slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == v.Raft && p.Active })
+		left[v.Raft] = active && !gone[v.Instance]
+	}
+	return majorityOf(s.Config.Voters, left) || bug("vote-yielded-without-majority")
+}
+
+// majorityOf reports whether more than half of the voters are left.
+func majorityOf(voters []uint64, left map[uint64]bool) bool {
+	n := 0
+	for _, id := range voters {
+		if left[id] {
+			n++
+		}
+	}
+	return n > len(voters)/2
+}
+
+// yieldVote ends the replica of this instance, whose directory is gone: what it would acknowledge
+// from now on is not durable.
+func (n *Node) yieldVote(fault *DiskFault) {
+	if r := n.replica.Load(); r != nil && !bug("removed-directory-votes-on") {
+		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, raftlog.ErrDirLost, fault.Cause))
+	}
+}
+
+// replicaFailed logs why a replica could not be started; a fault of the disk is logged once.
+func (n *Node) replicaFailed(err error) {
+	if n.isDisk(err) {
+		n.diskFailed(diskFailed, err)
+		return
+	}
+	if errors.Is(err, raftlog.ErrLogOpen) && n.diskFault() != nil {
+		return // the log of before hangs
+	}
+	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
+}
+
+// askDisks has the leader say which disks have a fault, for the health of the group. A leader of a
+// build that does not know the question knows no fault.
+func (n *Node) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
+	mine := n.faultyDisks()
+	if n.dir == nil || leader == n.instance() {
+		return mine
+	}
+	is := func(v cluster.Voter) bool { return v.Instance == leader }
+	voters := n.cluster().Status().Voters
+	at := slices.IndexFunc(voters, is)
+	if at < 0 {
+		return mine
+	}
+	body, err := json.Marshal(question{Op: opDisks})
+	if err != nil {
+		return mine
+	}
+	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
+	defer cancel()
+	answer, _, err := n.port.Ask(ctx, voters[at].Addr, leader, append([]byte(lookMark), body...))
+	var s sight
+	if err != nil || json.Unmarshal(answer, &s) != nil || s.Error != "" {
+		return mine
+	}
+	for i := range s.Disks[:min(len(s.Disks), diskReportsMax)] {
+		f := s.Disks[i]
+		if slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
+			continue
+		}
+		f.Name, f.Instance, f.State = shortText(f.Name), shortText(f.Instance), shortText(f.State)
+		f.Cause, f.Remedy = shortText(f.Cause), shortText(f.Remedy)
+		mine = append(mine, f)
+	}
+	return mine
+}

@@ -1,0 +1,77 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// DirView is what Dir.Look found.
+type DirView struct {
+	FreeBytes uint64 // what this process may still write to the file system
+	FreeKnown bool   // the system reports it
+}
+
+// Look compares the directory with the one that was opened, and reads how much room is left. The
+// error wraps ErrDirLost if the directory was removed or another one is in its place: what is
+// written from then on is gone with the process. It wraps ErrHung if the disk does not answer within
+// the limit. Look takes no lock, so it answers while Put or Log waits for the disk.
+func (d *Dir) Look(within time.Duration) (DirView, error) {
+	hung := fmt.Errorf("%w: %s has not answered a look for %v", ErrHung, d.cfg.Path, within)
+	if !d.looking.CompareAndSwap(false, true) {
+		return DirView{}, hung // an earlier look has not returned
+	}
+	type result struct {
+		view DirView
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // a system call that hangs cannot be ended: nothing waits for it, and it ends by itself
+		defer d.looking.Store(false)
+		var r result
+		r.err = d.stillThere()
+		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
+		done <- r
+	}()
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	select {
+	case r := <-done:
+		return r.view, r.err
+	case <-limit.C:
+		return DirView{}, hung
+	}
+}
+
+// identify keeps what the lock file is known by: its device and inode, or what the system has in
+// their place. The file stays open, so no other file can get the same inode.
+func (d *Dir) identify() error {
+	path, err := filepath.Abs(filepath.Join(d.cfg.Path, lockName))
+	if err != nil {
+		return err
+	}
+	d.lockPath = path
+	if d.identity, err = os.Stat(path); err != nil {
+		return err
+	}
+	os.SameFile(d.identity, d.identity) // Windows reads the number of the file only now
+	return nil
+}
+
+// stillThere reports whether the path still leads to the lock file that was opened. An error that
+// says nothing about that, as of a disk that cannot be read, is left to the writes.
+func (d *Dir) stillThere() error {
+	now, err := os.Stat(d.lockPath)
+	switch {
+	case bug("removed-directory-unnoticed"):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: %s is gone", ErrDirLost, d.lockPath)
+	case err == nil && d.numbered && !os.SameFile(now, d.identity):
+		return fmt.Errorf("%w: %s is another file now", ErrDirLost, d.lockPath)
+	}
+	return nil
+}
