@@ -61,7 +61,7 @@ func diskWords(state string) string {
 func remedy(state string) string {
 	switch state {
 	case diskFailed:
-		return "free or repair the disk, then restart this instance; its log is used again as far as it is intact"
+		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if no leader answers"
 	case diskHung:
 		return "see to the disk; restart this instance if its call never returns"
 	case diskRemoved:
@@ -132,16 +132,23 @@ func (n *Node) diskFailed(state string, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
 	case first || news && bug("storage-failure-twice"):
-		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", remedy(state))
+		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", diskCause(cause), "do", remedy(state))
 	case news:
 		n.logger.Info("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause)
 	}
 }
 
+// diskCause returns what happened, without the kinds of error around it and the way out behind it.
+func diskCause(err error) string {
+	text := strings.ReplaceAll(err.Error(), raftlog.ErrStorage.Error()+": ", "")
+	text, _, _ = strings.Cut(text, "; ")
+	return text
+}
+
 // noteDisk notes it for Status. It reports whether this is the first that is known of a failure, and
 // whether it says more than what was known.
 func (n *Node) noteDisk(state string, cause error) (first, news bool) {
-	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause.Error()), Remedy: remedy(state)}
+	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,9 +259,16 @@ func (n *Node) waitsForDisks(s Status) string {
 			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
 		}
 	}
-	if len(faults) == 0 || s.Leader != "" || bug("broken-disk-not-told") {
+	voters := 0
+	for _, v := range s.Voters {
+		if v.Votes {
+			voters++
+		}
+	}
+	blocks := len(faults) >= (voters+1)/2 // a hung disk may leave a leader that can commit nothing
+	if len(faults) == 0 || s.Leader != "" && !blocks || bug("broken-disk-not-told") {
 		return ""
 	}
-	return "disks of the voters do not work, and no leader answers; a majority of the voters needs its disks: " + strings.Join(faults, "; ") +
+	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " + strings.Join(faults, "; ") +
 		"; the voters are " + s.votersText()
 }
