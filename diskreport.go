@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,21 @@ type FaultyDisk struct {
 	Name     string
 	Instance string
 	DiskFault
+}
+
+// diskMark begins a question for this file; no question for the cluster or about locks does. Questions
+// and answers are JSON: they are rare, and gain fields. A build that does not know them answers nothing.
+const diskMark = "disk"
+
+type diskQuestion struct {
+	Fault *DiskFault `json:",omitempty"` // of the disk of the asking instance; nil is a disk that is well
+	Yield bool       `json:",omitempty"` // it asks whether it may give up its vote
+	List  bool       `json:",omitempty"` // it reports nothing, and asks which disks have a fault
+}
+
+type diskAnswer struct {
+	May   bool         `json:",omitempty"` // it may give up its vote
+	Disks []FaultyDisk `json:",omitempty"`
 }
 
 const (
@@ -159,8 +175,7 @@ func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	if removed && r.role.Load().Leading {
 		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
 	}
-	body, err := json.Marshal(question{Op: opDisk, Disk: fault, Yield: removed && r.votes()})
-	if err != nil || bug("disk-not-reported") {
+	if bug("disk-not-reported") {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
@@ -172,32 +187,43 @@ func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 			continue
 		}
 		all.Go(func() {
-			answer, _, err := n.port.Ask(ctx, v.Addr, v.Instance, append([]byte(lookMark), body...))
-			var s sight
-			if err != nil || json.Unmarshal(answer, &s) != nil {
-				return // it is asked again
-			}
+			a, _ := n.askDisk(ctx, v, diskQuestion{Fault: fault, Yield: removed && r.votes()}) // without an answer it is asked again
 			mu.Lock()
 			defer mu.Unlock()
-			may = may || s.Error == "" && s.Held
+			may = may || a.May
 		})
 	}
 	all.Wait()
 	return may && removed
 }
 
-// diskTold takes a report of another instance, or returns what is known about all of them.
-func (n *Node) diskTold(from transport.Identity, q *question) (s sight) {
-	if q.Op == opDisks {
-		s.Disks = n.faultyDisks()
-		return s
+// askDisk puts a question of this file to a voter.
+func (n *Node) askDisk(ctx context.Context, v cluster.Voter, q diskQuestion) (a diskAnswer, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	answer, _, err := n.port.Ask(ctx, v.Addr, v.Instance, append([]byte(diskMark), body...))
+	if err != nil {
+		return a, err
+	}
+	err = json.Unmarshal(answer, &a)
+	return a, err
+}
+
+// answerDisk takes a report of another instance, or returns what is known about all of them.
+func (n *Node) answerDisk(from transport.Identity, question []byte) ([]byte, error) {
+	var q diskQuestion
+	if err := json.Unmarshal(bytes.TrimPrefix(question, []byte(diskMark)), &q); err != nil {
+		return nil, err
+	}
+	if q.List {
+		return json.Marshal(diskAnswer{Disks: n.faultyDisks()})
 	}
 	now := n.env.clock.Now()
-	n.diskReports.keep(now, from.Instance, q.Disk)
-	if r := n.replica.Load(); r != nil && q.Yield {
-		s.Held = r.mayYield(now, from.Instance)
-	}
-	return s
+	n.diskReports.keep(now, from.Instance, q.Fault)
+	r := n.replica.Load()
+	return json.Marshal(diskAnswer{May: r != nil && q.Yield && r.mayYield(now, from.Instance)})
 }
 
 // mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
@@ -255,30 +281,20 @@ func (n *Node) replicaFailed(err error) {
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
 }
 
-// askDisks has the leader say which disks have a fault, for the health of the group. A leader of a
-// build that does not know the question knows no fault.
+// askDisks has the leader say which disks have a fault, for the health of the group.
 func (n *Node) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {
 		return mine
 	}
-	is := func(v cluster.Voter) bool { return v.Instance == leader }
 	voters := n.cluster().Status().Voters
-	at := slices.IndexFunc(voters, is)
+	at := slices.IndexFunc(voters, func(v cluster.Voter) bool { return v.Instance == leader })
 	if at < 0 {
-		return mine
-	}
-	body, err := json.Marshal(question{Op: opDisks})
-	if err != nil {
 		return mine
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
-	answer, _, err := n.port.Ask(ctx, voters[at].Addr, leader, append([]byte(lookMark), body...))
-	var s sight
-	if err != nil || json.Unmarshal(answer, &s) != nil || s.Error != "" {
-		return mine
-	}
+	s, _ := n.askDisk(ctx, voters[at], diskQuestion{List: true}) // without an answer there is what has come here
 	for i := range s.Disks[:min(len(s.Disks), diskReportsMax)] {
 		f := s.Disks[i]
 		if slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {

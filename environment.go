@@ -27,6 +27,7 @@ import (
 //	ORDERS_LOCK_VOTERS           Voters
 //	ORDERS_LOCK_ZONE             Zone
 //	ORDERS_LOCK_DIR              Dir
+//	ORDERS_LOCK_DIR_FREE_BYTES   DirFreeBytes, as 64MiB
 //	ORDERS_LOCK_SESSION_TTL      SessionTTL, as 10s or 1m
 //	ORDERS_LOCK_GRACE            Grace, likewise, or none
 //	ORDERS_LOCK_MAX_SESSION_BYTES MaxSessionBytes, as 67108864, 64MiB or 1GiB
@@ -92,7 +93,8 @@ func configFromEnv(prefix string, environ []string) (Config, error) {
 	}
 	c := Config{
 		Name: e.text("NAME"), Cluster: e.text("CLUSTER"), Bind: e.text("BIND"), Join: e.list("JOIN"), Replicas: e.number("REPLICAS"),
-		Founders: e.list("FOUNDERS"), Voters: e.number("VOTERS"), Zone: e.text("ZONE"), Dir: e.text("DIR"), SessionTTL: e.duration("SESSION_TTL", false),
+		Founders: e.list("FOUNDERS"), Voters: e.number("VOTERS"), Zone: e.text("ZONE"), Dir: e.text("DIR"),
+		DirFreeBytes: e.bytes("DIR_FREE_BYTES"), SessionTTL: e.duration("SESSION_TTL", false),
 		Grace: e.duration("GRACE", true), Insecure: e.flag("INSECURE"),
 		MaxSessionBytes: e.bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.bytes("MAX_GROUP_BYTES"),
 		TLSFiles: TLSFiles{Cert: e.text("TLS_CERT_FILE"), Key: e.text("TLS_KEY_FILE"), CA: e.text("TLS_CA_FILE"), ServerName: e.text("TLS_SERVER_NAME")},

@@ -51,8 +51,6 @@ const (
 	opWho     op = "sessions"
 	opNames   op = "names"   // how the replicas are called
 	opMembers op = "members" // a page of the sessions, as the members that they stand for
-	opDisk    op = "disk"    // an instance reports a fault of its disk, or that it is over
-	opDisks   op = "disks"   // which instances have one
 )
 
 // question is what somebody wants to see, or wants done.
@@ -69,9 +67,6 @@ type question struct {
 
 	From lockfsm.SessionCursor // of Sessions and Members: where the page begins
 
-	Disk  *DiskFault `json:",omitempty"` // of an instance that reports; nil is a disk that is well
-	Yield bool       `json:",omitempty"` // and it asks whether it may give up its vote
-
 	Rights string    `json:",omitempty"` // text of the capability under which it is put; empty is that of a full instance
 	Asker  nodeid.ID `json:",omitzero"`  // the instance ID of the program that has put it; zero is an instance that asks for itself
 }
@@ -80,8 +75,7 @@ type question struct {
 type sight struct {
 	Locks []lockfsm.LockInfo `json:",omitempty"`
 	Left  map[lockfsm.SessionID]time.Duration
-	Held  bool         // of a Check; of an Evict, that it was and is not any more; of a Disk, that it may give up its vote
-	Disks []FaultyDisk `json:",omitempty"`
+	Held  bool // of a Check; of an Evict, that it was and is not any more
 	Next  lockfsm.Cursor
 	More  bool
 	Error string `json:",omitempty"`
@@ -146,9 +140,6 @@ func (n *Node) answerLook(ctx context.Context, from transport.Identity, body []b
 	}
 	var q question
 	s, err := sight{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
-	if full := rights == nil && from.Peer.Tier == capability.Root; err == nil && full && (q.Op == opDisk || q.Op == opDisks) {
-		return json.Marshal(n.diskTold(from, &q)) // it needs no leader
-	}
 	if r := n.replica.Load(); err == nil && r == nil {
 		err = errNoLead
 	} else if err == nil {

@@ -113,6 +113,9 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 		return nil, errNoInstance
 	}
 	c := in.n.cluster()
+	if c != nil && from.Peer.Tier == capability.Root && bytes.HasPrefix(question, []byte(diskMark)) {
+		return in.n.answerDisk(from, question)
+	}
 	if c != nil && from.Peer.Tier == capability.Member && !bug("member-is-heard") {
 		return c.Tell(from.Instance, question), nil
 	}

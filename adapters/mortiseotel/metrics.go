@@ -150,6 +150,8 @@ func figures(s mortise.Status) map[string]float64 {
 		table.LeaderHere: truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
 	}
+	low := s.Disk != nil && s.Disk.State == "low"
+	f[table.DiskFault], f[table.DiskLow] = truth(s.Disk != nil && !low), truth(low)
 	if s.Votes {
 		f[table.Term] = float64(s.Term)
 	}

@@ -110,6 +110,8 @@ func TestFiguresAreThoseOfTheNode(t *testing.T) {
 		{"mortise_members", "", "", 1},
 		{"mortise_voters", "", "", 1},
 		{"mortise_voters_missing", "", "", 0},
+		{"mortise_disk_fault", "", "", 0},
+		{"mortise_disk_low", "", "", 0},
 		{"mortise_session_changes_total", "state", "opened", 1},
 		{"mortise_lease_changes_total", "state", "safe", 1},
 		{"mortise_node_failed", "", "", 0},

@@ -76,6 +76,7 @@ func rows() []struct {
 			{"Term", "short", each(table.Term)},
 			{"Changes of the leader", "ops", []line{{rate(table.Leader, "instance"), "{{instance}}"}}},
 			{"Log on disk", "s", quantiles(table.Sync)},
+			{"Disks", "short", append(each(table.DiskFault), line{now(table.DiskLow), "almost full: {{instance}}"})},
 			{"Events that hooks were not told", "ops", []line{{rate(table.Dropped, "instance"), "{{instance}}"}}},
 		}},
 	}

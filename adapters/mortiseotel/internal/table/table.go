@@ -53,6 +53,8 @@ const (
 	Voters      = "mortise.voters"
 	Missing     = "mortise.voters.missing"
 	Sync        = "mortise.log.sync.duration"
+	DiskFault   = "mortise.disk.fault"
+	DiskLow     = "mortise.disk.low"
 	Time        = "mortise.node.time"
 	Available   = "mortise.node.available.time"
 	Failed      = "mortise.node.failed"
@@ -86,6 +88,8 @@ func Metrics() []Metric {
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
 		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of; only the leader says it", "", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
+		{DiskFault, Gauge, "{disk}", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
+		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0", "", nil, nil},
 		{Time, Sum, "s", "For how long the node has been running", "", nil, nil},
 		{Available, Sum, "s", "For how long of that this instance could be granted locks", "", nil, nil},
 		{Failed, Gauge, "{node}", "1 if the node has failed or was closed, else 0", "", nil, nil},
