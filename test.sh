@@ -17,7 +17,7 @@ done
 go test -race -cpu=1 -count=1 -timeout=20m ./...
 command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
 go test -count=1 -run 'AnHour|ClocksDrift|AllocationsOfAPair' . # what the race detector would make too long, or wrong
-go test -count=1 -run LargeCluster ./mortisetest # 64 nodes; 16 under the race detector
+go test -count=1 -run LargeCluster ./mortisetest # 64 nodes; 20 under the race detector
 go test -count=1 -run Simulation ./cluster/birth # one goroutine: with the race detector it walks less far
 ./sim.sh -t 4m # as many seeds as that allows, and at least 150
 ./sim.sh -b
