@@ -30,7 +30,7 @@ func encode(t testing.TB, c Command) []byte {
 func TestTwin(t *testing.T) {
 	seen := map[outcome]int{}
 	seeds, ran := 400, 0
-	if testing.Short() {
+	if testing.Short() || underRace {
 		seeds = 60
 	}
 	for seed := range seeds {
