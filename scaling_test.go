@@ -142,6 +142,33 @@ func TestShrinkingFromTheLast(t *testing.T) {
 	})
 }
 
+// TestASoleFounderBehindACut: three become one. The founder that stays restarts with itself alone as
+// Founders while the network is cut, and founds nothing beside the group of the others.
+func TestASoleFounderBehindACut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := &scaled{fleet: newFleet(t)}
+		for i := range 3 {
+			s.start(i, s.founded(i, 3))
+		}
+		s.ready()
+		s.group = s.nodes[0].Status().Group
+		held := s.lock(1, "k")
+		s.depart(0, true)
+		s.isolate(0)
+		s.start(0, s.founded(0, 1))
+		time.Sleep(time.Minute) // fake time
+		if st := s.nodes[0].Status(); st.Phase != "newborn" || !strings.Contains(st.Waiting, "no answer from 10.0.0.") {
+			t.Errorf("behind the cut: %v", st)
+		}
+		s.rejoin(0)
+		s.ready()
+		if group := s.nodes[0].Status().Group; group != s.group || held.Err() != nil {
+			t.Errorf("after the cut it belongs to %s, and the group was %s; a lock of another instance: %v", group, s.group, held.Err())
+		}
+		unlock(t, held)
+	})
+}
+
 // TestALostVoteIsTold: the only founder leaves, and no other instance may take its vote, since one that
 // stays does not name the others. Until the time of Leave is over no lock is lost and no vote moves;
 // then Leave returns an error that says what to change.

@@ -67,7 +67,7 @@ func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
 
 // noHeir says that no instance that stays could vote.
 func (s *survey) noHeir() string {
-	names := s.v.Settings.Founders
+	names := slices.Sorted(slices.Values(s.v.Settings.Founders))
 	if len(names) == 0 {
 		return "no instance that stays could vote"
 	}
