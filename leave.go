@@ -98,8 +98,10 @@ func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 		switch {
 		case err != nil && ctx.Err() != nil: // what the leader said before holds
 		case err != nil:
-			n.logger.Info("this instance leaves without handing its vote over", "why", err)
-			return true, n.voteLost(r, "")
+			if kept = n.voteLost(r, ""); kept == nil {
+				n.logger.Info("this instance leaves without handing its vote over", "why", err)
+			}
+			return true, kept
 		case counsel.AllLeaving:
 			n.seeOff(ctx)
 			return true, nil
@@ -119,7 +121,9 @@ func (n *Node) voteLost(r *replica, why string) error {
 	if !r.votes() || why == "" && !n.company(r) || bug("lost-vote-is-not-told") {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrVoteLost, cmp.Or(plain.Text(why), "no leader has answered"))
+	why = cmp.Or(plain.Text(why), "no leader has answered")
+	n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", why)
+	return fmt.Errorf("%w: %s", ErrVoteLost, why)
 }
 
 // isLeaving reports whether this node has begun to leave.

@@ -251,6 +251,9 @@ func agree(group, own groupSettings, registered *census, longest time.Duration) 
 // disagree notes which instances name another value of one setting than the group's.
 func (a *agreement) disagree(s setting, group groupSettings, registered *census, why string) {
 	d := Disagreement{Setting: s.name(group.named()), Group: s.text(group.named()), Why: why}
+	if registered.all(func(c content) bool { return s.text(c.settings) == d.Group }) {
+		return
+	}
 	said := map[string]*OtherSetting{d.Group: {Value: d.Group}}
 	shown := map[string]string{d.Group: foundersText(d.Group, group.Founders)}
 	for c, t := range registered.contents {
