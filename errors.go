@@ -27,6 +27,10 @@ var (
 	// ErrLeaving says that the node has begun to leave and takes no new requests.
 	ErrLeaving = session.ErrLeaving
 
+	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although some stay. The text says
+	// why. If it was the only vote of a group in memory, the locks of all instances end.
+	ErrVoteLost = errors.New("mortise: left with a vote that no other instance has taken over")
+
 	// ErrClosed says that the node is closed.
 	ErrClosed = session.ErrClosed
 

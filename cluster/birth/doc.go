@@ -124,7 +124,9 @@
 //     member of a group of other founders, or is bound to another charter. That is no proof. If a
 //     list is replaced by one that shares no majority with it while the earlier group lives in
 //     memory and no member of it can be reached, two groups can have leaders. Rename through a
-//     group that has a leader (rule 15), or stop the earlier instances first.
+//     group that has a leader (rule 15), or stop the earlier instances first. A single founder has
+//     no majority to share and no founder to ask: it founds nothing while an address behind Join
+//     is silent.
 //   - A name that two processes have is found out if both answer, and then nothing is founded. If
 //     one of them cannot be reached, it may vote in an earlier group; a majority of such processes
 //     would be two groups.
@@ -197,7 +199,7 @@
 // # Failure
 //
 // Silence is never an answer. With Replicas it blocks birth while an address that Join names is
-// silent; with Founders, while a founder is. Waiting names the address or the founder and the way
+// silent; with Founders, while a founder is, and with one founder, while any such address is. Waiting names the address or the founder and the way
 // out. A name in Join that cannot be resolved blocks birth in both cases. An answer proves
 // something for two seconds from the asking, and only about the life that gave it. Bytes that
 // cannot be understood count as silence, because they may come from one of us in a newer version.

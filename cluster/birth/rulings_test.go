@@ -29,7 +29,7 @@ func (s *slot) mustAccept(ch *Charter) {
 		w.fault("%s accepted a founding time that is not above the tokens it has seen", s.name)
 	}
 	for _, addr := range w.extraJoin {
-		if w.silent[addr] && len(s.settings.Founders) == 0 {
+		if w.silent[addr] && len(s.settings.Founders) <= 1 {
 			w.fault("%s accepted a charter while %s, which Join names, is silent", s.name, addr)
 		}
 	}

@@ -221,7 +221,7 @@ func (c *Core) searching() bool {
 		return false
 	case c.settling:
 		return true
-	case c.phase == Newborn && !c.sampled():
+	case c.phase == Newborn && (!c.sampled() || c.silentJoin() != nil):
 		return true
 	}
 	return len(c.absentFounders(reachedFor)) > 0

@@ -156,7 +156,7 @@ func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)
 	w.loss, w.delay, w.calm = 0, 2*time.Millisecond, true
-	if len(w.slots[0].settings.Founders) == 0 {
+	if len(w.slots[0].settings.Founders) <= 1 {
 		w.extraJoin = nil // else its silence blocks nothing
 	}
 	for _, s := range w.slots {

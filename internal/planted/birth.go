@@ -7,6 +7,8 @@ func birth() []Bug {
 		{Name: "accepts-twice", Room: "cluster/birth", Hazard: "S5, A1", Some: true, Breaks: "an instance that is bound accepts another charter in the same life"},
 		{Name: "answers-twice", Room: "cluster/birth", Hazard: "S5", Breaks: "a charter that was refused is accepted when it comes again"},
 		{Name: "silence-is-an-answer", Room: "cluster/birth", Hazard: "34, 32", Some: true, Breaks: "who does not answer counts as gone, and a second group is founded"},
+		{Name: "silent-join-is-absence", Room: "cluster/birth", Hazard: "none", Nodes: "TestASoleFounderBehindACut",
+			Breaks: "the one founder that is left of three restarts behind a cut and founds a second group beside the first"},
 		{Name: "answers-for-another", Room: "cluster/birth", Hazard: "S5", Breaks: "a question to one life is answered by another at its address"},
 		{Name: "identity-kept", Room: "cluster/birth", Hazard: "30, S4", Breaks: "a restart in place keeps its ID, and a raft ID gets a second life without its data"},
 		{Name: "old-answers-count", Room: "cluster/birth", Hazard: "L1", Breaks: "a member that was cut off gives up a living group on answers from before"},
