@@ -30,15 +30,11 @@ func (c *Core) member() {
 		c.whole = 0
 		return // its locks may still be believed in
 	}
-	if _, led := c.leaders(after); led {
+	other, own := c.leaders(after)
+	reached := c.unreached(after) == ""
+	if own || !reached && !other {
 		c.whole = 0
-		return // it has only lost sight of its leader
-	}
-	complete := c.unreached(after) == "" && c.distinct(after)
-	other, _ := c.leaders(after)
-	if !complete && !other {
-		c.whole = 0
-		return
+		return // it has only lost sight of its leader, or those that a new group needs are missing
 	}
 	if c.whole == 0 {
 		c.whole = c.now
@@ -47,7 +43,7 @@ func (c *Core) member() {
 	switch {
 	case other && (c.forsaken(after) || bug("foreign-leader-ends-group")):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"
-	case complete && c.dead(after):
+	case reached && c.distinct(after) && c.dead(after):
 		c.doomed = reason + ", its majority is over, and everybody is in reach, so a new group can be founded"
 	}
 }
@@ -181,8 +177,8 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 		return false
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
-	default:
-		return f.over
+	default: // this life may be what has taken its place
+		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f)
 	}
 }
 

@@ -183,7 +183,7 @@ func heal(w *world) bool {
 	if len(w.slots[0].settings.Founders) > 0 {
 		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it to
 		// itself alone until one finds it.
-		limit = 10 * inquireEvery
+		limit = 30 * inquireEvery // it may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr
 		}

@@ -93,15 +93,13 @@ func (c *Core) follow(voters []Voter) {
 // attest takes from the answer to a question what it proves about replicas of the group.
 func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 	c.call(who.Instance, who.Name)
+	if s := who.Standing; s != nil && len(s.Names) == len(who.Voters) && (c.phase == Newborn || who.Group == c.group && c.believes(who.Instance)) {
+		for i, v := range who.Voters {
+			c.call(v.Instance, s.Names[i])
+		}
+	}
 	if c.phase != Member {
 		return
-	}
-	if s := who.Standing; s != nil && who.Group == c.group && len(s.Names) == len(who.Voters) {
-		for i, v := range who.Voters {
-			if c.nameOf(v.Instance) == "" && c.believes(who.Instance) {
-				c.call(v.Instance, s.Names[i])
-			}
-		}
 	}
 	if s := who.Standing; s != nil && who.Group == c.group && c.runs() == 0 && s.Applied.At > c.applied.At && c.believes(who.Instance) {
 		c.applied = s.Applied // the newest that is known, with its halves
