@@ -73,7 +73,7 @@
 // random between zero and a limit, which doubles with each failure:
 //
 //	ordinary address            250 ms to 30 s; to 5 s while this node has no group
-//	preferred address           50 ms to 1 s
+//	preferred address           50 ms to 500 ms
 //	the dial found an answer:   to 500 ms: a refused connection, a foreign process, another version
 //
 // If the address has answered as one of ours, and only the instance that was meant is not there, or it
