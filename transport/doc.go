@@ -83,6 +83,9 @@
 // tries the address, and the others wait for what it finds. 1,024 failures are remembered, each until
 // 10 s after its pause; one more displaces the oldest.
 //
+// On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other machine for
+// three seconds. After a cut TCP would wait as long again before it tries once more.
+//
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for the end
 // of the pause, or fails at once with ErrSilent if its context ends before that. It never repeats what
 // the last dial found: ErrRefused, ErrForeign and ErrVersion say what was at the address after the
