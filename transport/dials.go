@@ -29,7 +29,7 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 
 // Prefer names the addresses that matter most, at most 16 of them: those of the voters of the group.
 // Each call replaces the last one. Three dials are always free for them, and after a failure they are
-// tried again within a second. Handshakes of connections from their hosts are computed before all
+// tried again within half a second. Handshakes of connections from their hosts are computed before all
 // others: when all instances connect at once, the voters must not lose each other in the crowd.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), preferredMost)]

@@ -34,7 +34,7 @@ func TestWhoMayRecover(t *testing.T) {
 			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 			return 99
 		}, "belongs to no group"},
-		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, "ends by itself"},
+		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
 		"with a leader":          {func(c *Core) uint64 { c.Leader(c.now, true); return 99 }, "not lost: this instance knows its leader"},
 		"hears of a leader":      {sees(leading), `not lost: "b" (b:1) knows its leader`},
 		"bound":                  {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},

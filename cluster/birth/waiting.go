@@ -84,28 +84,12 @@ func (c *Core) waitingMember() string {
 	if text := c.cutOff(); text != "" {
 		return text
 	}
-	text := "group " + groupName(c.group) + " has no leader"
-	var gone []string
-	for _, v := range c.voters {
-		if v.Instance == c.instance || v.Learner {
-			continue
-		}
-		at, known := find(c.places, v.Addr)
-		if known {
-			if who, ok := c.places[at].seen(c.now, reachedFor); ok && who.Instance == v.Instance {
-				continue
-			}
-		}
-		gone = append(gone, v.Addr)
-	}
-	if len(gone) > 0 {
-		text += "; of its voters, " + some(gone) + " cannot be reached"
+	text := "group " + groupName(c.group) + " has no leader; " + c.prospects()
+	if who := c.elsewhere(); who != nil {
+		text += "; " + nameOf(who.Name, who.Addr) + " belongs to group " + groupName(who.Group) + ", which has one"
 	}
 	if c.joins() {
 		return text + "; this instance is no founder, and joins a new group once the Founders have founded one"
-	}
-	if missing := c.unreached(c.since); missing != "" && len(gone) > 0 {
-		text += "; a new group is founded once all instances are in reach, and " + missing
 	}
 	return text
 }

@@ -33,6 +33,13 @@ func birth() []Bug {
 			Breaks: "a replica that was removed does not go on after a crash, and whoever does not know that it was removed needs its vote"},
 		{Name: "born-from-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a directory keeps a group that was never born, since an instance that is not on its list has said that it was"},
 		{Name: "directory-given-up-on-hearsay", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends a replica with a directory that was cut off for one TTL"},
+		{Name: "todays-rule", Room: "cluster/birth", Hazard: "L1", Some: true, Breaks: "a group whose links were cut is given up before its voters have connections again"},
+		{Name: "lives-instead-of-replicas", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group two of whose three replicas have retired waits for them forever"},
+		{Name: "silence-is-over", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group is given up while a voter that is cut off would make a majority"},
+		{Name: "name-not-evidence", Room: "cluster/birth", Hazard: "none", Breaks: "a group whose founders were started again elsewhere waits for their old addresses forever"},
+		{Name: "half-of-joint", Room: "cluster/birth", Hazard: "none", Breaks: "a group that is dead in one half of a joint configuration waits forever"},
+		{Name: "own-founders-after-adoption", Room: "cluster/birth", Hazard: "none", Breaks: "an instance that names itself alone gives up the group that has adopted it, and founds beside it"},
+		{Name: "foreign-leader-ends-group", Room: "cluster/birth", Hazard: "none", Breaks: "a group that elects is given up because another group is in reach"},
 		{Name: "superseded-by-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends the directories of a group, one by one, at an election"},
 	}
 }
