@@ -13,6 +13,8 @@ const (
 	poll = 100 * time.Millisecond
 	// again is after how long to look if a step has had no effect.
 	again = time.Second
+	// namesakesMax is how many instances with a voter's name a sentence lists.
+	namesakesMax = 3
 )
 
 // decide returns the next step, and whether something is due although no step can be taken now.
@@ -56,6 +58,9 @@ func (s *survey) decide() (Step, bool) {
 	why := fmt.Sprintf("%d of %d eligible instances vote, as they should", len(s.voters), s.eligible)
 	if s.barred != "" {
 		why += "; " + s.barred
+	}
+	for _, text := range s.namesakes[:min(len(s.namesakes), namesakesMax)] {
+		why += "; " + text
 	}
 	return s.none(why), false
 }
