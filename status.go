@@ -168,8 +168,11 @@ func (s Status) String() string {
 	if s.Group != "" {
 		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
-	left := s.LeaseFor.Round(time.Millisecond)
-	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, left, s.Held, s.Waiters)
+	lease := "no lease"
+	if s.LeaseFor > 0 {
+		lease = fmt.Sprintf("lease %s for %v", s.Lease, s.LeaseFor.Round(time.Millisecond))
+	}
+	line("\nsession %s, %s, %d held, %d waiting", s.Session, lease, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}

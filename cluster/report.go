@@ -99,7 +99,12 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 func (c *Cluster) belongs(e birth.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
-	if c.own.raft != 0 {
+	switch {
+	case c.own.back && c.own.raft != 0 && !bug("born-at-each-start"):
+		text = "back in the group, as a voter, from the directory"
+	case c.own.back && !bug("born-at-each-start"):
+		text = "back in the group, from the directory"
+	case c.own.raft != 0:
 		text = "the group is born, with this instance as a voter"
 	}
 	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Instance())

@@ -59,7 +59,7 @@ func (s *survey) decide() (Step, bool) {
 	if s.barred != "" {
 		why += "; " + s.barred
 	}
-	for _, text := range s.namesakes[:min(len(s.namesakes), namesakesMax)] {
+	for _, text := range s.namesakes {
 		why += "; " + text
 	}
 	return s.none(why), false

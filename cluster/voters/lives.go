@@ -79,25 +79,31 @@ func (s *Steward) probedOver(id ID) bool {
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
-		beside := slices.Contains(s.beside, r.Instance) && !bug("namesake-ends-a-life")
+		beside := s.beside[r.Instance] && !bug("namesake-ends-a-life")
 		return r.Session && r.Name == s.known[i].Name && r.Instance != who && r.Order > s.known[i].Order && !beside
 	})
 }
 
 // namesakes remembers which instances have the name of a replica that lives, or had it when this lead began.
 func (s *Steward) namesakes(f Facts) {
-	s.beside = slices.DeleteFunc(s.beside, func(i Instance) bool { return !f.Knows(i) })
+	var beside map[Instance]bool
 	for _, k := range s.known {
-		live := slices.ContainsFunc(f.Replicas, func(r Replica) bool { return r.Instance == k.Instance && (r.Linked || r.ID == f.Self) })
-		if !live && s.looked || k.Name == "" {
+		if k.Name == "" {
 			continue
 		}
+		live := !s.looked || slices.ContainsFunc(f.Replicas, func(r Replica) bool {
+			return r.Instance == k.Instance && (r.Linked || r.ID == f.Self)
+		})
 		for _, r := range f.Registered {
-			if r.Name == k.Name && r.Instance != k.Instance && !slices.Contains(s.beside, r.Instance) {
-				s.beside = append(s.beside, r.Instance)
+			if r.Name == k.Name && r.Instance != k.Instance && (live || s.beside[r.Instance]) {
+				if beside == nil {
+					beside = map[Instance]bool{}
+				}
+				beside[r.Instance] = true
 			}
 		}
 	}
+	s.beside = beside
 }
 
 // Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them as asked: at once, then every 100 ms while it

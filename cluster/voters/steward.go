@@ -18,7 +18,7 @@ type Steward struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
-	beside   []Instance // those that have had the name of a replica beside it: they do not follow it
+	beside   map[Instance]bool // those that have had the name of a replica beside it: they do not follow it
 }
 
 // Begin says that a new lead of this instance begins: what was asked and probed before means nothing now. What an ID or an instance is for ever

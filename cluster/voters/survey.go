@@ -35,6 +35,9 @@ func (m *member) promotable() bool {
 // label names the member for people.
 func (m *member) label() string {
 	if m.who.Name == "" {
+		if m.Addr != "" {
+			return "the instance at " + m.Addr
+		}
 		return fmt.Sprintf("replica %x", m.ID)
 	}
 	return strconv.Quote(m.who.Name)
