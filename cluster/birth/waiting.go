@@ -191,6 +191,18 @@ func (c *Core) founderMissing(list []candidate) string {
 	return ""
 }
 
+// sameName says that two on the list have one name, or returns "". Two voters of one name could not be told from a voter and its later life.
+func sameName(list []candidate) string {
+	for i, l := range list {
+		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
+		if before >= 0 {
+			return "the instances at " + list[before].addr + " and " + l.addr + " are both called " + strconv.Quote(l.name) +
+				": give each instance a Name of its own"
+		}
+	}
+	return ""
+}
+
 // names returns the names of the list.
 func names(list []candidate) []string {
 	out := make([]string, 0, len(list))
