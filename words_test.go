@@ -345,6 +345,54 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestStatesOfThePage holds the table of docs/OPERATION.md to the file: it has each scenario once, and every text that it quotes was said there.
+func TestStatesOfThePage(t *testing.T) {
+	page, err := os.ReadFile("docs/OPERATION.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "### In each state\n")
+	table, _, _ = strings.Cut(table, "\n### ")
+	if !found {
+		t.Fatal("the page has no table of states")
+	}
+	known, quoted := readWords(t), regexp.MustCompile("`([^`]+)`")
+	var rows []string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		name := strings.TrimPrefix(cells[0], "| ")
+		if known[name] == nil || len(cells) != 5 {
+			continue
+		}
+		rows = append(rows, name)
+		for i, cell := range cells[2:4] {
+			for _, q := range quoted.FindAllStringSubmatch(cell, -1) {
+				if !said(known[name], q[1], i == 1) {
+					t.Errorf("in %q %q is not said", name, q[1])
+				}
+			}
+		}
+	}
+	var want []string
+	for _, s := range scenarios() {
+		want = append(want, s.name)
+	}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the page has the states\n%q\nand these are played:\n%q", rows, want)
+	}
+}
+
+// said reports whether one of the texts, of the log or of all else, contains part.
+func said(texts map[string]bool, part string, log bool) bool {
+	for text := range texts {
+		kind, _, _ := strings.Cut(text, " ")
+		if strings.Contains(text, part) && log == (kind == strings.ToUpper(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
 func readWords(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	known := map[string]map[string]bool{}
