@@ -330,6 +330,9 @@ func TestWords(t *testing.T) {
 				if strings.HasPrefix(text, "FALSE") {
 					t.Errorf("not true where it is said: %s", text)
 				}
+				if s.normal && strings.Contains(text, "does not reach") {
+					t.Errorf("nothing is cut off in normal operation: %s", text)
+				}
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}

@@ -30,7 +30,7 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	conn, info, err := h.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		switch {
-		case wentAway(err):
+		case wentAway(err), brokeOff(err):
 		case accepted.turn.outOfTime(err):
 			h.port.notices.info("transport: more instances connect at once than this one has processors for: "+
 				"a handshake was given up, and its instance tries again", "from", raw.RemoteAddr(), "why", err)

@@ -110,11 +110,17 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
+// connectFor is for how long a member without a leader may be connecting to it before it counts as cut off: longer than each start takes.
+const connectFor = 3 * time.Second
+
 // cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
 		return ""
+	}
+	if c.now-c.since < connectFor && !bug("cut-off-at-once") {
+		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
 		": see to the network between this instance and the voters"
