@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,7 +69,7 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string) Healt
 	for _, id := range r.CannotSurvive {
 		name := fmt.Sprintf("replica %x", id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = nameOf(people, c.Voters[at].Instance)
+			name = cmp.Or(people[c.Voters[at].Instance].name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}

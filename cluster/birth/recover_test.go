@@ -244,6 +244,12 @@ func TestCutFromTheLeader(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		c := settled(Member)
 		c.durable = durable
+		c.since = c.now
+		c.tell("b:1", leading)
+		if text := c.Waiting(); !strings.Contains(text, "has a leader, and this instance is connecting to it") {
+			t.Errorf("directory: %v: at first it waits for %q", durable, text)
+		}
+		c.now += connectFor
 		c.tell("b:1", leading)
 		if text := c.Waiting(); !strings.Contains(text, `has a leader, which this instance does not reach, but "b" (b:1) knows its leader`) {
 			t.Errorf("directory: %v: it waits for %q", durable, text)

@@ -356,6 +356,21 @@ func TestTwoFoundersOfOneNameAreNamed(t *testing.T) {
 	}
 }
 
+// TestOneNameTwiceFoundsNothing: with Replicas too, no two instances of one name found a group.
+func TestOneNameTwiceFoundsNothing(t *testing.T) {
+	w := newWorld(42, replicas(3, 3)...)
+	w.slots[2].name = w.slots[1].name
+	for _, s := range w.slots {
+		s.start()
+	}
+	w.run(20*time.Second, nil)
+	for _, s := range w.slots {
+		if text := s.core.Waiting(); len(w.order) != 0 || !strings.Contains(text, `are both called "n1": give each instance a Name of its own`) {
+			t.Errorf("%d groups; %s waits: %s", len(w.order), s.name, text)
+		}
+	}
+}
+
 func TestSoloIsBornAloneAndRefuses(t *testing.T) {
 	settings := replicas(2, 2)
 	settings[0] = Settings{Solo: true, Voters: 3, SessionTTL: simTTL, Grace: simTTL}

@@ -94,11 +94,17 @@ func (c *Core) waitingMember() string {
 	return text
 }
 
+// connectFor is for how long a member without a leader may be connecting to it before it counts as cut off: longer than each start takes.
+const connectFor = 3 * time.Second
+
 // cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
 		return ""
+	}
+	if c.now-c.since < connectFor && !bug("cut-off-at-once") {
+		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
 		": see to the network between this instance and the voters"
@@ -171,6 +177,18 @@ func (c *Core) founderMissing(list []candidate) string {
 	}
 	if len(missing) > 0 {
 		return "missing of the Founders: " + some(missing) + c.absent()
+	}
+	return ""
+}
+
+// sameName says that two on the list have one name, or returns "". Two voters of one name could not be told from a voter and its later life.
+func sameName(list []candidate) string {
+	for i, l := range list {
+		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
+		if before >= 0 {
+			return "the instances at " + list[before].addr + " and " + l.addr + " are both called " + strconv.Quote(l.name) +
+				": give each instance a Name of its own"
+		}
 	}
 	return ""
 }

@@ -15,6 +15,8 @@ const (
 	namedMost = 10
 	// again is after how long to look if a step has had no effect.
 	again = time.Second
+	// namesakesMax is how many instances with a voter's name a sentence lists.
+	namesakesMax = 3
 )
 
 // decide returns the next step, and whether something is due although no step can be taken now.
@@ -58,6 +60,9 @@ func (s *survey) decide() (Step, bool) {
 	why := fmt.Sprintf("%d of %d eligible instances vote, as they should", len(s.voters), s.eligible)
 	if s.barred != "" {
 		why += "; " + s.barred
+	}
+	for _, text := range s.namesakes {
+		why += "; " + text
 	}
 	return s.none(why), false
 }
