@@ -111,14 +111,22 @@ func (l *Lock) over() error {
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
-func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, unlocking) }
+func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, letting{way: unlocking}) }
 
 // Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
 // nothing; ErrLost if the lock was lost before (it stays then as well); ErrNoRoom if the group keeps too many detached holds, 65,536, or
 // too many sessions, or its budget of bytes is used up, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
-func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, detaching) }
+func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, letting{way: detaching}) }
+
+// Lapse lets go of the lock on behalf of a holder that is gone and has not unlocked: it is for a program that holds locks for others, as the agent
+// of mortise does for its clients. The lock stays taken for [Request.LockDelay], without one it is free at once, and [Node.Watch] and [Node.Audit]
+// report that it expired, with why as the Reason, of which 1,024 bytes count. Until all instances are of a build that knows Lapse, the Cause is
+// "released". Lapse returns at once, with the errors of UnlockSoon. Of a lock that was entered again only the last handle that is left decides how it ends.
+func (l *Lock) Lapse(why string) error {
+	return l.exitBy(context.Background(), letting{way: lapsing, why: why})
+}
 
 // exitBy lets go of this handle.
 func (l *Lock) exitBy(ctx context.Context, how letting) error {
@@ -144,4 +152,4 @@ func (l *Lock) leave(first bool) error {
 // things. Nobody says whether the lock was held until the end; ask Err before the last effect, or fence it with the token. A process that
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
-func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), unlockingSoon) }
+func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), letting{way: unlockingSoon}) }

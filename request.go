@@ -43,11 +43,11 @@ type Request struct {
 
 	// MaxHold ends the hold by itself after that time, whatever its holder does: Err is ErrLost then, and says so. It is counted on this instance's
 	// boot-time clock from the moment at which it is told of the grant, and guards against code that hangs; a lease of a dead process ends by its
-	// TTL. 0: no limit.
+	// TTL. The code may run on, so the lock stays taken for LockDelay then, and [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for so long, at most 7 days, when its holder is gone: its session has expired, it has lost the lock because nobody renewed
-	// the session, or it has called [Lock.Detach]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
+	// the session or by MaxHold, or it has called [Lock.Detach] or [Lock.Lapse]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
 	// compare tokens. Hours are for a hold that is to outlive its process: see Resume. It is counted by the leader from the moment at which the session
 	// expires; a new leader counts anew, and a group that is founded anew has forgotten it. An Unlock that arrives leaves no delay;
 	// one that did not before the session expired is ErrLost, since the lock may stay taken.

@@ -67,6 +67,9 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 // error that is mortise.ErrLost if the lock was lost before.
 func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
+// Lapse lets go of the lock on behalf of a holder that is gone: see mortise.Lock.Lapse.
+func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
+
 // explain turns an error of the session room into one of the root.
 func (s *Session) explain(key string, err error) error {
 	var held *session.HeldError
