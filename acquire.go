@@ -16,7 +16,8 @@ import (
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock or one around it covers the request already
 // it is entered again: the result is another handle of the same hold, with the same token, and the lock is released when each of its handles
 // is unlocked. An exclusive lock covers an exclusive and a shared request for any of its keys, a shared one a shared request; permits of a semaphore are
-// always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
+// always asked for anew. MaxHold is each handle's own then: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and Labels
+// belong to the hold: a request that asks for others than the first one did is refused with an *[EnteredError]. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
@@ -40,9 +41,9 @@ func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request,
 			return nil, err
 		}
 	}
-	again, under := n.scope(ctx, client, &r)
-	if again != nil {
-		return again, nil
+	again, under, err := n.scope(ctx, client, &r)
+	if again != nil || err != nil {
+		return again, err
 	}
 	if n.history != nil {
 		return n.acquireRecorded(ctx, client, r, under, w)

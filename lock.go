@@ -43,6 +43,7 @@ type Lock struct {
 	again    *Lock         // the first handle, if this is another one; then hold, tape and hooked are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
+	limit    *handleLimit  // of a handle that has entered a lock again, with a MaxHold of its own
 	others   int32         // of the first handle: how many besides one are not unlocked; -1: none is left
 }
 
@@ -56,8 +57,11 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 // call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
 // it is not nil it never becomes nil again.
 func (l *Lock) Err() error {
-	if l.exited.Load() == handleIsLeft {
+	switch how := l.exited.Load(); {
+	case how == handleIsLeft:
 		return ErrUnlocked
+	case how == handleIsOverdue || how == 0 && l.pastLimit():
+		return session.OverdueError{}
 	}
 	return lossOf(l.first().hold.Err())
 }
@@ -66,7 +70,12 @@ func (l *Lock) Err() error {
 // changed, since somebody must be scheduled to close it; before an effect that matters, ask Err.
 //
 // A handle of a lock that others have entered again is told of the end of the lock, not of its own Unlock.
-func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
+func (l *Lock) Done() <-chan struct{} {
+	if l.limit != nil {
+		return l.limit.done
+	}
+	return l.first().hold.Done()
+}
 
 // Wanted returns a channel that is closed when somebody must wait for this lock, if its request has asked for that by [Request.Notice]; else it
 // never is. Whoever waits may have given up since. The lock stays held: its holder may hurry, or unlock at the next good moment.
@@ -84,7 +93,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	watched := l.node.spawn(func() {
 		select {
 		case <-l.Done():
-			cancel(lossOf(l.first().hold.Err()))
+			cancel(l.ended())
 		case <-l.node.leaving:
 			cancel(ErrLeaving)
 		case <-ctx.Done():
@@ -95,6 +104,14 @@ func (l *Lock) Context(parent context.Context) context.Context {
 		cancel(ErrClosed)
 	}
 	return ctx
+}
+
+// ended returns why Done is closed.
+func (l *Lock) ended() error {
+	if l.exited.Load() == handleIsOverdue {
+		return session.OverdueError{}
+	}
+	return lossOf(l.first().hold.Err())
 }
 
 // over returns why no work may begin under the lock, or nil.
@@ -130,7 +147,15 @@ func (l *Lock) Lapse(why string) error {
 
 // exitBy lets go of this handle.
 func (l *Lock) exitBy(ctx context.Context, how letting) error {
+	if l.limit != nil && l.endOverdue() {
+		return session.OverdueError{}
+	}
 	left, first := l.exit()
+	return l.exitedBy(ctx, how, left, first)
+}
+
+// exitedBy is the part of exitBy behind exit, which has returned left and first.
+func (l *Lock) exitedBy(ctx context.Context, how letting, left, first bool) error {
 	if first && l.first().hooked != nil {
 		return l.letGoHooked(ctx, how, left)
 	}

@@ -17,6 +17,9 @@ import (
 // together are no more than any of them says there are. An exclusive request takes one permit of one, a shared one takes one of any number.
 // So a writer who waits stops the readers who come later, and a small request never passes a large one.
 //
+// If a request enters a lock again, MaxHold is that of the new handle, and LockDelay, Notice, Value and Labels must be what the first request asked for, or
+// zero: see [Node.Acquire].
+//
 // Those who hold a lock together have different tokens. A resource that compares them would refuse all but the newest of them, so let only writers
 // bring theirs: a writer's token is above those of all readers and writers before it. The permits of a semaphore are not fenced by tokens.
 type Request struct {
