@@ -47,7 +47,7 @@ func (n *Node) acquireRecorded(ctx context.Context, client *session.Client, r Re
 		} else {
 			n.history.Failed(op, errorClass(err))
 		}
-		return nil, n.explain(r.String(), err)
+		return nil, n.explainUnder(under, &r, err)
 	}
 	n.history.Granted(op, l.hold.Token())
 	n.spawn(func() {

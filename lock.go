@@ -147,6 +147,9 @@ func (l *Lock) Lapse(why string) error {
 
 // exitBy lets go of this handle.
 func (l *Lock) exitBy(ctx context.Context, how letting) error {
+	if ctx == nil {
+		ctx = context.Background() // it is released in any case
+	}
 	if l.limit != nil && l.endOverdue() {
 		return session.OverdueError{}
 	}

@@ -127,12 +127,16 @@ func (r *Request) of(under *session.Request) session.Request {
 // String names the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
-		return fmt.Sprintf("resume %q by token %d", r.Key, r.Resume)
+		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)
 	}
 	if len(r.Keys) == 0 {
-		return fmt.Sprintf("lock %q", r.Key)
+		return "lock " + shownKey(r.Key)
 	}
-	return fmt.Sprintf("lock %q", r.Keys[:min(len(r.Keys), 10)])
+	shown := make([]string, 0, 10)
+	for _, key := range r.Keys[:min(len(r.Keys), cap(shown))] {
+		shown = append(shown, shownKey(key))
+	}
+	return fmt.Sprintf("lock %v", shown)
 }
 
 // RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].

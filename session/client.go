@@ -278,6 +278,8 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 			return
 		}
 		c.closing = append(c.closing, in.waiter)
+	case inputHeld:
+		in.waiter.held <- c.core.heldKeys()
 	case inputForget:
 		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
 	}

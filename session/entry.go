@@ -81,6 +81,9 @@ func (r *Request) bytes() int {
 	return n
 }
 
+// Shared reports whether the request shares its lock with any number of others.
+func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
+
 // plain reports whether the keys are what a group may take. The others are refused here, without a way there and back.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {

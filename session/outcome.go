@@ -2,6 +2,7 @@ package session
 
 import (
 	"container/heap"
+	"fmt"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -199,6 +200,22 @@ func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 		heap.Push(&c.limited, r)
 	}
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
+}
+
+// maxHeldKeys bounds the keys that people are told.
+const maxHeldKeys = 10
+
+// heldKeys names what is held, for people.
+func (c *ClientCore) heldKeys() (keys []string) {
+	for e := c.sent.head; e != nil; e = e.next {
+		if r := e.req; r != nil && r.stage == stageHeld {
+			if len(keys) == maxHeldKeys {
+				return append(keys, fmt.Sprintf("and %d more", c.held-maxHeldKeys))
+			}
+			keys = append(keys, fmt.Sprintf("%q", r.Key))
+		}
+	}
+	return keys
 }
 
 // heldNoMore takes a held request out of the counts.

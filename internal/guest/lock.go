@@ -76,6 +76,8 @@ func (s *Session) explain(key string, err error) error {
 	var wait *session.WaitError
 	var denied *session.NotAllowedError
 	switch {
+	case errors.Is(err, session.ErrBadKey):
+		return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", err, key, lockfsm.DefaultLimits().KeyBytes)
 	case errors.As(err, &denied):
 		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
@@ -83,7 +85,9 @@ func (s *Session) explain(key string, err error) error {
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
 	case errors.As(err, &wait) && wait.Behind != nil:
-		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, heldError(wait.Behind))
+		held := heldError(wait.Behind)
+		held.Waiters = max(held.Waiters-1, 0) // the request is counted itself
+		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, held)
 	case errors.As(err, &wait) && !s.attached():
 		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
 	case errors.As(err, &wait) && s.client.Status().GraceUntil != 0:
