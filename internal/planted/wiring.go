@@ -34,6 +34,8 @@ func wiring() []Bug {
 			Breaks: "a voter that retires while its instance starts anew says for ever that it belongs to the old group"},
 		{Name: "broken-state-goes-on", Room: ".", Hazard: "53, 55", Nodes: "TestBrokenStateEndsTheNode", Breaks: "a node whose state machine is broken goes on"},
 		{Name: "first-exit-frees", Room: ".", Hazard: "none", Nodes: "TestEntriesAreCounted", Breaks: "a lock that was entered again is free when the first of its handles is unlocked"},
+		{Name: "inner-terms-dropped", Room: ".", Hazard: "none", Nodes: "TestAnInnerRequestIsHonouredOrRefused",
+			Breaks: "a lock that is entered again with a LockDelay, or to be told of waiters, has neither, and its caller is not told"},
 		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
 			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
 		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
