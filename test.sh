@@ -19,7 +19,7 @@ cores=$(go list ./cluster/birth ./cluster/voters ./internal/house ./internal/pla
 go test -count=1 $cores
 go test -race -cpu=1 -count=1 -timeout=20m $(go list ./... | grep -vxF "$cores")
 command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
-go test -count=1 -run 'AnHour|ClocksDrift|AllocationsOfAPair' . # what the race detector would make too long, or wrong
+go test -count=1 -run 'AnHour|ClocksDrift|AllocationsOfAPair|Words' . # what the race detector would make too long, or wrong
 go test -count=1 -run LargeCluster ./mortisetest # 64 nodes; 20 under the race detector
 go test -count=1 -run Twin ./lockfsm # more seeds than above
 ./sim.sh -t 4m # as many seeds as that allows, and at least 150

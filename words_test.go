@@ -339,7 +339,7 @@ func TestWords(t *testing.T) {
 				if strings.Contains(text, "raft: ") {
 					t.Errorf("a line of raft itself, with IDs that mean nothing to an operator: %s", text)
 				}
-				if !read[text] && !*writeWords {
+				if !read[text] && !*writeWords && !underRace { // the race detector finds moments that are seen nowhere else
 					t.Errorf("%s does not have: %s", wordsFile, text)
 				}
 				known[s.name][text] = true

@@ -32,26 +32,26 @@ func TestLossyNetwork(t *testing.T) {
 			fleet := w.startAll(3)
 			w.waitReady(slack*readyTime, fleet...)
 			a.weather(airDelay, c.loss)
-			var outages []outage
+			var outages []spell
 			for round := range 2 * rounds {
 				time.Sleep(lossyRest)
 				w.waitAllReady(slack * readyTime)
 				leader := w.leader(fleet...)
 				rest := without(fleet, leader)
 				w.lose(fleet...)
-				outages = append(outages, outage{"nothing", time.Now(), time.Now().Add(lossyRest), rest})
+				outages = append(outages, spell{"nothing", time.Now(), time.Now().Add(lossyRest), rest})
 				time.Sleep(lossyRest + apart)
 				began := time.Now()
 				if round%2 == 0 {
 					a.silence(leader.machine, true)
 					time.Sleep(cutFor)
-					outages = append(outages, outage{"cut off", began, time.Now(), rest})
+					outages = append(outages, spell{"cut off", began, time.Now(), rest})
 					a.silence(leader.machine, false)
 					continue
 				}
 				w.kill(leader)
 				time.Sleep(cutFor)
-				outages = append(outages, outage{"killed", began, time.Now(), rest})
+				outages = append(outages, spell{"killed", began, time.Now(), rest})
 				w.close()
 				again := w.start(leader.name, leader.machine)
 				fleet = append(rest, again)
@@ -60,7 +60,7 @@ func TestLossyNetwork(t *testing.T) {
 			a.weather(0, 0)
 			w.verdict(slack * readyTime)
 			t.Logf("%d packets, %d of them lost", a.carried, a.lost)
-			w.outages(outages, map[string]time.Duration{"cut off": c.goal, "killed": c.goal})
+			w.spells(outages, map[string]time.Duration{"cut off": c.goal, "killed": c.goal})
 		})
 	}
 }

@@ -33,7 +33,7 @@ func TestReturn(t *testing.T) {
 	w := newWorld(t, settings{replicas: 3, durable: true, callers: times(t, "MORTISE_CALLERS", 8)})
 	fleet := w.startAll(3)
 	w.waitReady(slack*readyTime, fleet...)
-	var outages []outage
+	var outages []spell
 	for range rounds {
 		leader := w.leader(fleet...)
 		rest := without(fleet, leader)
@@ -45,7 +45,7 @@ func TestReturn(t *testing.T) {
 		successor := w.leader(rest...)
 		time.Sleep(time.Until(stopped.Add(stoppedFor)))
 		term := successor.status().Term
-		outages = append(outages, outage{"nothing", before, stopped.Add(-apart), rest}, outage{"stopped", stopped, time.Now(), rest}, outage{"continued", time.Now(), time.Now().Add(returnTime), rest})
+		outages = append(outages, spell{"nothing", before, stopped.Add(-apart), rest}, spell{"stopped", stopped, time.Now(), rest}, spell{"continued", time.Now(), time.Now().Add(returnTime), rest})
 		leader.signal(syscall.SIGCONT)
 		time.Sleep(returnTime)
 		if s := successor.status(); !s.Leading || s.Term != term {
@@ -54,7 +54,7 @@ func TestReturn(t *testing.T) {
 		w.waitAllReady(slack * readyTime)
 	}
 	w.verdict(slack * readyTime)
-	w.outages(outages, map[string]time.Duration{"continued": returnGoal})
+	w.spells(outages, map[string]time.Duration{"continued": returnGoal})
 }
 
 // times is a number from the environment.
@@ -74,16 +74,16 @@ func times(t *testing.T, name string, standard int) int {
 // apart is between the end of one outage and the next: the grant that ends a gap may come after the end of its outage.
 const apart = time.Second
 
-// outage is a time in which something was done to some instances.
-type outage struct {
+// spell is a time in which something was done to some instances.
+type spell struct {
 	what     string
 	from, to time.Time
 	rest     []*instance // the others
 }
 
-// outages prints for each outage how long none of the others, and how long one of them, was granted
+// spells prints for each spell how long none of the others, and how long one of them, was granted
 // no free lock, and compares the first of these with the goals.
-func (w *world) outages(list []outage, goals map[string]time.Duration) {
+func (w *world) spells(list []spell, goals map[string]time.Duration) {
 	w.t.Helper()
 	probes := w.probes(w.recorded())
 	var text strings.Builder
@@ -107,8 +107,8 @@ func (w *world) outages(list []outage, goals map[string]time.Duration) {
 	w.t.Logf("outages:\n%s", text.String())
 }
 
-// gap measures an outage, and counts the probes that were granted in it.
-func (o outage) gap(w *world, probes [][]int64) (g gap, grants int) {
+// gap measures a spell, and counts the probes that were granted in it.
+func (o spell) gap(w *world, probes [][]int64) (g gap, grants int) {
 	var all []int64
 	from, to := o.from.UnixNano(), o.to.UnixNano()
 	for i, in := range w.lives {

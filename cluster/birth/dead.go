@@ -256,6 +256,8 @@ func (c *Core) prospects() string {
 		return text + "; it goes on with its locks when a majority is in reach"
 	case lost > electedWithin:
 		return text + ", and none is elected since " + clockText(c.sinceWall) + ": see to the network between them"
+	case len(silent) > 0:
+		return text + "; the others elect a leader"
 	}
 	return text + " and elect a leader"
 }
