@@ -178,8 +178,29 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 	case len(c.needed()) == 0 && c.whole > 0 && c.now-max(c.whole, f.heard, f.known) > silentOver:
 		return true
 	default: // this life may be what has taken its place
-		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f)
+		return f.over || v.Addr == c.addr && !f.durable || c.replaces(c.name, f) || c.excluded(f, after)
 	}
+}
+
+// excluded reports whether a replica is over whose name was never learned: it got its vote while this
+// instance was cut off from it. Only founders get one, and under the name of each another life has
+// answered since.
+func (c *Core) excluded(f *fate, after time.Duration) bool {
+	names := c.needed()
+	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" || bug("name-not-evidence") {
+		return false
+	}
+	for _, name := range names {
+		other := name == c.name && f.voter.Instance != c.instance
+		for _, p := range c.places {
+			who, ok := p.seenSince(max(after, f.known), c.now)
+			other = other || ok && who.Name == name && who.Instance != f.voter.Instance
+		}
+		if !other {
+			return false
+		}
+	}
+	return true
 }
 
 // needed returns the founders that a new group needs: those that this instance was told of, and those

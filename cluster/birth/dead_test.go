@@ -92,6 +92,25 @@ func TestWhatIsOver(t *testing.T) {
 	}
 }
 
+// A voter whose name was never learned is over once another life answers to the name of each founder.
+// While it lives its name is asked for.
+func TestAVoterWithoutAName(t *testing.T) {
+	voters := five(3)
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
+	c := orphan(names3(3), voters...)
+	if !slices.ContainsFunc(c.suspects, func(k knock) bool { return k.addr == "n5:1" }) {
+		t.Error("a voter without a name is not asked for it")
+	}
+	c.tell("n3:1", life(3, 0))
+	if c.ends() {
+		t.Error("a group was given up, though the voter without a name may be the founder that is missing")
+	}
+	c.tell("n2:1", life(2, 0))
+	if !c.ends() {
+		t.Errorf("a dead group is kept: %s", c.Waiting())
+	}
+}
+
 // A voter that is silent is not over, even if all others answer.
 func TestSilenceIsNotOver(t *testing.T) {
 	voters := five(3)

@@ -72,7 +72,8 @@
 //
 // A voter is alive if the same life has answered within four seconds that its replica runs. It is
 // over if its replica can never vote again: its own life says that it runs no more, another life
-// answers at its address or, with Founders, to its name, or it has said goodbye. Alive goes before
+// answers at its address or, with Founders, to its name, or it has said goodbye. A voter whose name
+// was never learned is over once other lives answer to the names of all founders. Alive goes before
 // over. A voter that is silent is neither. A group can elect if in one of these configurations the
 // voters that are not over are a majority, of each half if it is joint: those that voters which are
 // alive have applied, and the newest that is known. Else it is dead.

@@ -76,7 +76,9 @@ func (c *Core) fateOf(raft uint64) *fate {
 }
 
 // follow begins to watch over the replicas of a configuration. Only a member does: before the birth
-// a voter may have been asked that had not accepted the charter yet.
+// a voter may have been asked that had not accepted the charter yet. A replica whose name is not known
+// is asked for it while it lives: with Founders the name is what proves later that it is over. The
+// members without a replica learn the names from those that have one.
 func (c *Core) follow(voters []Voter) {
 	for _, v := range voters {
 		if f := c.fateOf(v.Raft); f != nil {
@@ -87,6 +89,9 @@ func (c *Core) follow(voters []Voter) {
 			c.fates = slices.Delete(c.fates, 0, 1)
 		}
 		c.fates = append(c.fates, &fate{voter: v, known: c.now})
+		if c.runs() != 0 && !c.durable && c.nameOf(v.Instance) == "" && !bug("new-voter-not-asked") {
+			c.Inquire(c.now, v.Addr)
+		}
 	}
 }
 
