@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// accord is the leader's part in what all instances have to agree on: settings that are adopted once all name them (rule 15), and the
+// accord is the leader's part in what all instances have to agree on: settings that are adopted once all that stay name them (rule 15), and the
 // version of the lock rules. It is looked at together with the voters, on the cluster's owner goroutine, which owns it.
 type accord struct { // what was asked for last, and when
 	term  uint64
@@ -28,7 +28,8 @@ func (r *replica) agreeOn(term uint64, f *voters.Facts, registered *census) {
 	if group == nil {
 		return
 	}
-	a := agree(*group, r.node.config.group(), registered, registered.longest())
+	own := proposed(r.node.config.group(), registered, r.node.isLeaving())
+	a := agree(*group, own, registered, registered.longest())
 	for _, d := range a.differ {
 		f.Remarks = append(f.Remarks, d.String())
 	}

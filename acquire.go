@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
 // Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held, or an error and then the caller
-// holds nothing, now or later. ctx bounds the wait: when it ends, Acquire returns at once, with an error that wraps the context's and
+// holds nothing, now or later. ctx, which must not be nil, bounds the wait: when it ends, Acquire returns at once, with an error that wraps the context's and
 // says what the call waited for. If the lock can be granted without waiting, an already ended ctx still fails.
 //
 // If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock or one around it covers the request already
 // it is entered again: the result is another handle of the same hold, with the same token, and the lock is released when each of its handles
 // is unlocked. An exclusive lock covers an exclusive and a shared request for any of its keys, a shared one a shared request; permits of a semaphore are
-// always asked for anew. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
+// always asked for anew. MaxHold is each handle's own then: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and Labels
+// belong to the hold: a request that asks for others than the first one did is refused with an *[EnteredError]. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
 // refused with a *[DeadlockError].
 func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 	return n.acquire(ctx, n.client, r)
@@ -35,14 +38,20 @@ func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request,
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
+	if ctx == nil {
+		return nil, fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, r.String())
+	}
 	if !r.ordinary() {
 		if err := r.validate(); err != nil {
 			return nil, err
 		}
 	}
-	again, under := n.scope(ctx, client, &r)
-	if again != nil {
-		return again, nil
+	if err := r.badKeys(); err != nil {
+		return nil, err
+	}
+	again, under, err := n.scope(ctx, client, &r)
+	if again != nil || err != nil {
+		return again, err
 	}
 	if n.history != nil {
 		return n.acquireRecorded(ctx, client, r, under, w)
@@ -50,9 +59,19 @@ func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request,
 	l := &Lock{node: n}
 	l.watch(w)
 	if err := client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
-		return nil, n.explain(r.String(), err)
+		return nil, n.explainUnder(under, &r, err)
 	}
 	return l, nil
+}
+
+// explainUnder is explain for a request that was made under the lock of another one, or nil.
+func (n *Node) explainUnder(under *session.Request, r *Request, err error) error {
+	err = n.explain(r.String(), err)
+	var deadlock *DeadlockError
+	if under != nil && under.Shared() && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
+		deadlock.upgrade = true
+	}
+	return err
 }
 
 // admit refuses a call that cannot succeed.
@@ -88,8 +107,16 @@ func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
+	defer func() { err = joined(err, lock.Unlock(ctx)) }()
 	return fn(lock.Context(ctx), lock.Token())
+}
+
+// joined joins what fn and Unlock have returned. Of a loss that fn has returned already the second error says nothing new.
+func joined(fn, unlock error) error {
+	if fn != nil && unlock != nil && errors.Is(fn, ErrLost) && strings.Contains(fn.Error(), unlock.Error()) {
+		return fn
+	}
+	return errors.Join(fn, unlock)
 }
 
 // explain turns an error of the session room into one of this package, and says what a wait that was broken off waited for.
@@ -143,5 +170,26 @@ func (n *Node) because(behind *session.HeldError) string {
 		return ""
 	}
 	h := heldError(behind)
-	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %d were waiting)", h.Holder, h.Since.Format(time.RFC3339), h.Token, h.Waiters)
+	holder, advice := h.Holder, ""
+	if n.isOwn(behind.Session) {
+		holder, advice = "this instance itself", "; to enter a lock again, pass lock.Context(ctx)"
+	}
+	others := "no other request was waiting"
+	switch before := h.Waiters - 1; { // it is counted itself
+	case before == 1:
+		others = "1 other request was waiting"
+	case before > 1:
+		others = fmt.Sprintf("%d other requests were waiting", before)
+	}
+	return fmt.Sprintf(" (when this request was queued, %s held it, since %s, token %d, and %s%s)", holder, h.Since.Format(time.RFC3339), h.Token, others, advice)
+}
+
+// isOwn reports whether a session is one of this node's.
+func (n *Node) isOwn(id lockfsm.SessionID) bool {
+	for _, c := range n.clients() {
+		if c.Status().Session == id {
+			return true
+		}
+	}
+	return false
 }

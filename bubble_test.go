@@ -20,8 +20,9 @@ import (
 type fleet struct {
 	t     *testing.T
 	net   *memnet.Network
-	nodes []*Node    // nil where the node has crashed
-	alter func(*env) // of every node, if set
+	nodes []*Node     // nil where the node has crashed
+	alter func(*env)  // of every node, if set
+	begun func(*Node) // is given every node that starts, if set
 
 	tapes    []*tapeFile // what the nodes recorded, judged at the end
 	unjudged bool        // clocks or groups are apart on purpose, or a node records nothing
@@ -90,6 +91,9 @@ func (f *fleet) start(i int, c Config) *Node {
 		f.nodes = append(f.nodes, nil)
 	}
 	f.nodes[i] = n
+	if f.begun != nil {
+		f.begun(n)
+	}
 	return n
 }
 

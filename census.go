@@ -23,12 +23,17 @@ type content struct {
 	settings settings
 	rules    uint32
 	unknown  bool // the record has no name: it could not be read, or another build has written it
+	leaving  bool // its settings do not count any more; the rules that it knows do until its replica is removed
 }
+
+// stays reports whether the settings count.
+func (c content) stays() bool { return !c.leaving || bug("leaver-counted-in-accord") }
 
 // tally is how many records have one content, and under which names.
 type tally struct {
-	count int
-	names []named // ascending by name, each once
+	count    int
+	names    []named  // ascending by name, each once
+	founders []string // those of the settings, once a record has named them
 }
 
 type named struct {
@@ -37,7 +42,7 @@ type named struct {
 }
 
 func contentOf(r *record) content {
-	return content{settings: r.Settings, rules: r.Rules, unknown: r.Name == ""}
+	return content{settings: r.Settings, rules: r.Rules, unknown: r.Name == "", leaving: r.leaving}
 }
 
 // add counts a record that has a word in what all have to agree on.
@@ -52,6 +57,9 @@ func (c *census) add(r *record) {
 		c.contents[key] = t
 	}
 	t.count++
+	if t.founders == nil {
+		t.founders = r.founders()
+	}
 	i, found := t.find(r.Name)
 	if !found {
 		t.names = slices.Insert(t.names, i, named{name: r.Name})
@@ -102,13 +110,49 @@ func (c *census) longest() (longest time.Duration) {
 	return longest
 }
 
-// all reports whether there is a record, and it holds for each. Without a registered instance
+// all reports whether an instance stays, and the condition holds for each that does. Without one
 // nothing is agreed on.
 func (c *census) all(is func(content) bool) bool {
+	some := false
 	for each := range c.contents {
-		if !is(each) {
+		switch {
+		case !each.stays():
+		case is(each):
+			some = true
+		case !bug("founders-before-all"):
 			return false
 		}
 	}
-	return len(c.contents) > 0
+	return some
+}
+
+// staying returns the settings of an instance that stays. They stand for all if all agree.
+func (c *census) staying() (s settings, some bool) {
+	for each := range c.contents {
+		if each.stays() {
+			return each.settings, true
+		}
+	}
+	return settings{}, false
+}
+
+// present reports whether an instance that stays goes by one of these names.
+func (c *census) present(names []string) bool {
+	for each, t := range c.contents {
+		is := func(name string) bool { _, found := t.find(name); return found }
+		if each.stays() && slices.ContainsFunc(names, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// foundersOf returns the names behind a fingerprint, nil if no record has them.
+func (c *census) foundersOf(fingerprint string) []string {
+	for each, t := range c.contents {
+		if each.settings.Founders == fingerprint && t.founders != nil {
+			return t.founders
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package mortise
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 
@@ -50,7 +51,7 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 	case s.Code == lockfsm.Changed:
 		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)
 	case s.Code == lockfsm.BadKey:
-		return 0, fmt.Errorf("%w: %q", ErrBadKey, key)
+		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case s.Code == lockfsm.OverGroupBudget:
 		return 0, fmt.Errorf("Put %q: %w", key, session.BudgetErrorOf(s.Code, s.Budget))
 	}

@@ -32,7 +32,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 		"PATH=/bin", "ORDERS_LOCK_NAME=orders-0", "ORDERS_LOCK_CLUSTER=orders", "ORDERS_LOCK_BIND=:7000", "ORDERS_LOCK_ADVERTISE=fd00::7",
 		"ORDERS_LOCK_JOIN= dns:///orders:7000, srv:///_lock._tcp.orders ,", "ORDERS_LOCK_REPLICAS=5", "ORDERS_LOCK_FOUNDERS=orders-0,orders-1",
 		"ORDERS_LOCK_VOTERS=5", "ORDERS_LOCK_ZONE=a", "ORDERS_LOCK_DIR=/var/lib/orders", "ORDERS_LOCK_SESSION_TTL=20s", "ORDERS_LOCK_GRACE=1m",
-		"ORDERS_LOCK_MAX_SESSION_BYTES=128MiB", "ORDERS_LOCK_MAX_GROUP_BYTES=1073741824",
+		"ORDERS_LOCK_MAX_SESSION_BYTES=128MiB", "ORDERS_LOCK_DIR_FREE_BYTES=256MiB", "ORDERS_LOCK_MAX_GROUP_BYTES=1073741824",
 		"ORDERS_LOCK_SECRET_FILE=" + secretFile(t, goodSecret+"\n"), "ORDERS_LOCK_OLD_SECRETS_FILE=" + old, "ORDERS_LOCK_INSECURE=true",
 		"ORDERS_LOCK_TLS_CERT_FILE=c", "ORDERS_LOCK_TLS_KEY_FILE=k", "ORDERS_LOCK_TLS_CA_FILE=ca", "ORDERS_LOCK_TLS_SERVER_NAME=orders",
 		"ORDERS_LOCK_TLS_PEERS=a.internal, spiffe://x/y", "ORDERS_LOCK_TLS_GUESTS_FILE=" + secretFile(t, "# cron\ncron.internal lock cron/*\nops read *\ncron.internal read cron/*\n"),
@@ -42,7 +42,7 @@ func TestEveryFieldHasItsVariable(t *testing.T) {
 	want := Config{
 		Name: "orders-0", Cluster: "orders", Bind: ":7000", Advertise: "[fd00::7]:7000", Join: []string{"dns:///orders:7000", "srv:///_lock._tcp.orders"},
 		Replicas: 5, Founders: []string{"orders-0", "orders-1"}, Voters: 5, Zone: "a", Dir: "/var/lib/orders", SessionTTL: 20 * time.Second, Grace: time.Minute,
-		MaxSessionBytes: 128 << 20, MaxGroupBytes: 1 << 30,
+		DirFreeBytes: 256 << 20, MaxSessionBytes: 128 << 20, MaxGroupBytes: 1 << 30,
 		Secret: goodSecret, OldSecrets: []string{oldSecretA, oldSecretB}, Insecure: true,
 		TLSFiles: TLSFiles{Cert: "c", Key: "k", CA: "ca", ServerName: "orders"}, TLSPeers: []string{"a.internal", "spiffe://x/y"},
 		TLSGuests: map[string]string{"cron.internal": "lock cron/*\nread cron/*\n", "ops": "read *\n"},

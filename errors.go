@@ -27,6 +27,10 @@ var (
 	// ErrLeaving says that the node has begun to leave and takes no new requests.
 	ErrLeaving = session.ErrLeaving
 
+	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although some stay. The text says
+	// why. If it was the only vote of a group in memory, the locks of all instances end.
+	ErrVoteLost = errors.New("mortise: left with a vote that no other instance has taken over")
+
 	// ErrClosed says that the node is closed.
 	ErrClosed = session.ErrClosed
 
@@ -111,6 +115,8 @@ type DeadlockError struct {
 	// Circle begins with the refused request. Each link waits for its key, which the next one holds, or comes to first; the last one waits for a
 	// lock of the first.
 	Circle []DeadlockLink
+
+	upgrade bool // the request wants alone what it is made under, which is shared
 }
 
 // DeadlockLink is one of those who wait for each other.
@@ -123,6 +129,9 @@ func (e *DeadlockError) Error() string {
 	text := "mortise: deadlock"
 	for i, link := range e.Circle {
 		text += fmt.Sprintf("%s %s waits for %q", []string{":", ","}[min(i, 1)], plain.Text(link.Holder), link.Key)
+	}
+	if e.upgrade {
+		text += ", under a shared lock of the same key: a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning"
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,16 +70,16 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string, disks
 	for _, id := range r.CannotSurvive {
 		name := fmt.Sprintf("replica %x", id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = nameOf(people, c.Voters[at].Instance)
+			name = cmp.Or(people[c.Voters[at].Instance].name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}
-	h.Advice = h.advice(r.Quorum)
+	h.Advice = h.advice(r.Quorum, len(n.config.Founders) == 1)
 	return h
 }
 
-// advice is the next safe step.
-func (h *Health) advice(quorum bool) string {
+// advice is the next safe step. sole is set if this instance names one founder.
+func (h *Health) advice(quorum, sole bool) string {
 	faulty := h.faulty()
 	switch {
 	case !quorum && len(h.Missing) > 0:
@@ -89,7 +90,15 @@ func (h *Health) advice(quorum bool) string {
 		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
 	case h.Due:
 		return "stop nobody now; wait until the change is done"
-	case h.Eligible == 1:
+	case h.foundersDiffer() && h.Eligible <= 1:
+		return "restart every instance that names the group's own Founders or Replicas (differs shows them) with the new ones, one at a time and with Leave, " +
+			"and " + orNone(h.Leader) + ", which has the only vote, last: its vote goes over once all that stay name the same"
+	case h.foundersDiffer():
+		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one at a time and with Leave: the voters follow once all name the same"
+	case h.Eligible <= 1 && sole:
+		return "let three instances vote: start two more with Founders that name all three, then restart " + orNone(h.Leader) +
+			" with the same Founders (docs/OPERATION.md, Scaling); while one votes, its loss ends the group and all locks"
+	case h.Eligible <= 1:
 		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
 	case h.Eligible == 2:
 		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
@@ -97,6 +106,22 @@ func (h *Health) advice(quorum bool) string {
 		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")
 	}
 	return "any one instance may be stopped; wait for Ready of its successor before the next"
+}
+
+// foundersDiffer reports whether instances name different founders, or numbers of replicas.
+func (h *Health) foundersDiffer() bool {
+	return slices.ContainsFunc(h.Differs, func(d string) bool {
+		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
+	})
+}
+
+// instances lists the instances that name a value.
+func (o OtherSetting) instances() string {
+	text := strings.Join(o.Names, ", ")
+	if o.More > 0 {
+		text += fmt.Sprintf(" and %d more", o.More)
+	}
+	return text
 }
 
 // missing names the voters that are not heard of.
@@ -158,17 +183,15 @@ func (h Health) String() string {
 	return b.String()
 }
 
-// String says who wants what.
+// String names the values, and the instances that name each.
 func (d Disagreement) String() string {
-	var others []string
-	for _, o := range d.Others {
-		on := strings.Join(o.Names, ", ")
-		if o.More > 0 {
-			on += fmt.Sprintf(" and %d more", o.More)
-		}
-		others = append(others, fmt.Sprintf("%s on %s", o.Value, on))
+	text := fmt.Sprintf("%s: the group has %s", d.Setting, d.Group)
+	if len(d.Same.Names) > 0 {
+		text += " (also on " + d.Same.instances() + ")"
 	}
-	text := fmt.Sprintf("%s: the group has %s; %s", d.Setting, d.Group, strings.Join(others, "; "))
+	for _, o := range d.Others {
+		text += "; " + o.Value + " on " + o.instances()
+	}
 	if d.Why != "" {
 		text += "; not adopted, because " + d.Why
 	}

@@ -47,7 +47,7 @@ func (n *Node) acquireRecorded(ctx context.Context, client *session.Client, r Re
 		} else {
 			n.history.Failed(op, errorClass(err))
 		}
-		return nil, n.explain(r.String(), err)
+		return nil, n.explainUnder(under, &r, err)
 	}
 	n.history.Granted(op, l.hold.Token())
 	n.spawn(func() {
@@ -85,9 +85,9 @@ func (l *Lock) unlockSoonRecorded() error {
 }
 
 // detachRecorded is Detach with a record of it: its caller knows nothing of the lock any more, and it goes on.
-func (l *Lock) detachRecorded(ctx context.Context) error {
+func (l *Lock) detachRecorded(ctx context.Context, how letting) error {
 	l.tape.unlock.Do(func() { l.node.recordLoss(l.tape.op, l.node.env.clock.Now()) })
-	return lossOf(l.hold.Detach(ctx))
+	return l.detach(ctx, how)
 }
 
 // errorClass names the kind of an error for a history, where texts have no place; "" is none.

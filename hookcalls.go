@@ -133,13 +133,19 @@ func (w *hooked) about(e LockEvent, now clock.Time) LockEvent {
 	return all
 }
 
-// letting is how a handle is let go of.
-type letting uint8
+// letting is how a handle is let go of, and for a lapse why.
+type letting struct {
+	way lettingWay
+	why string
+}
+
+type lettingWay uint8
 
 const (
-	unlocking letting = iota
+	unlocking lettingWay = iota
 	unlockingSoon
 	detaching
+	lapsing
 )
 
 // letGo lets go of the lock; left and first are what exit has said.
@@ -148,18 +154,26 @@ func (l *Lock) letGo(ctx context.Context, how letting, left, first bool) error {
 	switch {
 	case left:
 		return f.leave(first)
-	case f.tape != nil && how == unlockingSoon:
+	case f.tape != nil && how.way == unlockingSoon:
 		return f.unlockSoonRecorded()
-	case f.tape != nil && how == detaching:
-		return f.detachRecorded(ctx)
+	case f.tape != nil && (how.way == detaching || how.way == lapsing):
+		return f.detachRecorded(ctx, how)
 	case f.tape != nil:
 		return f.unlockRecorded(ctx)
-	case how == unlockingSoon:
+	case how.way == unlockingSoon:
 		return lossOf(f.hold.ReleaseSoon())
-	case how == detaching:
-		return lossOf(f.hold.Detach(ctx))
+	case how.way == detaching || how.way == lapsing:
+		return f.detach(ctx, how)
 	}
 	return lossOf(f.hold.Release(ctx))
+}
+
+// detach lets go of the hold without ending it.
+func (l *Lock) detach(ctx context.Context, how letting) error {
+	if how.way == lapsing {
+		return lossOf(l.hold.Lapse(how.why))
+	}
+	return lossOf(l.hold.Detach(ctx))
 }
 
 // letGoHooked is letGo the first time for a handle, on a node with hooks.
@@ -174,7 +188,7 @@ func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 	if h == nil {
 		return err
 	}
-	e := LockEvent{Err: err, Took: n.env.clock.Now().Sub(began), Outcome: [...]string{"confirmed", "soon", "detached"}[how]}
+	e := LockEvent{Err: err, Took: n.env.clock.Now().Sub(began), Outcome: [...]string{"confirmed", "soon", "detached", "lapsed"}[how.way]}
 	switch {
 	case errors.Is(err, ErrLost):
 		e.Outcome = "lost"

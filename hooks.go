@@ -29,7 +29,7 @@ type Hooks struct {
 	// of all later events of that lock; nil is fine.
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
-	// Unlocked is told the end of the first Unlock, UnlockSoon or Detach of every handle, with the context of the call (UnlockSoon has none, and gives
+	// Unlocked is told the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle, with the context of the call (UnlockSoon and Lapse have none, and give
 	// context.Background()). Outcome "lost" means that the lock was not held any more.
 	Unlocked func(ctx context.Context, e LockEvent)
 
@@ -73,7 +73,7 @@ type Hooks struct {
 //   - of Acquired: "granted"; "entered" (a lock that was held already, under its context); "held" (a Try); "queue_full"; "deadlock"; "timeout" and
 //     "canceled" (the context); "not_ready"; "overloaded"; "leaving"; "closed"; "not_held" (a Resume); "bad_request"; "failed" (anything
 //     else);
-//   - of Unlocked: "confirmed"; "soon" (UnlockSoon); "detached" (Detach); "left" (others have entered the lock and hold it); "lost"; "unconfirmed" (the context ended
+//   - of Unlocked: "confirmed"; "soon" (UnlockSoon); "detached" (Detach); "lapsed" (Lapse); "left" (others have entered the lock and hold it); "lost"; "unconfirmed" (the context ended
 //     first); "closed";
 //   - of Lost: "lease" (not renewed in time); "overdue" (Request.MaxHold); "forced" (ForceUnlock); "resumed" (another has taken it up); "expired" (the group had ended the session);
 //     "restarted" (this instance began a new life); "stopped" (the node was closed); "unknown" (the group does not know of it);

@@ -353,6 +353,37 @@ func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
 	})
 }
 
+// TestAnOverdueHoldKeepsItsDelay: the code that has overstayed may run on, so the next waits for the delay, and the audit says what happened.
+func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, Request{Key: "k", MaxHold: time.Minute, LockDelay: 20 * time.Second})
+		next := f.later(1, Request{Key: "k"})
+		<-l.Done()
+		lost := time.Now()
+		unlock(t, <-next)
+		if waited := time.Since(lost); waited < 20*time.Second || waited > 22*time.Second {
+			t.Errorf("the next had the lock %v after the loss, want the delay", waited)
+		}
+		gone := f.acquire(0, Request{Key: "j"})
+		if err := gone.Lapse("its client died"); err != nil || gone.Err() != ErrUnlocked {
+			t.Errorf("%v, %v", err, gone.Err())
+		}
+		unlock(t, f.acquire(1, Request{Key: "j"}))
+		ends, err := f.nodes[1].Audit(t.Context())
+		if err != nil || len(ends) != 3 {
+			t.Fatalf("%+v, %v", ends, err)
+		}
+		if e := ends[0]; e.What != "left" || e.Cause != "expired" || e.Token != l.Token() || !strings.Contains(e.Reason, "held for 1m0s") {
+			t.Errorf("the audit has %+v", e)
+		}
+		if e := ends[2]; e.What != "freed" || e.Cause != "expired" || e.Token != gone.Token() || e.Reason != "its client died" {
+			t.Errorf("the audit has %+v", e)
+		}
+		f.nothingLeft()
+	})
+}
+
 func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -26,8 +28,9 @@ const (
 // Leave takes the node out of the cluster in good order: it refuses new requests, ends the contexts of its locks so that their holders
 // can finish, waits for their Unlock, hands its vote and its lead to others if it has them, closes the session if nothing is held any
 // more, says goodbye and closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose code may still run
-// is left to expire, and a vote that was not handed over counts as lost. When everybody leaves nobody waits for a successor. It returns nil
-// if nothing was held at the end.
+// is left to expire, and a vote that was not handed over counts as lost. When all instances leave none waits for a successor. It returns
+// nil if nothing was held at the end and no vote was lost; the error wraps [ErrVoteLost] if this instance voted, others stay, and none of
+// them has taken the vote over.
 //
 // One line in main is enough to run it when the process is asked to end; examples/service has it in a whole program:
 //
@@ -50,7 +53,8 @@ func (n *Node) Leave(ctx context.Context) error {
 		held = cmp.Or(client.WaitReleased(ctx), held)
 	}
 	last := ctx
-	if alone := n.depart(ctx); alone {
+	alone, kept := n.depart(ctx)
+	if alone {
 		var cancel context.CancelFunc
 		last, cancel = context.WithTimeout(ctx, lastWords)
 		defer cancel()
@@ -72,34 +76,64 @@ func (n *Node) Leave(ctx context.Context) error {
 	if c := n.cluster(); c != nil {
 		c.Leave(ctx)
 	}
-	return errors.Join(held, n.Close())
+	return errors.Join(held, kept, n.Close())
 }
 
 // depart waits until the group can do without this instance (rules 12 and 13): its replica votes, appends and acknowledges until a leader
-// other than itself says that a configuration without it is applied. It reports whether there is nobody left to wait for: everybody
-// leaves, or there is no leader and has been none for longer than an election takes.
-func (n *Node) depart(ctx context.Context) (alone bool) {
+// other than itself reports that a configuration without it is applied. It returns alone if there is no instance left to wait for: all
+// leave, or there is no leader and has been none for longer than an election takes. The error says why a vote is lost to those that stay.
+func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 	c := n.cluster()
 	if c == nil || c.Status().Phase != cluster.PhaseMember || bug("leaver-does-not-wait") {
-		return true
+		return true, nil
 	}
-	for r := n.replica.Load(); r != nil && ctx.Err() == nil; r = n.replica.Load() {
+	why := "" // the leader's words; empty: none has answered
+	for r := n.replica.Load(); r != nil; r = n.replica.Load() {
+		if ctx.Err() != nil {
+			return false, n.voteLost(r, why)
+		}
 		asking, cancel := context.WithTimeout(ctx, leaderless)
 		counsel, err := c.ConsultFor(asking, r.id)
 		cancel()
 		switch {
+		case err != nil && ctx.Err() != nil: // what the leader said before holds
 		case err != nil:
-			n.logger.Info("this instance leaves without handing its vote over", "why", err)
-			return true
+			if kept = n.voteLost(r, ""); kept == nil {
+				n.logger.Info("this instance leaves without handing its vote over", "why", err)
+			}
+			return true, kept
 		case counsel.AllLeaving:
 			n.seeOff(ctx)
-			return true
+			return true, nil
 		case counsel.MayStop:
-			return false
+			return false, nil
+		default:
+			why = strings.Join(append([]string{counsel.Report.Next.Why}, counsel.Remarks...), "; ")
 		}
 		pause(ctx, departPoll)
 	}
-	return false
+	return false, nil
+}
+
+// voteLost is what Leave returns if this replica votes, and no instance has taken its vote over. why is what the leader said that it waits
+// for. Without a leader's word other instances are known to be here only by their connections.
+func (n *Node) voteLost(r *replica, why string) error {
+	if !r.votes() || why == "" && !n.company(r) || bug("lost-vote-is-not-told") {
+		return nil
+	}
+	why = cmp.Or(plain.Text(why), "no leader has answered")
+	n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", why)
+	return fmt.Errorf("%w: %s", ErrVoteLost, why)
+}
+
+// isLeaving reports whether this node has begun to leave.
+func (n *Node) isLeaving() bool {
+	select {
+	case <-n.leaving:
+		return true
+	default:
+		return false
+	}
 }
 
 // seeOff lets a leader whom everybody leaves go last, so that the others need not elect another one to be told that they may go.

@@ -43,6 +43,7 @@ type Lock struct {
 	again    *Lock         // the first handle, if this is another one; then hold, tape and hooked are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
+	limit    *handleLimit  // of a handle that has entered a lock again, with a MaxHold of its own
 	others   int32         // of the first handle: how many besides one are not unlocked; -1: none is left
 }
 
@@ -56,8 +57,11 @@ func (l *Lock) Token() Token { return Token(l.first().hold.Token()) }
 // call: a process that was stopped past its lease sees the loss in the first call that begins when it runs again. Once
 // it is not nil it never becomes nil again.
 func (l *Lock) Err() error {
-	if l.exited.Load() == handleIsLeft {
+	switch how := l.exited.Load(); {
+	case how == handleIsLeft:
 		return ErrUnlocked
+	case how == handleIsOverdue || how == 0 && l.pastLimit():
+		return session.OverdueError{}
 	}
 	return lossOf(l.first().hold.Err())
 }
@@ -66,7 +70,12 @@ func (l *Lock) Err() error {
 // changed, since somebody must be scheduled to close it; before an effect that matters, ask Err.
 //
 // A handle of a lock that others have entered again is told of the end of the lock, not of its own Unlock.
-func (l *Lock) Done() <-chan struct{} { return l.first().hold.Done() }
+func (l *Lock) Done() <-chan struct{} {
+	if l.limit != nil {
+		return l.limit.done
+	}
+	return l.first().hold.Done()
+}
 
 // Wanted returns a channel that is closed when somebody must wait for this lock, if its request has asked for that by [Request.Notice]; else it
 // never is. Whoever waits may have given up since. The lock stays held: its holder may hurry, or unlock at the next good moment.
@@ -84,7 +93,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 	watched := l.node.spawn(func() {
 		select {
 		case <-l.Done():
-			cancel(lossOf(l.first().hold.Err()))
+			cancel(l.ended())
 		case <-l.node.leaving:
 			cancel(ErrLeaving)
 		case <-ctx.Done():
@@ -95,6 +104,14 @@ func (l *Lock) Context(parent context.Context) context.Context {
 		cancel(ErrClosed)
 	}
 	return ctx
+}
+
+// ended returns why Done is closed.
+func (l *Lock) ended() error {
+	if l.exited.Load() == handleIsOverdue {
+		return session.OverdueError{}
+	}
+	return lossOf(l.first().hold.Err())
 }
 
 // over returns why no work may begin under the lock, or nil.
@@ -111,18 +128,37 @@ func (l *Lock) over() error {
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
-func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, unlocking) }
+func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, letting{way: unlocking}) }
 
 // Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
 // nothing; ErrLost if the lock was lost before (it stays then as well); ErrNoRoom if the group keeps too many detached holds, 65,536, or
 // too many sessions, or its budget of bytes is used up, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
-func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, detaching) }
+func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, letting{way: detaching}) }
+
+// Lapse lets go of the lock on behalf of a holder that is gone and has not unlocked: it is for a program that holds locks for others, as the agent
+// of mortise does for its clients. The lock stays taken for [Request.LockDelay], without one it is free at once, and [Node.Watch] and [Node.Audit]
+// report that it expired, with why as the Reason, of which 1,024 bytes count. Until all instances are of a build that knows Lapse, the Cause is
+// "released". Lapse returns at once, with the errors of UnlockSoon. Of a lock that was entered again only the last handle that is left decides how it ends.
+func (l *Lock) Lapse(why string) error {
+	return l.exitBy(context.Background(), letting{way: lapsing, why: why})
+}
 
 // exitBy lets go of this handle.
 func (l *Lock) exitBy(ctx context.Context, how letting) error {
+	if ctx == nil {
+		ctx = context.Background() // it is released in any case
+	}
+	if l.limit != nil && l.endOverdue() {
+		return session.OverdueError{}
+	}
 	left, first := l.exit()
+	return l.exitedBy(ctx, how, left, first)
+}
+
+// exitedBy is the part of exitBy behind exit, which has returned left and first.
+func (l *Lock) exitedBy(ctx context.Context, how letting, left, first bool) error {
 	if first && l.first().hooked != nil {
 		return l.letGoHooked(ctx, how, left)
 	}
@@ -144,4 +180,4 @@ func (l *Lock) leave(first bool) error {
 // things. Nobody says whether the lock was held until the end; ask Err before the last effect, or fence it with the token. A process that
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
-func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), unlockingSoon) }
+func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), letting{way: unlockingSoon}) }

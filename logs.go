@@ -32,9 +32,17 @@ func (w *witness) log(before, after *session.ClientStatus) {
 	switch {
 	case before.Lease != session.Lost && after.Lease == session.Lost && after.Session == before.Session:
 		w.lost = true
+		if before.Held == 0 && !bug("lease-without-locks-warned") {
+			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session", uint64(before.Session), "ttl", before.TTL)
+			return
+		}
 		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session", uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
 	case before.Lease != session.Lost && after.Session != before.Session && after.Ended == session.SessionExpired:
 		w.lost = true
+		if before.Held == 0 {
+			say.Info("the group has ended a session of this instance, which held no lock", "session", uint64(before.Session))
+			return
+		}
 		say.Warn("the group has ended a session of this instance: its locks are lost", "session", uint64(before.Session), "locks", before.Held)
 	case w.lost && after.Lease == session.Safe:
 		w.lost = false

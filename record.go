@@ -3,6 +3,7 @@ package mortise
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
@@ -23,11 +24,14 @@ type record struct {
 	Zone     string   `json:"zone,omitempty"`
 	Rules    uint32   `json:"rules"` // highest rules version that this build knows
 	Settings settings `json:"settings"`
-	Guest    bool     `json:"guest,omitempty"` // it only takes locks: no instance of the service, it can have no replica and has no settings
-	For      string   `json:"for,omitempty"`   // the name in its capability, which the leader has written; empty for a full instance
-	Tier     string   `json:"tier,omitempty"`  // of its certificate, if that is derived; the leader has written it
-	Own      bool     `json:"own,omitempty"`   // one of several sessions: its user has opened it by NewSession
-	Since    int64    `json:"since,omitempty"` // when the instance became a member of its group, in Unix milliseconds of its own clock
+	Guest    bool     `json:"guest,omitempty"`    // it only takes locks: no instance of the service, it can have no replica and has no settings
+	For      string   `json:"for,omitempty"`      // the name in its capability, which the leader has written; empty for a full instance
+	Tier     string   `json:"tier,omitempty"`     // of its certificate, if that is derived; the leader has written it
+	Own      bool     `json:"own,omitempty"`      // one of several sessions: its user has opened it by NewSession
+	Founders []string `json:"founders,omitempty"` // the names behind Settings.Founders: only a founder lists them, and only if they fit
+	Since    int64    `json:"since,omitempty"`    // when the instance became a member of its group, in Unix milliseconds of its own clock
+
+	leaving bool // its session says so; of the reader, not of the record
 }
 
 // settings are what an instance was told about its group, in a form that is small and can be compared: two that are equal name the same.
@@ -47,10 +51,19 @@ func (n *Node) record() []byte {
 	if n.isMember() {
 		instance = "" // its session is no registration
 	}
-	b, err := json.Marshal(record{
+	group := n.config.group()
+	r := record{
 		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
-		Settings: n.config.group().named(), Since: n.env.wall().UnixMilli(),
-	})
+		Settings: group.named(), Since: n.env.wall().UnixMilli(),
+	}
+	if slices.Contains(group.Founders, r.Name) {
+		r.Founders = group.Founders
+	}
+	b, err := json.Marshal(r)
+	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the rest is for what stamp or a later build adds
+		r.Founders = nil
+		b, err = json.Marshal(r)
+	}
 	if err != nil { // strings and numbers always marshal
 		return nil
 	}
@@ -60,7 +73,7 @@ func (n *Node) record() []byte {
 // ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
 func (n *Node) ownRecord() []byte {
 	r := decodeRecord(n.record())
-	r.Instance, r.Own = "", true
+	r.Instance, r.Own, r.Founders = "", true, nil
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil
@@ -85,6 +98,19 @@ func (r record) id() nodeid.ID {
 		return nodeid.ID{}
 	}
 	return id
+}
+
+// founders returns the names of the founders that the record lists, ascending. It returns nil if they
+// are not those of its settings, or no configuration may have them.
+func (r *record) founders() []string {
+	var wrong complaints
+	wrong.checkFounders(r.Founders)
+	listed := groupSettings{Founders: unique(r.Founders)}
+	is := listed.named()
+	if len(r.Founders) == 0 || len(wrong) > 0 || is.Founders != r.Settings.Founders || is.FounderCount != r.Settings.FounderCount {
+		return nil
+	}
+	return listed.Founders
 }
 
 // vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves. A session

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Recover gives up a group with directories whose majority is lost for good, by its ID as Status.Group shows it: the explicit way out
+// Recover gives up a group whose majority is lost for good, by its ID as Status.Group shows it: the explicit way out
 // where nothing else can know that what is missing will not come back. Call it on every instance of that group that is left. Each of them
 // ends its locks, forgets the group, and as soon as all that Founders or Replicas ask for are in reach (start new instances in the places of
 // the lost ones) they found the next one: its tokens are above all that any of them has seen, and it grants nothing until its grace is
 // over. Members of the old group that are met later follow by themselves.
 //
 // If the majority is not lost but only out of reach, two groups then grant the same locks: make sure that the missing instances are gone.
-// It fails, and changes nothing, if the group has a leader, is another one than this instance's, or is kept by no directory; ctx bounds
+// It fails, and changes nothing, if the group has a leader or is another one than this instance's; ctx bounds
 // the wait for the disk.
 func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {

@@ -207,7 +207,7 @@ func (g *registry) catchUp() {
 		case k != nil && n.ended && !bug("registration-kept"):
 			g.strike(k)
 		case k != nil:
-			k.session.Leaving = n.session.Leaving
+			g.marked(k, n.session.Leaving)
 		}
 	}
 	g.members.Store(int64(g.census.members))
@@ -216,7 +216,7 @@ func (g *registry) catchUp() {
 // enter takes in a session that is new.
 func (t *table) enter(s lockfsm.SessionInfo) {
 	k := &registration{session: s, record: decodeRecord(s.Record)}
-	k.session.Record = nil // it is decoded
+	k.session.Record, k.record.leaving = nil, s.Leaving // it is decoded
 	t.known[s.ID] = k
 	t.census.lives(s.TTL, 1)
 	if k.isMember() {
@@ -230,6 +230,20 @@ func (t *table) enter(s lockfsm.SessionInfo) {
 	if id := k.record.id(); !id.IsZero() && id == s.Opener.Instance {
 		k.instance, t.electable = id, nil
 		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)
+	}
+}
+
+// marked takes in whether the instance of a session has said that it leaves.
+func (t *table) marked(k *registration, leaving bool) {
+	if k.session.Leaving == leaving {
+		return
+	}
+	if k.counts() {
+		t.census.remove(&k.record)
+	}
+	k.session.Leaving, k.record.leaving = leaving, leaving
+	if k.counts() {
+		t.census.add(&k.record)
 	}
 }
 

@@ -245,7 +245,13 @@ func (r *replica) Leads(term uint64) {
 // Configured implements raftlog.Applier.
 func (r *replica) Configured(c raftlog.Configuration) {
 	r.config.Store(&c)
-	r.node.cluster().Configured(r.group, c.Index, placed(&c))
+	members := placed(&c)
+	r.node.cluster().Configured(r.group, c.Index, members)
+	applied := birth.Configuration{At: c.Index, Voters: members}
+	if len(c.Outgoing) > 0 {
+		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
+	}
+	r.node.cluster().Applied(r.group, applied)
 }
 
 // Confirmed implements raftlog.Applier.

@@ -17,6 +17,9 @@ import (
 // together are no more than any of them says there are. An exclusive request takes one permit of one, a shared one takes one of any number.
 // So a writer who waits stops the readers who come later, and a small request never passes a large one.
 //
+// If a request enters a lock again, MaxHold is that of the new handle, and LockDelay, Notice, Value and Labels must be what the first request asked for, or
+// zero: see [Node.Acquire].
+//
 // Those who hold a lock together have different tokens. A resource that compares them would refuse all but the newest of them, so let only writers
 // bring theirs: a writer's token is above those of all readers and writers before it. The permits of a semaphore are not fenced by tokens.
 type Request struct {
@@ -43,11 +46,11 @@ type Request struct {
 
 	// MaxHold ends the hold by itself after that time, whatever its holder does: Err is ErrLost then, and says so. It is counted on this instance's
 	// boot-time clock from the moment at which it is told of the grant, and guards against code that hangs; a lease of a dead process ends by its
-	// TTL. 0: no limit.
+	// TTL. The code may run on, so the lock stays taken for LockDelay then, and [Node.Audit] reports the end. Zero means no limit.
 	MaxHold time.Duration
 
 	// LockDelay keeps the lock taken for so long, at most 7 days, when its holder is gone: its session has expired, it has lost the lock because nobody renewed
-	// the session, or it has called [Lock.Detach]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
+	// the session or by MaxHold, or it has called [Lock.Detach] or [Lock.Lapse]. A few seconds are time for what the holder had on its way to come to rest, where the resource cannot
 	// compare tokens. Hours are for a hold that is to outlive its process: see Resume. It is counted by the leader from the moment at which the session
 	// expires; a new leader counts anew, and a group that is founded anew has forgotten it. An Unlock that arrives leaves no delay;
 	// one that did not before the session expired is ErrLost, since the lock may stay taken.
@@ -124,12 +127,16 @@ func (r *Request) of(under *session.Request) session.Request {
 // String names the keys, for errors.
 func (r *Request) String() string {
 	if r.Resume != 0 {
-		return fmt.Sprintf("resume %q by token %d", r.Key, r.Resume)
+		return fmt.Sprintf("resume %s by token %d", shownKey(r.Key), r.Resume)
 	}
 	if len(r.Keys) == 0 {
-		return fmt.Sprintf("lock %q", r.Key)
+		return "lock " + shownKey(r.Key)
 	}
-	return fmt.Sprintf("lock %q", r.Keys[:min(len(r.Keys), 10)])
+	shown := make([]string, 0, 10)
+	for _, key := range r.Keys[:min(len(r.Keys), cap(shown))] {
+		shown = append(shown, shownKey(key))
+	}
+	return fmt.Sprintf("lock %v", shown)
 }
 
 // RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].

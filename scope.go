@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/mortise-lock/mortise/session"
@@ -40,16 +41,27 @@ func scopeOf(ctx context.Context) *scope {
 }
 
 // scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
-// was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request.
-func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request) {
+// was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request. The error
+// says that the lock covers the request and cannot give what it asks for besides.
+func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request, err error) {
+	if ctx.Err() != nil {
+		return nil, nil, nil // what is asked for must fail
+	}
 	nearest := -1
 	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
 		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
 			continue
 		}
 		l := s.lock.first()
-		if l.covers(r) && l.enter() {
-			return &Lock{node: n, again: l}, nil
+		if l.covers(r) {
+			if err := l.enterable(r); err != nil {
+				return nil, nil, err
+			}
+			if l.enter() {
+				again := &Lock{node: n, again: l}
+				again.limitTo(r.MaxHold)
+				return again, nil, nil
+			}
 		}
 		if !l.hold.Of(client) {
 			continue
@@ -58,7 +70,7 @@ func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (a
 			under, nearest = l.hold.Request(), began
 		}
 	}
-	return nil, under
+	return nil, under, nil
 }
 
 // began returns how many scopes further out the lock of s was entered first.
@@ -113,22 +125,26 @@ func (l *Lock) enter() bool {
 const (
 	handleIsLeft uint32 = iota + 1 // others have the lock
 	handleWasLast
+	handleIsOverdue // its own time was over
 )
 
 // exit counts one handle less, the first time it is called for l. It reports whether others have the lock then, and whether this was the first
 // time. Whoever calls it meanwhile for the same handle waits: he must not find it unlocked, and the lock not yet.
-func (l *Lock) exit() (left, first bool) {
+func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
+
+// exitAs is exit for a handle that is over as said; 0: it was unlocked.
+func (l *Lock) exitAs(how uint32) (left, first bool) {
 	f := l.first()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	if how := l.exited.Load(); how != 0 {
-		return how == handleIsLeft, false
+	if before := l.exited.Load(); before != 0 {
+		return before == handleIsLeft, false
 	}
 	f.others--
 	if f.others >= 0 && !bug("first-exit-frees") {
-		l.exited.Store(handleIsLeft)
+		l.exited.Store(cmp.Or(how, handleIsLeft))
 		return true, true
 	}
-	l.exited.Store(handleWasLast)
+	l.exited.Store(cmp.Or(how, handleWasLast))
 	return false, true
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file says which settings a group is to adopt: those that all its instances name alike and that are not the group's yet. It is pure; the
-// leader asks it whenever somebody has come or gone. As long as they differ the group's own hold, and people are shown who says what.
+// This file says which settings a group is to adopt: those that all its instances name alike and that
+// are not the group's yet. Instances that leave do not count. It is pure; the leader asks it whenever
+// an instance has come or gone. As long as they differ the group's own hold, and people are shown which
+// instance names what.
 
 // groupSettings are the settings of a group as a whole. Their JSON is what the state machine keeps, unread. A build that adds a field has to
 // wait for a rules version of its own before it writes it: an older leader would drop the field again.
@@ -105,13 +107,14 @@ func presentSettings(c lockfsm.Charter) (groupSettings, error) {
 
 // Disagreement is a setting of which some instance has another value than the group.
 type Disagreement struct {
-	Setting string // field of Config
-	Group   string // the value in force
+	Setting string       // field of Config
+	Group   string       // the value in force
+	Same    OtherSetting // the instances that name it too
 	Others  []OtherSetting
 	Why     string // all instances name the same value, and still it is not adopted; else ""
 }
 
-// OtherSetting is a value that the group does not have, and the Names of the instances that want it.
+// OtherSetting is a value of a setting, and the Names of the instances that name it.
 type OtherSetting struct {
 	Value string
 	Names []string // at most 10, the first in order
@@ -189,9 +192,25 @@ func (s settings) founding() string {
 	return fmt.Sprintf("%d replicas", s.Replicas)
 }
 
-// agree compares what all registered instances name with what the group has. own are this instance's settings, which must be among what all
-// name: so nothing is adopted that was not found valid here, and the names of the founders are at hand. longest is the largest TTL of the
-// sessions that live: with a shorter one in force, a later group would not wait for their holders.
+// proposed are the settings that a leader may propose: its own, which were found valid here and have
+// the names of the founders. A leader that leaves proposes the founders that an instance that stays
+// names, or its vote could never go to one of them.
+func proposed(own groupSettings, registered *census, leaving bool) groupSettings {
+	s, some := registered.staying()
+	founders := registered.foundersOf(s.Founders)
+	if !leaving || !some || len(founders) != s.FounderCount || s.FounderCount == 0 && (s.Replicas < 1 || s.Replicas > maxReplicas) {
+		return own
+	}
+	own.Replicas, own.Founders = s.Replicas, founders
+	return own
+}
+
+// agree compares what all registered instances that stay name with what the group has. own are those
+// that this leader may propose, which must be what all name. longest is the largest TTL of the sessions
+// that live: with a shorter one in force, a later group would not wait for their holders.
+//
+// Founders are adopted only while one of them is here and stays. Otherwise no instance could have a
+// vote, and one that leaves could hand its vote to none.
 func agree(group, own groupSettings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
 	var why [6]string
@@ -203,6 +222,10 @@ func agree(group, own groupSettings, registered *census, longest time.Duration) 
 		}
 		if i == ttlSetting && own.SessionTTL < longest {
 			why[i] = fmt.Sprintf("a session with a TTL of %v lives", longest)
+			continue
+		}
+		if i == foundersSetting && len(own.Founders) > 0 && !registered.present(own.Founders) && !bug("founders-before-one-is-here") {
+			why[i] = "none of them is here, or the only one leaves"
 			continue
 		}
 		s.take(&a.adopt, own)
@@ -220,39 +243,43 @@ func agree(group, own groupSettings, registered *census, longest time.Duration) 
 		a.blob = a.adopt.encode()
 	}
 	for i, s := range all {
-		a.disagree(s, group.named(), registered, why[i])
+		a.disagree(s, group, registered, why[i])
 	}
 	return a
 }
 
 // disagree notes which instances name another value of one setting than the group's.
-func (a *agreement) disagree(s setting, group settings, registered *census, why string) {
-	d := Disagreement{Setting: s.name(group), Group: s.text(group)}
-	others := map[string]*OtherSetting{}
+func (a *agreement) disagree(s setting, group groupSettings, registered *census, why string) {
+	d := Disagreement{Setting: s.name(group.named()), Group: s.text(group.named()), Why: why}
+	if registered.all(func(c content) bool { return s.text(c.settings) == d.Group }) {
+		return
+	}
+	said := map[string]*OtherSetting{d.Group: {Value: d.Group}}
+	shown := map[string]string{d.Group: foundersText(d.Group, group.Founders)}
 	for c, t := range registered.contents {
-		value := s.text(c.settings)
-		if value == d.Group {
+		if !c.stays() {
 			continue
 		}
-		if c.unknown {
+		value := s.text(c.settings)
+		if c.unknown && value != d.Group {
 			value = "not known"
 		}
-		o := others[value]
-		if o == nil {
-			o = &OtherSetting{Value: value}
-			others[value] = o
+		if said[value] == nil {
+			said[value] = &OtherSetting{Value: value}
 		}
-		o.More += len(t.names)
-		for _, n := range t.names[:min(len(t.names), differMost)] {
-			o.Names = append(o.Names, cmp.Or(n.name, "?"))
+		said[value].add(t)
+		if value != d.Group {
+			shown[value] = foundersText(value, registered.foundersOf(c.settings.Founders))
 		}
 	}
-	for _, o := range others {
-		o.Names = unique(o.Names) // the first ones of all are among the first ones of each content
-		o.Names = o.Names[:min(len(o.Names), differMost)]
-		o.More -= len(o.Names)
-		if len(o.Names) < differMost {
-			o.More = 0 // names that stand in several contents
+	for value, o := range said {
+		o.count()
+		if d.Setting == "Founders" || d.Setting == "Replicas" {
+			o.Value = cmp.Or(shown[value], value)
+		}
+		if value == d.Group {
+			d.Group, d.Same = o.Value, *o
+			continue
 		}
 		d.Others = append(d.Others, *o)
 	}
@@ -260,10 +287,36 @@ func (a *agreement) disagree(s setting, group settings, registered *census, why 
 		return
 	}
 	slices.SortFunc(d.Others, func(a, b OtherSetting) int { return strings.Compare(a.Value, b.Value) })
-	if len(d.Others) == 1 && registered.all(func(c content) bool { return s.text(c.settings) == d.Others[0].Value }) {
-		d.Why = why
+	if len(d.Others) > 1 || len(d.Same.Names) > 0 {
+		d.Why = ""
 	}
 	a.differ = append(a.differ, d)
+}
+
+// add adds the names under which a value was named.
+func (o *OtherSetting) add(t *tally) {
+	o.More += len(t.names)
+	for _, n := range t.names[:min(len(t.names), differMost)] {
+		o.Names = append(o.Names, cmp.Or(n.name, "?"))
+	}
+}
+
+// count keeps the first names of all, which are among the first ones of each content.
+func (o *OtherSetting) count() {
+	o.Names = unique(o.Names)
+	o.Names = o.Names[:min(len(o.Names), differMost)]
+	o.More -= len(o.Names)
+	if len(o.Names) < differMost {
+		o.More = 0 // names that stand in several contents
+	}
+}
+
+// foundersText shows a list of founders by their names if they are few and known, else by text.
+func foundersText(text string, founders []string) string {
+	if len(founders) == 0 || len(founders) > differMost {
+		return text
+	}
+	return "[" + strings.Join(founders, ", ") + "]"
 }
 
 // supported returns the newest version of the lock rules that all know: every registered instance,

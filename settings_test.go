@@ -26,7 +26,7 @@ func groupOf(change func(*groupSettings)) groupSettings {
 func registeredAs(each ...groupSettings) []record {
 	var all []record
 	for i, g := range each {
-		all = append(all, record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.named()})
+		all = append(all, record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.named(), Founders: g.Founders})
 	}
 	return all
 }
@@ -47,16 +47,17 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	long := groupOf(func(g *groupSettings) { g.SessionTTL, g.Grace = time.Minute, time.Minute })
 	longOnly := groupOf(func(g *groupSettings) { g.SessionTTL = time.Minute })
 	short := groupOf(func(g *groupSettings) { g.SessionTTL = 2 * time.Second })
-	others := groupOf(func(g *groupSettings) { g.Founders = []string{"a", "b", "d"} })
+	others := groupOf(func(g *groupSettings) { g.Founders = []string{"a", "d", "n1"} })
 	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
 	budget := groupOf(func(g *groupSettings) { g.SessionBytes, g.GroupBytes = 128<<20, 1<<30 })
 	noGrace := groupOf(func(g *groupSettings) { g.Grace = 0 })
-	both := groupOf(func(g *groupSettings) { g.Voters, g.Founders = 5, []string{"a", "b", "d"} })
+	both := groupOf(func(g *groupSettings) { g.Voters, g.Founders = 5, []string{"a", "d", "n1"} })
 	many := groupOf(func(g *groupSettings) {
 		g.Founders, g.Voters = nil, 5
-		for i := range 64 {
+		for i := range 63 {
 			g.Founders = append(g.Founders, fmt.Sprintf("%02d%s", i, strings.Repeat("x", 100)))
 		}
+		g.Founders = append(g.Founders, "n1")
 	})
 	for name, c := range map[string]struct {
 		own      groupSettings
@@ -81,15 +82,15 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		"a shorter TTL":                   {short, []groupSettings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
 		"a shorter TTL, a longer session": {short, []groupSettings{short}, 10 * time.Second, old, "SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
 		"no grace":                        {noGrace, []groupSettings{noGrace}, 10 * time.Second, noGrace, "Grace 10s: 0s n1"},
-		"other founders":                  {others, []groupSettings{others, others}, 0, others, "Founders 3 names (8badde10c760e9b7): 3 names (cbfb41078fd51b76) n1,n2"},
-		"replicas, not founders":          {replicas, []groupSettings{replicas, replicas}, 0, replicas, "Founders 3 names (8badde10c760e9b7): 3 replicas n1,n2"},
+		"other founders":                  {others, []groupSettings{others, others}, 0, others, "Founders [a, b, c]: [a, d, n1] n1,n2"},
+		"replicas, not founders":          {replicas, []groupSettings{replicas, replicas}, 0, replicas, "Founders [a, b, c]: 3 replicas n1,n2"},
 		"one setting of two": {
 			both, []groupSettings{both, five}, 0, five,
-			"Voters 3: 5 n1,n2; Founders 3 names (8badde10c760e9b7): 3 names (cbfb41078fd51b76) n1",
+			"Voters 3: 5 n1,n2; Founders [a, b, c]: [a, d, n1] n1",
 		},
 		"too long for the state, the others adopted": {
 			many, []groupSettings{many}, 0, five,
-			"Voters 3: 5 n1; Founders 3 names (8badde10c760e9b7): 64 names (" + many.named().Founders + ") n1 (the names of the founders are longer than 4096 bytes together)",
+			"Voters 3: 5 n1; Founders [a, b, c]: 64 names (" + many.named().Founders + ") n1 (the names of the founders are longer than 4096 bytes together)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,6 +113,52 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			}
 			if b := agree(again, c.own, counted(registeredAs(c.say...)...), c.longest); b.blob != nil {
 				t.Errorf("adopted, and then again: %+v", b)
+			}
+		})
+	}
+}
+
+// TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is there. A
+// leader that leaves proposes what the others name, if they say which names that are.
+func TestLeaversDoNotCount(t *testing.T) {
+	one := groupOf(func(g *groupSettings) { g.Founders = []string{"n1"} })
+	three := groupOf(func(g *groupSettings) { g.Founders = []string{"n1", "n2", "n3"} })
+	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
+	for name, c := range map[string]struct {
+		group, own groupSettings
+		say        []groupSettings
+		leave      []int // places among say; 0 is the one that looks
+		change     func(all []record)
+		adopt      groupSettings
+	}{
+		"the founder leaves":          {one, one, []groupSettings{one, three, three}, []int{0}, nil, three},
+		"the founder stays":           {one, one, []groupSettings{one, three, three}, nil, nil, one},
+		"another leaves":              {one, one, []groupSettings{one, three, one}, []int{1}, nil, one},
+		"one that stays names others": {one, one, []groupSettings{one, three, one}, []int{0}, nil, one},
+		"to replicas":                 {one, one, []groupSettings{one, replicas, replicas}, []int{0}, nil, replicas},
+		"all leave":                   {one, one, []groupSettings{one, three, three}, []int{0, 1, 2}, nil, one},
+		"a follower leaves":           {three, one, []groupSettings{one, three, three}, []int{1, 2}, nil, one},
+		"the one founder leaves":      {three, one, []groupSettings{one, one, one}, []int{0}, nil, three},
+		"no names": {one, one, []groupSettings{one, three, three}, []int{0}, func(all []record) {
+			all[1].Founders, all[2].Founders = nil, nil
+		}, one},
+		"other names": {one, one, []groupSettings{one, three, three}, []int{0}, func(all []record) {
+			all[1].Founders, all[2].Founders = []string{"n1", "n2", "x"}, []string{"n1", "n2", "n3", "n3"}
+		}, one},
+		"unreadable records": {one, one, []groupSettings{one, three}, []int{0}, func(all []record) { all[1] = record{} }, one},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := registeredAs(c.say...)
+			for _, i := range c.leave {
+				all[i].leaving = true
+			}
+			if c.change != nil {
+				c.change(all)
+			}
+			registered := counted(all...)
+			a := agree(c.group, proposed(c.own, registered, slices.Contains(c.leave, 0)), registered, 0)
+			if !reflect.DeepEqual(a.adopt, c.adopt) || (a.blob != nil) != !reflect.DeepEqual(c.adopt, c.group) {
+				t.Errorf("adopts %+v, want %+v", a.adopt, c.adopt)
 			}
 		})
 	}

@@ -44,6 +44,7 @@ type Status struct {
 	Held          int           // locks that this instance holds
 	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
 	Waiters       int           // calls on this instance that wait for a lock
+	Namesake      string        // a sentence: another instance has the Name of this one, which must not be; "" if none is seen
 	Err           error         // as Node.Err
 	Disk          *DiskFault    // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
 	FaultyDisks   []FaultyDisk  // of all instances, as far as this one knows; all voters are told
@@ -112,7 +113,7 @@ func (n *Node) Status() Status {
 
 // fill adds what the cluster room knows.
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]person, linked func(nodeid.ID) bool) {
-	s.Phase, s.Waiting = c.Phase.String(), plain.Text(c.Waiting)
+	s.Phase, s.Waiting, s.Namesake = c.Phase.String(), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
 		s.Group = groupText(c.Group)
 	}
@@ -175,13 +176,19 @@ func (s Status) String() string {
 	if s.Group != "" {
 		line(" of group %s, leader %s, voters %s", s.Group, orNone(s.Leader), s.votersText())
 	}
-	left := s.LeaseFor.Round(time.Millisecond)
-	line("\nsession %s, lease %s for %v, %d held, %d waiting", s.Session, s.Lease, left, s.Held, s.Waiters)
+	lease := "no lease"
+	if s.LeaseFor > 0 {
+		lease = fmt.Sprintf("lease %s for %v", s.Lease, s.LeaseFor.Round(time.Millisecond))
+	}
+	line("\nsession %s, %s, %d held, %d waiting", s.Session, lease, s.Held, s.Waiters)
 	if s.Waiting != "" {
 		line("\nwaiting: %s", s.Waiting)
 	}
 	if s.Disk != nil {
 		line("\ndisk: %v", *s.Disk)
+	}
+	if s.Namesake != "" {
+		line("\nwarning: %s", s.Namesake)
 	}
 	if s.Health != nil {
 		fmt.Fprintf(&b, "\n%v", *s.Health)

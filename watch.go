@@ -39,7 +39,7 @@ type Event struct {
 	Labels map[string]string // the same
 
 	Cause      string // of "freed" and, but for what had been left before a reset, of "left": "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
-	By, Reason string // of a forced end: the instance on which it was called, and what was said there
+	By, Reason string // of a forced end: the instance on which it was called, and what was said there; of Request.MaxHold and Lock.Lapse the Reason alone
 
 	Data     []byte
 	Revision uint64 // of Data, as Put wants it; 0: there is none
@@ -289,8 +289,8 @@ func eventOf(e *lockfsm.Event) Event {
 	return told
 }
 
-// Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of its holder, by force or because a session was not
-// renewed in time. They are part of the replicated state, and outlive leaders, but not the group; whoever must have all of them keeps what
+// Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of its holder, by force, because a session was not
+// renewed in time, or because the hold ended by Request.MaxHold or by Lock.Lapse. They are part of the replicated state, and outlive leaders, but not the group; whoever must have all of them keeps what
 // Watch tells.
 func (n *Node) Audit(ctx context.Context) ([]Event, error) { return n.auditFor(ctx, asker{}) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ func idle(n int) func(ctx context.Context, r *Run) (Result, error) {
 		if err := roomFor(uint64(n)*memberSockets, uint64(n)*memberBytes); err != nil {
 			return Result{}, err
 		}
+		debug.FreeOSMemory() // or the runtime gives back meanwhile what the workloads before have used
 		before := heap()
 		nodes, err := openIdle(ctx, r.Peer, n)
 		defer func() { _ = together(len(nodes), func(i int) error { return nodes[i].Close() }) }()

@@ -19,6 +19,7 @@ type owner struct {
 	book     birth.Book
 	leader   bool                     // as last told to the others
 	raft     uint64                   // of this life
+	back     bool                     // its directory says that it was a member already
 	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them
 	rivals   map[string]time.Duration // who of them says that another group leads, and since when
 	join     []resolving              // one per Join entry, and one for JoinFunc
@@ -48,6 +49,7 @@ func newOwner(cfg *Config, resume birth.Config) owner {
 		peers: make(map[string]member), rivals: make(map[string]time.Duration), asking: make(map[string]bool), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
+		o.back = resume.Stored.Phase == birth.Member
 		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
 	}
 	o.join = resolvings(cfg)
@@ -151,6 +153,7 @@ func (c *Cluster) carryOut(e birth.Event) {
 	case birth.Restarted:
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		c.tellAll(nil)
+		o.back = false
 		o.raft, o.book, o.backlog, o.pull, o.steer = 0, birth.Book{}, nil, pulling{}, steward{}
 		c.yield()
 		c.publish()

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
@@ -21,6 +23,43 @@ type report struct {
 	lineAt  time.Duration
 	groupAt time.Duration // a second group
 	knockAt time.Duration // somebody at a closed group's door
+	twin    Member        // another instance with the name of this one
+	twinAt  time.Duration // since when gossip sees it
+	twinned bool          // it was logged
+}
+
+// twinAfter is for how long another instance must be seen with this one's name: longer than gossip takes to find out that an earlier life is
+// over, whose machine has gone silent.
+const twinAfter = rivalAfter
+
+// namesake says that another instance has this one's name, once that has been so for a while. Gossip is a claim, and this is a sentence for
+// people, by which nothing is decided.
+func (c *Cluster) namesake(members []Member) string {
+	said, now := &c.own.said, c.now()
+	if bug("namesake-not-told") {
+		return ""
+	}
+	i := slices.IndexFunc(members, func(m Member) bool {
+		return !m.Self && m.Name == c.cfg.Name && m.Group == c.own.core.Group() && m.Group != 0
+	})
+	switch {
+	case i < 0:
+		said.twin = Member{}
+		return ""
+	case members[i].Instance != said.twin.Instance:
+		said.twin, said.twinAt, said.twinned = members[i], now, false
+	}
+	if now-said.twinAt < twinAfter {
+		return ""
+	}
+	text := strconv.Quote(c.cfg.Name) + " is the name of another instance too, at " + members[i].Addr +
+		": only one of the two can vote; give each instance a Name of its own"
+	if !said.twinned {
+		said.twinned = true
+		c.cfg.Logger.Warn("another instance has the name of this one: only one of the two can vote; give each instance a Name of its own",
+			"name", c.cfg.Name, "addr", members[i].Addr, "instance", members[i].Instance)
+	}
+	return text
 }
 
 // report writes a line if the same thing has been awaited for a while, and returns when to look again.
@@ -35,8 +74,11 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 		return now + loudEvery
 	}
 	idle := now + time.Hour
+	if said.twin.Name != "" && !said.twinned {
+		idle = max(said.twinAt+twinAfter, now+time.Second)
+	}
 	if again != 0 {
-		idle = again
+		idle = min(idle, again)
 	}
 	if waiting == "" || waiting == said.line {
 		return idle
@@ -57,7 +99,12 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 func (c *Cluster) belongs(e birth.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
-	if c.own.raft != 0 {
+	switch {
+	case c.own.back && c.own.raft != 0 && !bug("born-at-each-start"):
+		text = "back in the group, as a voter, from the directory"
+	case c.own.back && !bug("born-at-each-start"):
+		text = "back in the group, from the directory"
+	case c.own.raft != 0:
 		text = "the group is born, with this instance as a voter"
 	}
 	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Instance())

@@ -28,10 +28,17 @@ func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 	c.in.postOfLife(func() { c.configured(group, at, voters) })
 }
 
+// Applied takes the configuration that the log here has applied, with both its halves if it is joint.
+// A group is given up only if no majority of such a configuration is left.
+func (c *Cluster) Applied(group uint64, applied birth.Configuration) {
+	c.in.postOfLife(func() { c.own.core.Applied(c.now(), group, applied) })
+}
+
 // Gone takes that an instance has said on its own connection that the replica that it had is over, and lets the leader know. With a
 // directory the next process may go on with it.
 func (c *Cluster) Gone(instance nodeid.ID) {
 	c.in.postOfLife(func() {
+		c.own.core.Departed(c.now(), instance)
 		s := &c.own.steer
 		if !s.leads || s.facts.Settings.Durable {
 			return

@@ -41,6 +41,7 @@ type Status struct {
 	Waiting  string    // one sentence: what is awaited, and the way out; empty if nothing is
 	Group    uint64    // 0: none
 	Voters   []Voter   // of Group, by raft ID
+	Namesake string    // one sentence: another instance has this one's name; empty if none is seen
 	Members  []Member  // by name, then instance
 }
 
@@ -60,6 +61,7 @@ func (c *Cluster) publish() {
 		},
 		byRaft: make(map[uint64]Voter),
 	}
+	v.Namesake = c.namesake(v.Members)
 	for _, voter := range v.Voters {
 		v.byRaft[voter.Raft] = voter
 	}

@@ -40,6 +40,10 @@ func (e ending) Text() string {
 		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By), clip(shown(e.Reason), briefly))
 	case e.Cause == "forced":
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
+	case e.What == "left" && e.Cause == "expired" && e.Reason != "":
+		return fmt.Sprintf("hold of %s is over and stays for its delay: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
+	case e.Cause == "expired" && e.Reason != "":
+		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
 	case e.What == "left" && e.Cause == "expired":
 		return fmt.Sprintf("session of %s ran out; the hold stays for its delay", shown(e.Holder))
 	case e.What == "freed" && e.Cause == "expired":

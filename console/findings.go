@@ -117,6 +117,12 @@ func (s *scene) voterFindings() (all []finding) {
 		return nil
 	}
 	advice := sentence(h.Advice)
+	if st := s.status; st.Namesake != "" {
+		all = append(all, finding{
+			ID: "namesake", Level: watch, What: "Another instance has the name of this one.", Why: sentence(st.Namesake),
+			Next: "Stop one of the two, and start it again under a Name of its own.",
+		})
+	}
 	for _, m := range h.Missing {
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
 	}

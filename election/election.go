@@ -80,6 +80,9 @@ func New(node Node, name string, options Options) *Election {
 // a Leadership must resign: it lasts as long as the node otherwise.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	g, err := e.acquire(ctx, mortise.Request{Key: e.name, Value: value})
+	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
+		return nil, ErrLeading // it would show another value
+	}
 	if err != nil {
 		return nil, err
 	}

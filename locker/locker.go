@@ -42,17 +42,22 @@ func (f Func) Do(ctx context.Context, key string, fn func(ctx context.Context, t
 
 const maxKeyBytes = 512
 
-// checkKey refuses what a node refuses, in its words.
+// checkKey refuses what a node refuses.
 func checkKey(key string) error {
 	if key == "" || len(key) > maxKeyBytes || !utf8.ValidString(key) {
-		return fmt.Errorf("%w (lock %q)", mortise.ErrBadKey, key)
+		return badKey(key)
 	}
 	for _, r := range key {
 		if unicode.IsControl(r) {
-			return fmt.Errorf("%w (lock %q)", mortise.ErrBadKey, key)
+			return badKey(key)
 		}
 	}
 	return nil
+}
+
+// badKey says what is wanted, and shows no more of a key than a line has room for.
+func badKey(key string) error {
+	return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", mortise.ErrBadKey, key, maxKeyBytes)
 }
 
 // ended returns why ctx has ended, so that errors.Is finds both the context's own error and a cause of the caller's.

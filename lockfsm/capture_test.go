@@ -78,7 +78,7 @@ func TestCaptureIsOfItsMoment(t *testing.T) {
 	for seed := range uint64(seedsOf(150)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
-			log := run{charter: charterFor(r), supported: 2}
+			log := run{charter: charterFor(r), supported: RulesVersion}
 			f := &filming{t: t, rand: r, m: log.machine(t), plain: log.machine(t), most: 3, patience: 40}
 			w := &workload{rand: r, t: newTwin(log.charter, log.supported), term: 5}
 			for i := range 600 {

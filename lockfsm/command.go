@@ -44,7 +44,7 @@ const (
 	// Number is the sender's, and comes back with the result.
 	Evict Kind = 14
 	// Detach lets go of what request Number holds without ending it: if it has a Delay it stays, as if its session had expired, until that has
-	// passed or an Acquire takes it up; else, and if it does not hold, it ends.
+	// passed or an Acquire takes it up; else, and if it does not hold, it ends. Since version 2 of the rules Value says why, if that is not its holder's doing.
 	Detach Kind = 15
 	// Put changes the data of Key to Value, or takes it away if there is none, if it still is what it was at Revision; 0: if there is none. Nonce makes it idempotent,
 	// as long as nobody else has changed it since. Number is the sender's, and comes back with the result.

@@ -169,7 +169,11 @@ func (r *reader) fields(v *view) {
 		v.revision = Revision(r.max(uint64(maxRevision), "revision"))
 		v.key = r.take(r.uvarint("key"), "key")
 		v.value = r.take(r.max(MaxDataBytes, "value"), "value")
-	case Born, EndGrace, Leaving, Close, Release, Cancel, Detach:
+	case Detach:
+		if v.Rules >= LapsesSince {
+			v.value = r.take(r.positive(MaxValueBytes, "value"), "value")
+		}
+	case Born, EndGrace, Leaving, Close, Release, Cancel:
 	default:
 		r.later(v)
 	}

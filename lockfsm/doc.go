@@ -95,6 +95,9 @@
 // to both, since the older one cannot know better. The places for all that are in rules.go. The build tag nextrules makes a build that knows a
 // version more, with which upgrades are tested.
 //
+// Version 2 has added the Value of a Detach: why a hold ends, or is left for its delay, that its holder has
+// not given back. Its events are Expired, and such an end is kept in the state with those by force.
+//
 // # Decisions where the design left room
 //
 //   - A number is used up also by a command that is refused (bad key, limits, Try); a repetition of it is told Finished. A command that

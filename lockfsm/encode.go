@@ -22,6 +22,7 @@ import "encoding/binary"
 //	              bit 8 takes up    token
 //	adopt     ttl in ns | budget of a session | budget of the group | length, settings
 //	evict     token | length, key | length, record | length, value
+//	detach    nothing; since version 2: length, value
 //	put       nonce (16 bytes) | revision | length, key | length, value
 //	others    nothing
 //
@@ -98,6 +99,11 @@ func (c Command) appendFields(b []byte) []byte {
 	case Put:
 		b = binary.AppendUvarint(append(b, c.Nonce[:]...), uint64(c.Revision))
 		b = appendString(b, c.Key)
+		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
+	case Detach:
+		if c.Rules < LapsesSince {
+			return b
+		}
 		return append(binary.AppendUvarint(b, uint64(len(c.Value))), c.Value...)
 	case Adopt:
 		b = binary.AppendUvarint(b, uint64(c.TTL))

@@ -28,7 +28,7 @@ type Cause uint8
 const (
 	// Released: its holder gave it back, or did not name it any more.
 	Released Cause = 1
-	// Expired: its session was not renewed in time.
+	// Expired: its session was not renewed in time, or a Detach has ended it for the Reason in How.
 	Expired Cause = 2
 	// Closed: its session was closed.
 	Closed Cause = 3
@@ -54,7 +54,7 @@ type Event struct {
 
 // How is what few events have.
 type How struct {
-	By, Reason []byte // of an eviction
+	By, Reason []byte // of an eviction; Reason alone of a Detach with a Value
 	Data       Data
 	Value      []byte // of a hold that began, as its request shows it
 }
@@ -114,7 +114,7 @@ func (m *Machine) noteLeft(e *entry, cause Cause) { m.noteAll(e, Left, cause) }
 
 func (m *Machine) noteAll(e *entry, what Happening, cause Cause) {
 	how := m.how
-	if what != Ended {
+	if what == Began {
 		how = nil
 	}
 	if v := e.value(); what == Began && len(v) > 0 {

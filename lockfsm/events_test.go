@@ -55,9 +55,12 @@ func (t *twin) holds() map[twinHold]bool {
 }
 
 // happened works out what events a command had from what was there before it and what is now.
-func (t *twin) happened(before map[twinHold]bool, by Kind) (all []string) {
-	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by]
-	if cause == 0 {
+func (t *twin) happened(before map[twinHold]bool, by Command) (all []string) {
+	cause := map[Kind]Cause{Expire: Expired, Close: Closed, Evict: Evicted, Acquire: TakenUp}[by.Kind]
+	switch {
+	case by.Kind == Detach && len(by.Value) > 0:
+		cause = Expired
+	case cause == 0:
 		cause = Released
 	}
 	note := func(what Happening, h twinHold, cause Cause) {

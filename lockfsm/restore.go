@@ -86,7 +86,7 @@ func (m *Machine) restoreEvents(r *reader) {
 		if r.flags(1, "end") == 1 {
 			e.How = &How{By: copied(r.take(r.max(MaxRecordBytes, "by"), "by")), Reason: copied(r.take(r.max(MaxValueBytes, "reason"), "reason"))}
 		}
-		if position == before || (e.How != nil) != (e.Cause == Evicted) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended && e.What != Left || len(m.ends.events) == endsKept {
+		if position == before || !m.explained(&e) || e.Cause != Evicted && e.Cause != Expired || e.What != Ended && e.What != Left || len(m.ends.events) == endsKept {
 			r.fail("end")
 		}
 		if r.fault != "" {

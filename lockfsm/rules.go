@@ -6,15 +6,15 @@ package lockfsm
 // part here; what it may add is said in the package comment.
 
 // RulesVersion is the newest version of the rules that this build knows. See the package comment for what a version means.
-const RulesVersion uint32 = 1
+const RulesVersion uint32 = 2
 
-// laterState is the state that versions above 1 have added.
+// laterState is the state that versions above 2 have added.
 type laterState struct{}
 
-// laterName names the kinds that versions above 1 have added.
+// laterName names the kinds that versions above 2 have added.
 func (k Kind) laterName() string { return "unknown kind" }
 
-// later reads the fields of a kind that versions above 1 have added. A kind that comes under a version which does not have it is as unknown as to
+// later reads the fields of a kind that versions above 2 have added. A kind that comes under a version which does not have it is as unknown as to
 // a build that never heard of it: both must refuse it alike.
 func (r *reader) later(*view) { r.fail("kind") }
 

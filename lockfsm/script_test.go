@@ -199,6 +199,9 @@ func (s *script) ofSession(c *Command, a *arguments) {
 		s.err = err
 		c.Number = Number(n)
 	}
+	if c.Kind == Detach {
+		c.Value = []byte(a.value("because", ""))
+	}
 	if c.Kind == Acquire {
 		c.Key = a.word()
 		if key, err := strconv.Unquote(c.Key); err == nil {

@@ -18,6 +18,11 @@ func (m *Machine) detach(c *view, res *Result) Code {
 		return Finished
 	}
 	m.bump()
+	cause := Released
+	if c.lapses() && !bug("lapse-not-kept") {
+		cause = Expired
+		m.because(cause, &How{Reason: copied(c.value)})
+	}
 	if !e.delayed() || bug("detach-ends") {
 		m.remove(e)
 		m.fire()
@@ -37,7 +42,7 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	left := &session{who: &who{SessionID(m.rev), s.record}, nonce: s.nonce, epoch: s.epoch, next: s.next, ttl: e.delay(), leaving: s.leaving, gone: true}
 	m.linkSession(left)
 	m.move(e, left, e.number, 0)
-	m.noteLeft(e, Released)
+	m.noteLeft(e, cause)
 	res.Detached, res.TTL = left.id, left.ttl
 	return Done
 }

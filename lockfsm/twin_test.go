@@ -163,7 +163,7 @@ func (t *twin) apply(term uint64, c Command) Result {
 		r.Code = Unsupported
 		return r
 	}
-	if c.Kind == markKind && (c.Rules < 2 || RulesVersion < 2) {
+	if c.Kind == markKind && (c.Rules < 3 || RulesVersion < 3) {
 		r.Code = Malformed
 		return r
 	}

@@ -13,12 +13,16 @@ import (
 // markKind is the command of the rules version that is to come, see rules_nextrules.go. Builds without it meet it too.
 const markKind Kind = 200
 
-// upgradeLog draws a log in which a group goes from version 1 of the rules to version 2, and the place of the Raise. Commands that only version
-// 2 has come before it and after it, some of them under a version that does not have them.
-func upgradeLog(seed uint64) (run, int) {
+// marksVersion is the version that has it.
+const marksVersion = 3
+
+// upgradeLog draws a log in which a group goes to a version of the rules from the one before it, and the place of the Raise. Commands that only
+// the new version has come before it and after it, some of them under a version that does not have them.
+func upgradeLog(seed uint64, to uint32) (run, int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	log := run{charter: charterFor(r)}
-	w := &workload{rand: r, t: newTwin(log.charter, 2), term: 5}
+	log.charter.Rules = to - 1
+	w := &workload{rand: r, t: newTwin(log.charter, to), term: 5}
 	const length, raise = 160, 90
 	for i := range length {
 		c := w.next()
@@ -26,11 +30,14 @@ func upgradeLog(seed uint64) (run, int) {
 		case i == 0:
 			c = Command{Kind: Born}
 		case i == raise:
-			c = Command{Kind: Raise, Version: 2}
+			c = Command{Kind: Raise, Version: to}
 		case c.Kind == Raise:
 			c = Command{Kind: EndGrace}
-		case i%5 == 0:
-			c = Command{Kind: markKind, Rules: 1 + uint32(i/5%2)}
+		case i%5 == 0 && to == marksVersion:
+			c = Command{Kind: markKind, Rules: to - 1 + uint32(i/5%2)}
+		case i%5 == 0 && len(w.t.sessions) > 0:
+			s := w.t.sessions[0]
+			c = Command{Kind: Detach, Rules: LapsesSince, Session: s.id, Epoch: s.epoch, Number: w.number(s), Value: []byte("gone")}
 		}
 		c.Rules = max(c.Rules, 1)
 		w.t.apply(w.term, c)
@@ -69,37 +76,42 @@ func on(t *testing.T, m *Machine, supported uint32) *Machine {
 // orders.
 func TestUpgradeInAnyOrder(t *testing.T) {
 	for seed := range uint64(12) {
+		to := 2 + uint32(seed%2)
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			log, raise := upgradeLog(seed)
-			log.supported = 2
+			log, raise := upgradeLog(seed, to)
+			log.supported = to
 			reference := &replica{m: log.machine(t)}
 			reference.follow(log.steps)
-			if reference.m.Failed() != nil || reference.m.Charter().Rules != 2 {
+			if reference.m.Failed() != nil || reference.m.Charter().Rules != to {
 				t.Fatalf("the new build did not get through: %v", reference.m.Failed())
 			}
-			log.supported = 1
+			log.supported = to - 1
 			for at := range log.steps {
 				r := &replica{m: log.machine(t)}
 				r.follow(log.steps[:at])
 				if at <= raise {
-					r.m = on(t, on(t, on(t, r.m, 2), 1), 2) // upgraded, set back, upgraded
+					r.m = on(t, on(t, on(t, r.m, to), to-1), to) // upgraded, set back, upgraded
 					r.follow(log.steps[at:])
 					same(t, at, r.after, reference.after)
 				} else {
-					tooOld(t, r, reference, raise)
-					joins(t, log, at, reference)
+					tooOld(t, r, reference, raise, to-1)
+					joins(t, log, at, reference, to)
 				}
 			}
-			marked(t, log, raise)
+			if to == marksVersion {
+				marked(t, log, raise)
+			} else {
+				lapsed(t, log, raise)
+			}
 		})
 	}
 }
 
 // tooOld wants r, which was not upgraded, to have failed at the Raise.
-func tooOld(t *testing.T, r, reference *replica, raise int) {
+func tooOld(t *testing.T, r, reference *replica, raise int, version uint32) {
 	t.Helper()
 	same(t, raise, r.after[:raise], reference.after[:raise])
-	if err := r.m.Failed(); !errors.Is(err, ErrRules) || r.m.Charter().Rules != 1 {
+	if err := r.m.Failed(); !errors.Is(err, ErrRules) || r.m.Charter().Rules != version {
 		t.Fatalf("a build that is too old: %v, at version %d", err, r.m.Charter().Rules)
 	}
 	if len(r.m.Snapshot(nil)) != 0 {
@@ -109,15 +121,15 @@ func tooOld(t *testing.T, r, reference *replica, raise int) {
 
 // joins wants a replica that begins from the snapshot of another behind the Raise to be the same as all others, and one of a build that is too old
 // not to begin at all.
-func joins(t *testing.T, log run, at int, reference *replica) {
+func joins(t *testing.T, log run, at int, reference *replica, to uint32) {
 	t.Helper()
-	log.supported = 2
+	log.supported = to
 	r := &replica{m: log.machine(t)}
 	r.follow(log.steps[:at])
-	if _, err := restore(r.m.Snapshot(nil), 1); !errors.Is(err, ErrRules) {
+	if _, err := restore(r.m.Snapshot(nil), to-1); !errors.Is(err, ErrRules) {
 		t.Fatalf("an old build takes a snapshot of the new rules: %v", err)
 	}
-	r.m = on(t, r.m, 2)
+	r.m = on(t, r.m, to)
 	r.follow(log.steps[at:])
 	same(t, at, r.after, reference.after)
 }
@@ -134,16 +146,41 @@ func same(t *testing.T, at int, got, want [][]byte) {
 	}
 }
 
-// marked wants the command of version 2 to be refused alike by old and new builds before the Raise, to work behind it, and to be counted in the
+// lapsed wants Detaches with a reason to be refused before the Raise, and to be told behind it.
+func lapsed(t *testing.T, log run, raise int) {
+	t.Helper()
+	log.supported = LapsesSince
+	m := log.machine(t)
+	refused, told := 0, 0
+	for i, s := range log.steps {
+		r := m.Apply(s.index, s.term, s.command)
+		if h, _ := Peek(s.command); i < raise && h.Kind == Detach && h.Rules == LapsesSince && r.Code == Unsupported {
+			refused++
+		}
+		for _, e := range m.Ends() {
+			if e.Cause == Expired && e.How != nil && i < raise {
+				t.Fatalf("step %d: %+v before the Raise", i, e)
+			} else if e.Cause == Expired && e.How != nil {
+				told++
+			}
+		}
+	}
+	if refused == 0 {
+		t.Fatal("no Detach with a reason came before the Raise")
+	}
+	t.Logf("%d refused, told %d times", refused, told)
+}
+
+// marked wants the command of version 3 to be refused alike by old and new builds before the Raise, to work behind it, and to be counted in the
 // snapshot.
 func marked(t *testing.T, log run, raise int) {
 	t.Helper()
 	seen := map[string]int{}
-	for _, supported := range []uint32{1, 2} {
+	for _, supported := range []uint32{marksVersion - 1, marksVersion} {
 		log.supported = supported
 		m := log.machine(t)
 		for i, s := range log.steps {
-			if i > raise && supported == 1 {
+			if i > raise && supported < marksVersion {
 				break
 			}
 			before := m.Snapshot(nil)
@@ -153,9 +190,9 @@ func marked(t *testing.T, log run, raise int) {
 			}
 			h, _ := Peek(s.command)
 			want := Malformed // unknown under this version, or to this build
-			if i < raise && h.Rules == 2 {
+			if i < raise && h.Rules == marksVersion {
 				want = Unsupported
-			} else if i > raise && h.Rules == 2 && RulesVersion >= 2 {
+			} else if i > raise && h.Rules == marksVersion && RulesVersion >= marksVersion {
 				want = Done
 			}
 			seen[want.String()]++
@@ -164,7 +201,7 @@ func marked(t *testing.T, log run, raise int) {
 			}
 		}
 	}
-	if seen["malformed"] == 0 || seen["unsupported"] == 0 || RulesVersion >= 2 && seen["done"] == 0 {
+	if seen["malformed"] == 0 || seen["unsupported"] == 0 || RulesVersion >= marksVersion && seen["done"] == 0 {
 		t.Fatalf("the log lacks something: %v", seen)
 	}
 }
@@ -172,7 +209,7 @@ func marked(t *testing.T, log run, raise int) {
 // TestTheNextBuild runs what this room has on upgrades once more in the build that knows the next version: it must replay the logs of this build
 // and of all before it to the same bytes.
 func TestTheNextBuild(t *testing.T) {
-	if testing.Short() || RulesVersion > 1 || os.Getenv("MORTISE_BUG") != "" {
+	if testing.Short() || RulesVersion >= marksVersion || os.Getenv("MORTISE_BUG") != "" {
 		t.Skip("in a full run of the present build")
 	}
 	if _, err := exec.LookPath("go"); err != nil {

@@ -19,7 +19,7 @@ func TestKindsArePinned(t *testing.T) {
 		Stamp: 1, Born: 2, EndGrace: 3, Raise: 4, Open: 5, Attach: 6, Leaving: 7, Close: 8, Expire: 9, Acquire: 10, Release: 11, Cancel: 12,
 		Adopt: 13, Evict: 14, Detach: 15, Put: 16,
 	}
-	if RulesVersion >= 2 {
+	if RulesVersion >= 3 {
 		want[markKind] = 200
 	}
 	for kind, number := range want {
@@ -78,6 +78,7 @@ func everyKind() []Command {
 		},
 		{Rules: 1, Kind: Acquire, Session: 2097154, Epoch: 1, Number: 300, Key: "a", Permits: 1},
 		{Rules: 1, Kind: Detach, Session: 5, Epoch: 2, Number: 9},
+		{Rules: 2, Kind: Detach, Session: 5, Epoch: 2, Number: 9, Value: []byte("its client died")},
 		{Rules: 1, Kind: Acquire, Session: 5, Epoch: 2, Number: 9, Key: "a", Token: 77, Delay: time.Hour, Value: []byte("v"), Owner: 3, Notice: true},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5, Value: []byte("new")},
 		{Rules: 1, Kind: Put, Number: 9, Key: "a", Nonce: Nonce{1}, Revision: 5},
@@ -105,6 +106,7 @@ func TestLayout(t *testing.T) {
 		"1e" + "010a8280800101" + "ac02" + "fe01" + "0161" + "02ac02" + "02" + "0162" + "026363" + "07" + "05" + "03776879" + "ac02",
 		"0e" + "010a8280800101" + "ac02" + "02" + "0161" + "0100",
 		"05" + "010f050209",
+		"15" + "020f050209" + "0f" + "69747320636c69656e742064696564",
 		"11" + "010a050209" + "e803" + "0161" + "03" + "0176" + "80dddb01" + "4d",
 		"1c" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "036e6577",
 		"19" + "0110000009" + "01000000000000000000000000000000" + "05" + "0161" + "00",

@@ -71,7 +71,7 @@ func (w *workload) fresh() Command {
 	case n < 6 && len(w.sent) > 40:
 		return Command{Kind: EndGrace}
 	case n < 7:
-		return Command{Kind: Raise, Version: r.Uint32N(3)}
+		return Command{Kind: Raise, Version: r.Uint32N(RulesVersion + 1)}
 	case n < 9:
 		c := Command{Kind: Adopt, TTL: time.Duration(r.IntN(3)*r.IntN(12)) * time.Second, Settings: make([]byte, r.IntN(3))}
 		if r.IntN(4) == 0 {
@@ -87,7 +87,7 @@ func (w *workload) fresh() Command {
 			Kind: Put, Number: 4, Key: key, Revision: w.t.data[key].Revision * Revision(min(1, r.IntN(6))), Nonce: Nonce{1 + byte(r.IntN(20))}, Value: make([]byte, r.IntN(3)),
 		}
 	case n < 15:
-		return Command{Kind: markKind, Rules: 1 + r.Uint32N(2)}
+		return Command{Kind: markKind, Rules: 1 + r.Uint32N(3)}
 	case n < 18 || len(w.t.sessions) == 0:
 		return w.open()
 	}
@@ -136,6 +136,12 @@ func (w *workload) ofSession() Command {
 	case n < 55:
 		c.Kind = Detach
 		c.Number = w.number(s)
+		if r.IntN(3) == 0 {
+			c.Rules = w.t.charter.Rules
+		}
+		if c.Rules >= LapsesSince {
+			c.Value = []byte("gone")
+		}
 	case n < 85:
 		c.Kind = Release + Kind(r.IntN(2))
 		c.Number = w.number(s)

@@ -20,6 +20,9 @@
 // sender's neighbour entry at nobody: what it sends is lost in silence, as behind a firewall that drops. Names are answered by a name server of the
 // world's own, which the test tells what to say.
 //
+// In worlds with an air the machines hang on TUN devices, and the test process carries the packets between them: it delays them and loses some,
+// which needs no netem in the kernel. TCP is the kernel's own.
+//
 // Gossip, questions and links share one port, and no firewall can tell them apart. They do not share connections, though: so where one kind is
 // to be cut, each instance is reached through a forwarder that looks at the first request on each connection (the file kinds_test.go). What
 // goes with gossip there is the questions of birth and of changes of voters, since they use the same connections.
@@ -45,5 +48,5 @@
 // # Refused alternative
 //
 // Firewall rules (nft) do the same cuts, and are one more thing to install. A switch in user space over TUN devices could also delay and lose
-// single packets, and every byte would go through one more process of a machine that is short of processors.
+// single packets, and every byte would go through one more process of a machine that is short of processors. So only the worlds with an air have one.
 package proctest

@@ -17,6 +17,7 @@ type network struct {
 	t        *testing.T
 	name     string // what its namespaces begin with
 	machines []*machine
+	air      *air // nil: a bridge carries the packets
 }
 
 // machine is a network namespace with one address.
@@ -29,10 +30,13 @@ type machine struct {
 var worlds atomic.Int64 // counts the networks of this process, for their names
 
 // newNetwork makes a network without machines, which is removed with all of them when the test ends.
-func newNetwork(t *testing.T) *network {
+func newNetwork(t *testing.T, a *air) *network {
 	t.Helper()
-	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1))}
+	n := &network{t: t, name: fmt.Sprintf("%s-%d", runName(), worlds.Add(1)), air: a}
 	t.Cleanup(n.remove)
+	if a != nil {
+		return n
+	}
 	n.ip("netns add "+n.bridge(), fmt.Sprintf("-n %s link add name bridge0 type bridge", n.bridge()), fmt.Sprintf("-n %s link set bridge0 up", n.bridge()))
 	return n
 }
@@ -45,10 +49,16 @@ func (n *network) add() *machine {
 	number := len(n.machines) + 1
 	m := &machine{space: fmt.Sprintf("%s-%d", n.name, number), ip: fmt.Sprintf("10.77.%d.%d", number/200, number%200+1), cut: map[*machine]bool{}}
 	n.machines = append(n.machines, m)
+	n.ip("netns add " + m.space)
+	if n.air != nil {
+		n.air.plug(n.t, m)
+	} else {
+		n.ip(
+			fmt.Sprintf("link add name eth0 netns %s type veth peer name port%d netns %s", m.space, number, n.bridge()),
+			fmt.Sprintf("-n %s link set port%d master bridge0 up", n.bridge(), number),
+		)
+	}
 	n.ip(
-		"netns add "+m.space,
-		fmt.Sprintf("link add name eth0 netns %s type veth peer name port%d netns %s", m.space, number, n.bridge()),
-		fmt.Sprintf("-n %s link set port%d master bridge0 up", n.bridge(), number),
 		fmt.Sprintf("-n %s address add %s/16 dev eth0", m.space, m.ip),
 		fmt.Sprintf("-n %s link set eth0 up", m.space),
 		fmt.Sprintf("-n %s link set lo up", m.space),

@@ -27,6 +27,8 @@ type settings struct {
 	groups   int           // how many groups may grant locks, one after the other; 0: 1
 	fleet    bool          // far more instances than processors: all connect anew at once to a new leader
 	kinds    bool          // each is reached through a forwarder, which can cut some kinds of connections
+	air      *air          // nil: no packet is delayed or lost
+	callers  int           // goroutines of each instance that lock and unlock a key of their own all the time
 }
 
 // world is a network, a name server and the instances of one scenario.
@@ -50,7 +52,7 @@ type world struct {
 func newWorld(t *testing.T, s settings) *world {
 	t.Helper()
 	w := &world{t: t, settings: s, dir: t.ArtifactDir(), mayLose: map[*instance]bool{}}
-	w.net = newNetwork(t)
+	w.net = newNetwork(t, s.air)
 	server := w.net.add()
 	w.names = serveNames(t, server)
 	w.resolv = filepath.Join(w.dir, "resolv.conf")
@@ -169,6 +171,9 @@ func (w *world) environment(name, life string, m *machine) []string {
 	}
 	if !w.grace {
 		set("ORDERS_GRACE", "none")
+	}
+	if w.callers > 0 {
+		vars = append(vars, "MT_CALLERS="+fmt.Sprint(w.callers))
 	}
 	if w.durable {
 		set("ORDERS_DIR", w.file("state-"+name))

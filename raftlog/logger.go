@@ -8,7 +8,9 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// raftLogger lets raft write to slog, two levels lower than it means: what raft calls an info is said at every vote. Panic must
+// raftLogger lets raft write to slog at debug: what raft calls an info is said at every vote, and its
+// lines name replicas by IDs that mean nothing to an operator. What an operator has to know, the Log
+// and the Applier say themselves. Panic must
 // panic, since raft reports broken invariants that way and goes on if it returns; the owner of the Core recovers. Fatal panics,
 // too: raft's own logger would end the process.
 type raftLogger struct{ to *slog.Logger }
@@ -34,8 +36,8 @@ func (l raftLogger) Debug(v ...any)              { l.log(levelTrace, v) }
 func (l raftLogger) Debugf(f string, v ...any)   { l.logf(levelTrace, f, v) }
 func (l raftLogger) Info(v ...any)               { l.log(slog.LevelDebug, v) }
 func (l raftLogger) Infof(f string, v ...any)    { l.logf(slog.LevelDebug, f, v) }
-func (l raftLogger) Warning(v ...any)            { l.log(slog.LevelInfo, v) }
-func (l raftLogger) Warningf(f string, v ...any) { l.logf(slog.LevelInfo, f, v) }
+func (l raftLogger) Warning(v ...any)            { l.log(slog.LevelDebug, v) }
+func (l raftLogger) Warningf(f string, v ...any) { l.logf(slog.LevelDebug, f, v) }
 func (l raftLogger) Error(v ...any)              { l.log(slog.LevelError, v) }
 func (l raftLogger) Errorf(f string, v ...any)   { l.logf(slog.LevelError, f, v) }
 func (l raftLogger) Fatal(v ...any)              { panic("raft: " + fmt.Sprint(v...)) }

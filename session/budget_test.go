@@ -67,7 +67,7 @@ func TestDetachThatHasNoRoom(t *testing.T) {
 	b.turn()
 	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 1001))
 	b.turn()
-	b.core.Detach(b.now, r)
+	b.core.Detach(b.now, r, "")
 	b.want("1: detach 1")
 	b.reply(nodeidtest.ID(1), reply{kind: replyFreed, session: 100, epoch: 1, number: 1, code: lockfsm.OverGroupBudget, budget: 1 << 28})
 	b.turn()

@@ -256,7 +256,7 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 			in.hold.settle(ErrLost) // it was lost before the release arrived here
 		}
 	case inputDetach:
-		if !c.core.Detach(now, &in.hold.req) {
+		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
 			in.hold.settle(ErrLost)
 		}
 	case inputReceive:
@@ -278,6 +278,8 @@ func (c *Client) take(now clock.Time, in *clientInput) {
 			return
 		}
 		c.closing = append(c.closing, in.waiter)
+	case inputHeld:
+		in.waiter.held <- c.core.heldKeys()
 	case inputForget:
 		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
 	}

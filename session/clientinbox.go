@@ -23,6 +23,7 @@ const (
 	inputWait
 	inputCloseSession
 	inputForget // a waiter has left
+	inputHeld   // a waiter wants to know what is held
 )
 
 // clientInput is one thing that happened to a client.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -80,6 +81,9 @@ func (r *Request) bytes() int {
 	return n
 }
 
+// Shared reports whether the request shares its lock with any number of others.
+func (r *Request) Shared() bool { return r.Terms != nil && r.Terms.Permits > 0 && r.Terms.Of == 0 }
+
 // plain reports whether the keys are what a group may take. The others are refused here, without a way there and back.
 func (r *Request) plain() bool {
 	if !plainKey(r.Key) || r.Terms == nil {
@@ -109,6 +113,11 @@ func (r *Request) command() lockfsm.Command {
 	return c
 }
 
+// overdue says why a hold of the request has ended that has lasted as long as it may.
+func (r *Request) overdue() string {
+	return fmt.Sprintf("it was held for %v, the longest that its request allows, and its holder had not unlocked it", r.Terms.Longest)
+}
+
 // outlives reports whether a hold of the request is to stay in the group when this end cannot go on with it: others expect that it does for its delay,
 // and one that was taken up may have a delay from before.
 func (r *Request) outlives() bool {
@@ -136,6 +145,8 @@ type entry struct {
 	freeing bool
 	// stays: of a freeing entry, its hold is let go of without ending it. The next Attach does name it, and then it is due again.
 	stays bool
+	// lapsed is why the hold of an entry that stays has ended, if its holder has not given it back.
+	lapsed string
 	// due: its Release, Cancel or Detach leaves with the next frame.
 	due bool
 	// left is the epoch of the Attach that did not name it.

@@ -114,14 +114,7 @@ func (c *ClientCore) writeCommands(now clock.Time, f *frame) (more bool) {
 		if len(f.commands) >= frameBytes {
 			break
 		}
-		kind := lockfsm.Release
-		switch {
-		case e.stays:
-			kind = lockfsm.Detach
-		case e.req == nil:
-			kind = lockfsm.Cancel // the same to the group; the log of a lock reads better
-		}
-		c.writeFor(now, f, e, lockfsm.Command{Kind: kind})
+		c.writeFor(now, f, e, e.freed())
 		e.due = false
 		done++
 	}
@@ -146,6 +139,19 @@ func (c *ClientCore) writeCommands(now clock.Time, f *frame) (more bool) {
 		f.command(lockfsm.Command{Kind: lockfsm.Close, Session: c.session, Epoch: c.epoch})
 	}
 	return false
+}
+
+// freed returns the command that frees an entry, without what names its session and number.
+func (e *entry) freed() lockfsm.Command {
+	switch {
+	case e.stays && e.lapsed != "":
+		return lockfsm.Command{Kind: lockfsm.Detach, Rules: lockfsm.LapsesSince, Value: []byte(e.lapsed)}
+	case e.stays:
+		return lockfsm.Command{Kind: lockfsm.Detach}
+	case e.req == nil:
+		return lockfsm.Command{Kind: lockfsm.Cancel} // the same to the group; the log of a lock reads better
+	}
+	return lockfsm.Command{Kind: lockfsm.Release}
 }
 
 // writeRequest numbers the first unsent request and writes it. Only here is a number given, so what was never sent has none.

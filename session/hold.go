@@ -172,13 +172,17 @@ func (h *Hold) want() {
 // whatever it returns, the handle holds nothing. It returns nil once the release is confirmed, an error that is ErrLost if the lock
 // was lost before the client's goroutine took the release in, ErrClosed if the client was closed before the confirmation came, or an error
 // that is ctx's. Calling it again waits for the same confirmation.
-func (h *Hold) Release(ctx context.Context) error { return h.letGo(ctx, inputRelease) }
+func (h *Hold) Release(ctx context.Context) error {
+	return h.letGo(ctx, clientInput{kind: inputRelease, hold: h})
+}
 
 // Detach lets go of the lock without ending the hold, if its terms have a delay or it was taken up with one: it stays that long in the group, for whoever takes
 // it up. For this handle it is what Release is, and whichever of the two comes first is what happens.
-func (h *Hold) Detach(ctx context.Context) error { return h.letGo(ctx, inputDetach) }
+func (h *Hold) Detach(ctx context.Context) error {
+	return h.letGo(ctx, clientInput{kind: inputDetach, hold: h})
+}
 
-func (h *Hold) letGo(ctx context.Context, how inputKind) error {
+func (h *Hold) letGo(ctx context.Context, how clientInput) error {
 	answer := h.startRelease(how)
 	if answer == nil {
 		return h.result
@@ -199,8 +203,18 @@ func (h *Hold) letGo(ctx context.Context, how inputKind) error {
 // ReleaseSoon gives the lock back and does not wait for the confirmation. It returns nil, also when the lock was released before, or an error
 // that is ErrLost if it was lost before.
 func (h *Hold) ReleaseSoon() error {
+	return h.letGoSoon(clientInput{kind: inputRelease, hold: h})
+}
+
+// Lapse is Detach for a hold whose holder is gone: the group is told that it expired, and why. It does not wait for the confirmation, and
+// returns what ReleaseSoon does. why is at most lockfsm.MaxValueBytes long; what is longer is cut.
+func (h *Hold) Lapse(why string) error {
+	return h.letGoSoon(clientInput{kind: inputDetach, hold: h, bytes: []byte(why[:min(len(why), lockfsm.MaxValueBytes)])})
+}
+
+func (h *Hold) letGoSoon(how clientInput) error {
 	_ = h.Err() // nobody else will tell this caller of a loss
-	h.startRelease(inputRelease)
+	h.startRelease(how)
 	if err := h.Err(); err != ErrReleased {
 		return err
 	}
@@ -209,7 +223,7 @@ func (h *Hold) ReleaseSoon() error {
 
 // startRelease starts the release if nobody has, and returns where its end is told; nil: it is over. It does not read the clock: the
 // client's goroutine does before it takes the release in, and says so if the lock was lost by then.
-func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
+func (h *Hold) startRelease(how clientInput) (answer chan struct{}) {
 	h.mu.Lock()
 	if h.released {
 		defer h.mu.Unlock()
@@ -225,7 +239,7 @@ func (h *Hold) startRelease(how inputKind) (answer chan struct{}) {
 	h.mu.Unlock()
 	if err != ErrReleased {
 		h.settle(err) // lost before
-	} else if !h.client.post(clientInput{kind: how, hold: h}) {
+	} else if !h.client.post(how) {
 		h.settle(ErrClosed)
 	}
 	return answer

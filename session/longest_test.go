@@ -29,7 +29,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 				}
 			}
 			for _, c := range b.commands {
-				if c.Kind == lockfsm.Release || c.Kind == lockfsm.Cancel {
+				if c.Kind == lockfsm.Release || c.Kind == lockfsm.Detach {
 					freed++
 					b.reply(b.to.Peer, b.freed(c.Number))
 				}

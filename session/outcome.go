@@ -2,6 +2,7 @@ package session
 
 import (
 	"container/heap"
+	"fmt"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -107,10 +108,11 @@ func (c *ClientCore) Release(now clock.Time, r *Request) bool {
 }
 
 // Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that long. It reports as Release does, and the same follows.
-func (c *ClientCore) Detach(now clock.Time, r *Request) bool {
+// lapsed is empty, or why the hold ends for its holder though the holder has not given it back; then others are told that it expired.
+func (c *ClientCore) Detach(now clock.Time, r *Request, lapsed string) bool {
 	c.begin(now)
 	if r.stage == stageHeld {
-		r.entry.stays = true
+		r.entry.stays, r.entry.lapsed = true, lapsed
 	}
 	return c.Release(now, r)
 }
@@ -200,6 +202,22 @@ func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
 }
 
+// maxHeldKeys bounds the keys that people are told.
+const maxHeldKeys = 10
+
+// heldKeys names what is held, for people.
+func (c *ClientCore) heldKeys() (keys []string) {
+	for e := c.sent.head; e != nil; e = e.next {
+		if r := e.req; r != nil && r.stage == stageHeld {
+			if len(keys) == maxHeldKeys {
+				return append(keys, fmt.Sprintf("and %d more", c.held-maxHeldKeys))
+			}
+			keys = append(keys, fmt.Sprintf("%q", r.Key))
+		}
+	}
+	return keys
+}
+
 // heldNoMore takes a held request out of the counts.
 func (c *ClientCore) heldNoMore(r *Request) {
 	c.held--
@@ -208,7 +226,8 @@ func (c *ClientCore) heldNoMore(r *Request) {
 	}
 }
 
-// overdue ends a hold that has lasted as long as it may.
+// overdue ends a hold that has lasted as long as it may. The code under it may run on, so the lock stays taken for its delay, as if the session
+// had expired, and people are told.
 func (c *ClientCore) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
@@ -216,6 +235,9 @@ func (c *ClientCore) overdue(r *Request) {
 		c.outcomes = c.outcomes[:len(c.outcomes)-1]
 	}
 	e.req = nil
+	if !bug("overdue-is-released") {
+		e.stays, e.lapsed = true, r.overdue()
+	}
 	c.free(e)
 }
 

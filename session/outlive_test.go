@@ -176,11 +176,11 @@ func TestDetachSurvivesItsAttachment(t *testing.T) {
 		return r
 	}
 	one, two, three := hold(), hold(), hold()
-	b.core.Detach(b.now, one)
-	b.core.Detach(b.now, two)
+	b.core.Detach(b.now, one, "")
+	b.core.Detach(b.now, two, "")
 	b.want("1: detach 1, detach 2")
 	b.core.Down(b.now, nodeidtest.ID(1))
-	b.core.Detach(b.now, three) // without an attachment
+	b.core.Detach(b.now, three, "") // without an attachment
 	b.want("2: attach 2 live 1-3 next 4, renew 2")
 	b.reply(nodeidtest.ID(2), b.state(2, lockfsm.Granted, 1002), b.state(3, lockfsm.Granted, 1003), b.attached(lockfsm.Done), b.renewed())
 	b.want("2: detach 2, detach 3")

@@ -324,6 +324,12 @@ func (c *ClientCore) freed(now clock.Time, r *reply) {
 	if e == nil || !e.freeing {
 		return
 	}
+	if e.lapsed != "" && r.code == lockfsm.Unsupported { // the group's rules do not know a reason: it goes without
+		e.lapsed, e.due = "", true
+		c.answered(e)
+		c.frees = append(c.frees, e)
+		return
+	}
 	if e.stays && r.code == lockfsm.TooManySessions {
 		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom)) // there was nowhere to leave it, and it has ended
 		return

@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"strings"
+)
 
 // This file is about calls that wait for a state of the client, or for the end of its session, rather than for a lock.
 
@@ -8,6 +12,7 @@ import "context"
 type waiter struct {
 	done   func(ClientStatus) bool // whether the wait is over; nil for the end of the session
 	result chan error              // one slot
+	held   chan []string           // one slot; of inputHeld alone
 }
 
 // WaitAttached waits until the client is attached to a leader, which proves that the group can commit. It returns ctx's error or
@@ -22,9 +27,22 @@ func (c *Client) WaitReady(ctx context.Context) error {
 	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Phase == Attached && s.GraceUntil == 0 })
 }
 
-// WaitReleased waits until no lock is held. Errors as with WaitAttached.
+// WaitReleased waits until no lock is held. Errors as with WaitAttached; that of ctx names the keys that are.
 func (c *Client) WaitReleased(ctx context.Context) error {
-	return c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Held == 0 })
+	err := c.wait(ctx, inputWait, func(s ClientStatus) bool { return s.Held == 0 })
+	if err == nil || err == ErrClosed {
+		return err
+	}
+	w := &waiter{held: make(chan []string, 1)}
+	if !c.post(clientInput{kind: inputHeld, waiter: w}) {
+		return err
+	}
+	select {
+	case keys := <-w.held:
+		return fmt.Errorf("%s: %w", strings.Join(keys, ", "), err)
+	case <-c.ended:
+		return err
+	}
 }
 
 // CloseSession ends the session in the group at once, rather than with its lease, and waits for that. It refuses with ErrStillHeld

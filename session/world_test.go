@@ -39,7 +39,7 @@ const worldTTL = 6 * time.Second
 
 func newWorld(t *testing.T, clients int, keepers ...Peer) *world {
 	m, err := lockfsm.New(lockfsm.Charter{
-		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: worldTTL, Limits: lockfsm.DefaultLimits(),
+		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL, Limits: lockfsm.DefaultLimits(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,12 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		}
 		p.counts.framesForeign.Add(1)
 		text := fmt.Sprintf("this node is in group %x, the peer in %x", self.Group, l.peer.Group)
-		p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance, "why", text)
+		if self.Group == 0 || l.peer.Group == 0 { // one of the two has just started, or is about to begin anew
+			p.config.Logger.Debug("transport: dropped what came before both had said which group they belong to",
+				"addr", l.peer.Addr, "instance", l.instance, "why", text)
+		} else {
+			p.notices.warn("transport: dropped what another group sent", "addr", l.peer.Addr, "instance", l.instance, "why", text)
+		}
 		if words {
 			return &wire.Refusal{Reason: wire.Refusal_GROUP, Text: text}
 		}
@@ -55,7 +60,8 @@ func (l *link) deliver(f *received) *wire.Refusal {
 			continue
 		}
 		p.counts.raftForeign.Add(1)
-		p.notices.warn("transport: dropped a raft message with another sender or receiver than the stream's",
+		// Each change of voters causes some: messages are under way while one of the two gets another raft ID, or loses it.
+		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
 			"addr", l.peer.Addr, "from", m.GetFrom(), "stream_from", l.peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
 	}
 	if !l.peer.serves() {

@@ -58,6 +58,7 @@ func (p *Port) reach(ctx context.Context, l *link, addr string) (*stream, error)
 	if err != nil {
 		return nil, err
 	}
+	limitUnheard(raw)
 	ctx, cancel := p.handshakes(ctx)
 	defer cancel()
 	s, err := p.secure(ctx, raw, addr)

@@ -29,7 +29,7 @@ func newDials(random func([]byte), newborn func() bool) *dials {
 
 // Prefer names the addresses that matter most, at most 16 of them: those of the voters of the group.
 // Each call replaces the last one. Three dials are always free for them, and after a failure they are
-// tried again within a second. Handshakes of connections from their hosts are computed before all
+// tried again within half a second. Handshakes of connections from their hosts are computed before all
 // others: when all instances connect at once, the voters must not lose each other in the crowd.
 func (p *Port) Prefer(addrs []string) {
 	addrs = addrs[:min(len(addrs), preferredMost)]
@@ -41,14 +41,18 @@ func (d *dials) prefer(addrs []string) {
 	if bug("voters-not-preferred") {
 		return
 	}
+	words := make([]uint64, len(addrs))
+	for i := range words {
+		words[i] = d.word()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.preferred
 	d.preferred = make(map[string]bool, len(addrs))
-	for _, addr := range addrs {
+	for i, addr := range addrs {
 		d.preferred[addr] = true
 		if !before[addr] {
-			d.pauses.shorten(addr, preferredLast, time.Now(), d.word())
+			d.pauses.shorten(addr, preferredLast, time.Now(), words[i])
 		}
 	}
 	d.places.move(d.classOf)
@@ -62,6 +66,7 @@ func (d *dials) classOf(addr string) class {
 	return ordinary
 }
 
+// word draws a random number, which may take a while: the caller does not hold mu.
 func (d *dials) word() uint64 {
 	var b [8]byte
 	d.random(b[:])
@@ -128,6 +133,7 @@ func (d *dials) arm(wait time.Duration) {
 
 // leave ends a dial. err is how it ended; known is false if that says nothing about the address.
 func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
+	word := d.word()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.places.end(t)
@@ -141,16 +147,16 @@ func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
 		d.pauses.end(pauseKey{addr: t.addr})
 	case ofLink(err):
 		d.pauses.end(pauseKey{addr: t.addr})
-		d.failed(pauseKey{t.addr, of}, err)
+		d.failed(pauseKey{t.addr, of}, err, word)
 	case bug("questions-never-pause") && of.IsZero():
 	default:
-		d.failed(pauseKey{addr: t.addr}, err)
+		d.failed(pauseKey{addr: t.addr}, err, word)
 	}
 	d.grant()
 }
 
 // failed begins a pause. The caller holds mu.
-func (d *dials) failed(key pauseKey, err error) {
+func (d *dials) failed(key pauseKey, err error, word uint64) {
 	if d.closed {
 		return
 	}
@@ -164,7 +170,7 @@ func (d *dials) failed(key pauseKey, err error) {
 	if answered(err) {
 		most = min(most, pauseAnswered)
 	}
-	d.pauses.failed(key, err, first, most, time.Now(), d.word())
+	d.pauses.failed(key, err, first, most, time.Now(), word)
 }
 
 // paused returns a pausedError if the address, or the instance there, is not to be dialed now.
@@ -227,10 +233,11 @@ func (d *dials) reached(addr string) {
 // linked notes how a link that was dialed ended: one that was young counts as a failed dial of that
 // instance.
 func (d *dials) linked(addr string, of Instance, young bool, err error) {
+	word := d.word()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if young {
-		d.failed(pauseKey{addr, of}, err)
+		d.failed(pauseKey{addr, of}, err, word)
 		return
 	}
 	d.pauses.end(pauseKey{addr, of})

@@ -11,7 +11,8 @@
 //     raft messages, with one [Frame] per turn: a sender goroutine per link takes everything that
 //     waits, renewals first, encodes it once and sends it. Either side dials on demand. All that a lock
 //     waits for goes this way, so a stream is a connection of its own, on which frames stand behind
-//     their lengths.
+//     their lengths. A node that does not vote keeps links to two voters beside the leader
+//     ([Port.Spare]): so after a change of leader a fleet of thousands has its links already.
 //   - Questions. [Port.Ask] asks whichever instance is at an address, or one instance, and
 //     distinguishes "refused", "foreign", "another instance" and "silence".
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
@@ -73,7 +74,7 @@
 // random between zero and a limit, which doubles with each failure:
 //
 //	ordinary address            250 ms to 30 s; to 5 s while this node has no group
-//	preferred address           50 ms to 1 s
+//	preferred address           50 ms to 500 ms
 //	the dial found an answer:   to 500 ms: a refused connection, a foreign process, another version
 //
 // If the address has answered as one of ours, and only the instance that was meant is not there, or it
@@ -82,6 +83,9 @@
 // connection here, when Identify begins a new life, and when a dial succeeds. After a pause one dial
 // tries the address, and the others wait for what it finds. 1,024 failures are remembered, each until
 // 10 s after its pause; one more displaces the oldest.
+//
+// On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other machine for
+// three seconds. After a cut TCP would wait as long again before it tries once more.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for the end
 // of the pause, or fails at once with ErrSilent if its context ends before that. It never repeats what

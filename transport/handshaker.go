@@ -29,7 +29,12 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	defer accepted.shaken()
 	conn, info, err := h.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
-		if !wentAway(err) {
+		switch {
+		case wentAway(err), brokeOff(err):
+		case accepted.turn.outOfTime(err):
+			h.port.notices.info("transport: more instances connect at once than this one has processors for: "+
+				"a handshake was given up, and its instance tries again", "from", raw.RemoteAddr(), "why", err)
+		default:
 			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", h.port.config.TLS.Explain(err))
 		}
 		return conn, info, err

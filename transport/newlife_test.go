@@ -163,7 +163,7 @@ func TestNewStandingReachesCalls(t *testing.T) {
 // New lives begin while connections are made in both directions, over a slow network: what begins in a life is said and answered in
 // that life, or not at all.
 func TestNewLivesAgainstHandshakes(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(20 / slowly) {
 		inBubble(t, func(t *testing.T, w *world) {
 			rng := rand.New(rand.NewPCG(seed, 7))
 			w.net.SetLatency(time.Duration(rng.IntN(4)) * time.Millisecond)

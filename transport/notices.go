@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"sync"
@@ -32,8 +33,15 @@ func newNotices(logger *slog.Logger) *notices {
 // warn logs text with args unless the same text was logged a short while ago.
 func (n *notices) warn(text string, args ...any) { n.warnOf("", text, args...) }
 
+// info is warn for what needs nobody's hand.
+func (n *notices) info(text string, args ...any) { n.tell(slog.LevelInfo, "", text, args...) }
+
 // warnOf is warn for each instance that the text is about. Above noticeKinds instances at a time it is warn.
 func (n *notices) warnOf(about, text string, args ...any) {
+	n.tell(slog.LevelWarn, about, text, args...)
+}
+
+func (n *notices) tell(level slog.Level, about, text string, args ...any) {
 	key := about + text
 	n.mu.Lock()
 	now := time.Now()
@@ -57,7 +65,7 @@ func (n *notices) warnOf(about, text string, args ...any) {
 	if skipped > 0 {
 		args = append(args, "alike_before", skipped)
 	}
-	n.logger.Warn(text, args...)
+	n.logger.Log(context.Background(), level, text, args...)
 }
 
 // room reports whether one more instance may have lines of its own. The caller holds mu.

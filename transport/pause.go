@@ -13,7 +13,7 @@ const (
 	pauseNewborn   = 5 * time.Second        // at most, while this node has no group: founders that were cut off must meet soon
 	pauseAnswered  = 500 * time.Millisecond // at most, if the failure was an answer, which is cheap and soon stale
 	preferredFirst = 50 * time.Millisecond
-	preferredLast  = time.Second
+	preferredLast  = 500 * time.Millisecond // the voters of a group without a leader must meet soon
 
 	pauseKept  = 10 * time.Second // how long a failure is remembered after its pause
 	pausesMost = 1024             // failures that are remembered

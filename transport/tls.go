@@ -17,6 +17,12 @@ func wentAway(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
+// brokeOff reports whether the one that dialed ended the connection in the middle of the handshake, as instances that stop do. One that speaks
+// plain text, or does not accept our certificate, shows otherwise.
+func brokeOff(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
+}
+
 // clientTLS makes the TLS connection over raw. What proves that the other side is not one of us is ErrForeign; a connection that
 // breaks or stays silent proves nothing.
 func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Config) (*tls.Conn, error) {
@@ -52,7 +58,7 @@ func silence(err error) bool {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return true
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.EPIPE) || wentAway(err) {
 		return true
 	}
 	op, ok := errors.AsType[*net.OpError](err)

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,7 @@ type turn struct {
 	addr  string // without its port
 	by    time.Time
 	begun bool // it has had a turn
+	stood bool // it has stood in a line
 	held  bool
 
 	busy atomic.Bool // it waits for a turn or has one: not for the other side
@@ -57,6 +59,11 @@ func hostOf(addr net.Addr) string {
 	return host
 }
 
+// outOfTime reports whether a handshake failed with err because this node is busy with others: it stood in a line, and its time ran out.
+func (t *turn) outOfTime(err error) bool {
+	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded)) && !bug("crowd-is-a-warning")
+}
+
 // take waits for a turn.
 func (t *turn) take() error {
 	o := t.of
@@ -71,6 +78,7 @@ func (t *turn) take() error {
 		o.mu.Unlock()
 		return nil
 	}
+	t.stood = true
 	line := &o.lines[t.line(time.Now())]
 	ready := make(chan struct{})
 	place := line.PushBack(ready)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -154,5 +155,16 @@ func TestKnownAddressesAreBounded(t *testing.T) {
 	}
 	if a.has("first", now.Add(addrsKept)) {
 		t.Error("an address is known for ever")
+	}
+}
+
+// TestOutOfTime: a handshake that this node has kept waiting is no fault of the other side; one that failed for another reason is.
+func TestOutOfTime(t *testing.T) {
+	stood := &turn{stood: true}
+	if !stood.outOfTime(errNoTurn) || !stood.outOfTime(fmt.Errorf("read: %w", os.ErrDeadlineExceeded)) {
+		t.Error("a crowd is a warning")
+	}
+	if stood.outOfTime(errors.New("another secret")) || new(turn).outOfTime(os.ErrDeadlineExceeded) || (*turn)(nil).outOfTime(errNoTurn) {
+		t.Error("a fault of the other side is taken for a crowd")
 	}
 }

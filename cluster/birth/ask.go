@@ -128,6 +128,7 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		c.learn(p, &s.who)
 		c.recognise(&s.who)
 		c.met(&s.who)
+		c.attest(p, &s.who, asked)
 	}
 	p.last = s
 }
@@ -247,7 +248,7 @@ func (c *Core) self(q question) Who {
 		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
 		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
 		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,
-		At: c.at, Supersedes: c.supersedes, FloorUnixMS: c.floor,
+		At: c.at, Supersedes: c.supersedes, FloorUnixMS: c.floor, Standing: c.standing(),
 	}
 	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
 	if c.phase == Newborn {

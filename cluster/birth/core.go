@@ -55,6 +55,7 @@ type Core struct {
 	revision uint64   // of State
 	unfit    string   // why the directory cannot be written; empty: it can
 	barred   string   // why this instance may never take part again; empty: it may
+	names    []called // of instances that were met
 	suspects []knock  // places to ask because gossip shows this instance's ID there, or knows a newer configuration there
 	gaveUp   []uint64 // groups that people have given up here, oldest first
 	floor    int64    // a group that is founded from now on starts its tokens above this, in Unix milliseconds
@@ -67,8 +68,11 @@ type Core struct {
 	voters   []Voter  // of the group, once it is a member
 	at       uint64   // the number of their configuration, the newest that is known; 0: no group
 	replica
-	supersedes []uint64 // what the group took the place of
-	rulesOf    Settings // the group's settings, where phase is not Newborn
+	applied    Configuration // by this life's replica
+	fates      []*fate       // of the replicas that are known, oldest first
+	whole      time.Duration // since when all that a new group needs answer without a break; zero means they do not
+	supersedes []uint64      // what the group took the place of
+	rulesOf    Settings      // the group's settings, where phase is not Newborn
 	leader     bool
 	guide      nodeid.ID     // the leader to which this instance is attached; zero if none is
 	guided     time.Duration // when another voter that is known here has answered, or there was a leader
@@ -178,7 +182,7 @@ func (c *Core) decide(random Random) {
 func (c *Core) restart(random Random) {
 	reason, old := c.doomed, c.instance
 	*c = Core{
-		name: c.name, addr: c.addr, settings: c.settings, rules: c.rules, life: c.life, now: c.now, wall: c.wall,
+		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall, names: c.names,
 		join: c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,

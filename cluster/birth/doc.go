@@ -17,7 +17,7 @@
 //	                      a new life, a new ID
 //	      from Bound:  any refusal, or no Born for 10 s plus a random time (rule 5*)
 //	      from Member: no leader for longer than the largest TTL, nobody says that this group has one, and
-//	                   everybody whom the settings ask for answers, or another group has one (rule 6*)
+//	                   every instance that a new group needs answers, and the group is dead (rule 6*)
 //	      * with a directory: from Bound the time counts while everybody is in reach; from Member only if people
 //	        have said so: Recover here, or elsewhere and the group that was founded in its place is met
 //
@@ -67,6 +67,31 @@
 //   - A member with a leader asks one address behind Join and one voter every 30 to 60 s, for a
 //     second group and a newer configuration. If an instance whose word does not count tells a
 //     newer one, the leader is asked.
+//
+// # When a group in memory is given up
+//
+// A voter is alive if the same life has answered within four seconds that its replica runs. It is
+// over if its replica can never vote again: its own life says that it runs no more, another life
+// answers at its address or, with Founders, to its name, or it has said goodbye. A voter whose name
+// was never learned is over once other lives answer to the names of all founders. Alive goes before
+// over. A voter that is silent is neither. A group can elect if in one of these configurations the
+// voters that are not over are a majority, of each half if it is joint: those that voters which are
+// alive have applied, and the newest that is known. Else it is dead.
+//
+// A member gives up its group only if it has known no leader for longer than the largest TTL, no
+// answer names one, all that a new group needs have answered since and lived at one time, and the
+// group is dead. What a new group needs are the Founders of this instance and those of its group,
+// together, also in the next life: an instance that names itself alone does not found beside the
+// group that has adopted it. A life that is over stays over, so a dead group stays dead, and no order
+// of questions, dials and elections makes the rule wrong.
+//
+// With Replicas, replacements at new addresses cannot be told from instances beside voters that are
+// cut off. There a voter counts as over when it was silent for ten minutes while Replicas instances
+// answered. This is the one case that time decides: a majority that is cut off for longer loses its
+// group.
+//
+// Another group with a leader is a reason to go for an instance without a replica if no majority of
+// its own group's voters answers, and for one with a replica only if its group is dead.
 //
 // # Whose word counts
 //
@@ -124,7 +149,9 @@
 //     member of a group of other founders, or is bound to another charter. That is no proof. If a
 //     list is replaced by one that shares no majority with it while the earlier group lives in
 //     memory and no member of it can be reached, two groups can have leaders. Rename through a
-//     group that has a leader (rule 15), or stop the earlier instances first.
+//     group that has a leader (rule 15), or stop the earlier instances first. A single founder has
+//     no majority to share and no founder to ask: it founds nothing while an address behind Join
+//     is silent.
 //   - A name that two processes have is found out if both answer, and then nothing is founded. If
 //     one of them cannot be reached, it may vote in an earlier group; a majority of such processes
 //     would be two groups.
@@ -197,7 +224,7 @@
 // # Failure
 //
 // Silence is never an answer. With Replicas it blocks birth while an address that Join names is
-// silent; with Founders, while a founder is. Waiting names the address or the founder and the way
+// silent; with Founders, while a founder is, and with one founder, while any such address is. Waiting names the address or the founder and the way
 // out. A name in Join that cannot be resolved blocks birth in both cases. An answer proves
 // something for two seconds from the asking, and only about the life that gave it. Bytes that
 // cannot be understood count as silence, because they may come from one of us in a newer version.

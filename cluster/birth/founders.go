@@ -8,7 +8,8 @@ import (
 // This file is rule 3 where Founders are set. The charter lists exactly the founders, so it is
 // their answers that are needed: that each of them is newborn, or bound to this very charter,
 // proves that no voter of an earlier group of theirs is left. The answers of others count if they
-// come, and their silence does not.
+// come, and their silence does not. One founder alone would go by no answer at all, while a group that
+// had other founders may live behind a cut: there silence behind Join blocks.
 
 // founding says what keeps a founder from accepting the charter, or, where ch is nil, any charter.
 func (c *Core) founding(ch *Charter) (Refusal, string) {
@@ -27,6 +28,9 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 			text = "missing of the Founders: " + some(missing)
 		}
 		return RefusedSilence, text + c.absent() + c.muted()
+	}
+	if p := c.silentJoin(); p != nil {
+		return RefusedSilence, c.silence(p)
 	}
 	if !c.sampled() {
 		return RefusedSilence, "it still asks other addresses behind Join whether a group lives"
@@ -67,6 +71,20 @@ func (c *Core) silentFounders(ch *Charter) []string {
 		missing = append(missing, nameOf(l.Name, l.Addr))
 	}
 	return missing
+}
+
+// silentJoin returns an address behind Join that did not answer when it was asked last, if this
+// instance is the only founder.
+func (c *Core) silentJoin() *place {
+	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name || bug("silent-join-is-absence") {
+		return nil
+	}
+	for _, p := range c.places {
+		if p.entry != "" && p.mute {
+			return p
+		}
+	}
+	return nil
 }
 
 // muted says, while a founder is missing, which address behind Join is silent, and the way out if

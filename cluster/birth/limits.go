@@ -16,17 +16,19 @@ const (
 	seekFor                = time.Minute             // how long a voter that was started again looks for others that have moved
 	settleWithin           = 1500 * time.Millisecond // how long a resumed instance waits for places that are silent; above the second that a question takes
 
-	roundEvery   = time.Second            // no founder: between two rounds of questions, plus up to the same again at random
-	roundFirst   = 250 * time.Millisecond // up to so long it waits before the first, so that a fleet that is started together does not ask together
-	searchEvery  = 100 * time.Millisecond // founder: between two steps of a search, plus up to the same again at random
-	searchAgain  = 200 * time.Millisecond // until the same address is asked again, likewise
-	inquireEvery = 30 * time.Second       // member with a leader: between two questions, plus up to the same again at random
-	restFor      = 30 * time.Second       // how long a member with a leader may be left alone
-	tipFor       = time.Minute            // how long an address that another instance has named is worth asking
-	metFor       = time.Minute            // how long a founder that was met is named to others
-	sampledFor   = 30 * time.Second       // how long it counts that an address behind Join was asked for a living group
-	suspectFor   = time.Minute            // how long a place is asked that gossip or a hint has named
-	rivalFor     = 2 * time.Minute        // how long the word of another group counts as a reason to ask again
+	roundEvery    = time.Second            // no founder: between two rounds of questions, plus up to the same again at random
+	roundFirst    = 250 * time.Millisecond // up to so long it waits before the first, so that a fleet that is started together does not ask together
+	searchEvery   = 100 * time.Millisecond // founder: between two steps of a search, plus up to the same again at random
+	searchAgain   = 200 * time.Millisecond // until the same address is asked again, likewise
+	inquireEvery  = 30 * time.Second       // member with a leader: between two questions, plus up to the same again at random
+	restFor       = 30 * time.Second       // how long a member with a leader may be left alone
+	tipFor        = time.Minute            // how long an address that another instance has named is worth asking
+	metFor        = time.Minute            // how long a founder that was met is named to others
+	sampledFor    = 30 * time.Second       // how long it counts that an address behind Join was asked for a living group
+	suspectFor    = time.Minute            // how long a place is asked that gossip or a hint has named
+	silentOver    = 10 * time.Minute       // with Replicas: a voter that was silent for so long is over
+	electedWithin = 10 * time.Second       // a group whose majority answers should have a leader by then
+	rivalFor      = 2 * time.Minute        // how long the word of another group counts as a reason to ask again
 
 	roundMost   = 3  // addresses behind Join that an instance which is no founder asks at a time
 	searchMost  = 4  // questions of a founder's search under way
@@ -39,7 +41,9 @@ const (
 	wallMax     = 1<<42 - 1 // the last millisecond for which a token fits: in the year 2109
 	usedMax     = 128       // raft IDs of one life that are remembered when they are over
 	gaveUpMax   = 16        // groups given up that are remembered
-	placesMax   = 1024      // addresses asked at a time
+	fatesMax    = 64
+	calledMax   = 256  // names of instances that are remembered
+	placesMax   = 1024 // addresses asked at a time
 	knocksMax   = 256
 	answeredMax = 64 // refused charters remembered; older ones fail by their founding time and their dead proposer
 )

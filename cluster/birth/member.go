@@ -50,55 +50,6 @@ func (c *Core) adopt() bool {
 	return true
 }
 
-// member is rules 6 and 7. A member whose group has a leader does nothing here, nor does one with a directory: what it holds may be the
-// only copy of what others have been promised, so only people give it up.
-func (c *Core) member() {
-	if c.superseded() {
-		return
-	}
-	if c.leader || c.settings.Solo || c.durable && !bug("durable-group-given-up") {
-		return
-	}
-	over := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
-	if bug("given-up-while-believed") {
-		over = c.since
-	}
-	if c.now <= over {
-		return // its locks may still be believed in
-	}
-	reason := "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String()
-	// What was learned before that proves nothing: it may date from before the group was lost, or before this instance was cut off.
-	other := false
-	for _, p := range c.places {
-		who, ok := p.seenSince(over, c.now)
-		if !ok || !who.Leader || who.Settings.Solo {
-			continue
-		}
-		if who.Group == c.group {
-			return // it has only lost sight of its leader
-		}
-		other = other || who.Phase == Member
-	}
-	switch {
-	case other:
-		c.doomed = reason + ", and another group that has one is in reach"
-	case c.unreached(over) == "" && c.distinct(over):
-		c.doomed = reason + ", and everybody is in reach, so a new group can be founded"
-	}
-}
-
-// distinct reports whether those who have answered questions put after that time have all lived at once. Whoever was met last before another
-// life was met for the first time may be what that was before its restart, and would count twice.
-func (c *Core) distinct(after time.Duration) bool {
-	newest, oldest := time.Duration(0), c.now
-	for _, p := range c.places {
-		if _, ok := p.seenSince(after, c.now); ok {
-			newest, oldest = max(newest, p.last.first), min(oldest, p.last.asked)
-		}
-	}
-	return newest <= oldest
-}
-
 // unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".
 func (c *Core) unreached(after time.Duration) string {
 	reached := []nodeid.ID{c.instance}
@@ -109,7 +60,7 @@ func (c *Core) unreached(after time.Duration) string {
 			reached, names = append(reached, who.Instance), append(names, who.Name)
 		}
 	}
-	for _, f := range c.settings.Founders {
+	for _, f := range c.needed() {
 		if !slices.Contains(names, f) {
 			return "founder " + strconv.Quote(f) + " is missing"
 		}

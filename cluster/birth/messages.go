@@ -42,7 +42,7 @@ func appendWho(b []byte, w Who) []byte {
 	for _, addr := range met {
 		b = appendText(b, addr)
 	}
-	return b
+	return appendStanding(b, w.Standing)
 }
 
 func decodeWho(b []byte) (Who, error) {
@@ -57,6 +57,7 @@ func decodeWho(b []byte) (Who, error) {
 	for range r.length(metMost, 1) {
 		w.Met = append(w.Met, r.text(addrBytesMax))
 	}
+	w.Standing = r.standing()
 	if (w.Phase == Newborn) != (w.Group == 0) {
 		r.fail()
 	}

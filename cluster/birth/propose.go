@@ -97,6 +97,8 @@ func (c *Core) missing(list []candidate) string {
 		}
 	} else if len(list) < c.settings.Replicas && !bug("incomplete-list") {
 		return c.replicaMissing(list)
+	} else if text := sameName(list); text != "" && !bug("names-shared") {
+		return text
 	}
 	latest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.wall, b.wall) })
 	for _, l := range list {

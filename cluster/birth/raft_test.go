@@ -40,7 +40,7 @@ func (w *world) elect(g *group) {
 	for _, s := range voters {
 		near := 0
 		for _, o := range voters {
-			if w.linked(s, o) && s.knows(o) && o.knows(s) {
+			if w.connected(s, o) && s.knows(o) && o.knows(s) {
 				near++
 			}
 		}
@@ -112,7 +112,7 @@ func (w *world) notice(s *slot) {
 	known := false
 	if g != nil && !g.leader.IsZero() {
 		l := w.runs(g.leader, g.charter.Group)
-		known = l != nil && w.linked(s, l) && s.knows(l) && l.knows(s)
+		known = l != nil && w.connected(s, l) && s.knows(l) && l.knows(s)
 	}
 	if known {
 		s.core.Guide(g.leader)

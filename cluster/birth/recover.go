@@ -25,8 +25,6 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 		return errors.New("this instance belongs to no group, so there is none to give up: call it on the instances that keep group " + name)
 	case c.group != group:
 		return errors.New("this instance belongs to group " + groupName(c.group) + ", not to " + name + ": name the one that its status shows")
-	case !c.durable:
-		return errors.New("this instance has no directory that can keep a group: without one, a group that has lost its majority ends by itself")
 	case c.unfit != "":
 		return errors.New(c.unfit)
 	case c.phase == Bound:

@@ -34,7 +34,7 @@ func TestWhoMayRecover(t *testing.T) {
 			c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
 			return 99
 		}, "belongs to no group"},
-		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, "ends by itself"},
+		"in memory":              {func(c *Core) uint64 { c.durable = false; return 99 }, ""},
 		"with a leader":          {func(c *Core) uint64 { c.Leader(c.now, true); return 99 }, "not lost: this instance knows its leader"},
 		"hears of a leader":      {sees(leading), `not lost: "b" (b:1) knows its leader`},
 		"bound":                  {func(c *Core) uint64 { *c = *settled(Bound); return 99 }, "not known to be born"},
@@ -244,6 +244,12 @@ func TestCutFromTheLeader(t *testing.T) {
 	for _, durable := range []bool{true, false} {
 		c := settled(Member)
 		c.durable = durable
+		c.since = c.now
+		c.tell("b:1", leading)
+		if text := c.Waiting(); !strings.Contains(text, "has a leader, and this instance is connecting to it") {
+			t.Errorf("directory: %v: at first it waits for %q", durable, text)
+		}
+		c.now += connectFor
 		c.tell("b:1", leading)
 		if text := c.Waiting(); !strings.Contains(text, `has a leader, which this instance does not reach, but "b" (b:1) knows its leader`) {
 			t.Errorf("directory: %v: it waits for %q", durable, text)

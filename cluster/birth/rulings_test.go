@@ -2,6 +2,7 @@ package birth
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -29,7 +30,7 @@ func (s *slot) mustAccept(ch *Charter) {
 		w.fault("%s accepted a founding time that is not above the tokens it has seen", s.name)
 	}
 	for _, addr := range w.extraJoin {
-		if w.silent[addr] && len(s.settings.Founders) == 0 {
+		if w.silent[addr] && len(s.settings.Founders) <= 1 {
 			w.fault("%s accepted a charter while %s, which Join names, is silent", s.name, addr)
 		}
 	}
@@ -37,7 +38,7 @@ func (s *slot) mustAccept(ch *Charter) {
 
 // mustGiveUp checks that a member in memory which restarts in place holds nothing that is believed in, and leaves no group that lives:
 // it has met everybody within the last reachedFor, the leader among them.
-func (s *slot) mustGiveUp() {
+func (s *slot) mustGiveUp(why string) {
 	w := s.w
 	if s.joined == 0 || s.disk != nil {
 		return
@@ -45,9 +46,37 @@ func (s *slot) mustGiveUp() {
 	if w.now-s.leaderless <= s.settings.SessionTTL {
 		w.fault("%s gave up a group that it lost sight of only %v ago", s.name, w.now-s.leaderless)
 	}
-	if g := w.groups[s.joined]; w.needs(s.joined, s.raft) && w.runs(g.leader, s.joined) != nil && w.now-g.led > reachedFor+time.Second {
-		w.fault("%s gave up group %x, which has had a leader for %v", s.name, s.joined, w.now-g.led)
+	g := w.groups[s.joined]
+	if strings.Contains(why, "a newer configuration of it is in reach") && !w.needs(s.joined, s.raft) {
+		return // it is only this instance that the group has gone on without
 	}
+	for _, conf := range g.configs {
+		if w.runsWith(conf) && w.majority(conf) {
+			w.fault("%s gave up group %x, of whose configuration %d a majority runs: %s", s.name, s.joined, conf.at, why)
+		}
+	}
+}
+
+// runsWith reports whether a replica runs that has applied the configuration.
+func (w *world) runsWith(conf config) bool {
+	return slices.ContainsFunc(w.slots, func(s *slot) bool {
+		return s.core != nil && s.raft != 0 && holds(conf.voters, s.raft) && (s.applied == conf.at || conf.at == 1 && s.applied == 0)
+	})
+}
+
+// majority reports whether a majority of the voters of a configuration runs.
+func (w *world) majority(conf config) bool {
+	n, all := 0, 0
+	for _, v := range conf.voters {
+		if v.Learner {
+			continue
+		}
+		all++
+		if w.replica(v.Raft) != nil || w.kept(v.Raft, 0) {
+			n++
+		}
+	}
+	return 2*n > all
 }
 
 // needs reports whether the newest configuration of a group names one of these replicas. An instance without one gives nothing up

@@ -221,7 +221,7 @@ func (c *Core) searching() bool {
 		return false
 	case c.settling:
 		return true
-	case c.phase == Newborn && !c.sampled():
+	case c.phase == Newborn && (!c.sampled() || c.silentJoin() != nil):
 		return true
 	}
 	return len(c.absentFounders(reachedFor)) > 0
@@ -232,11 +232,11 @@ func (c *Core) searching() bool {
 func (c *Core) absentFounders(limit time.Duration) []string {
 	var here, missing []string
 	for _, p := range c.places {
-		if who, ok := p.seen(c.now, limit); ok && c.known(p) {
+		if who, ok := p.seen(c.now, limit); ok {
 			here = append(here, who.Name)
 		}
 	}
-	for _, f := range c.settings.Founders {
+	for _, f := range c.needed() {
 		if f != c.name && !slices.Contains(here, f) {
 			missing = append(missing, f)
 		}

@@ -86,6 +86,7 @@ func troubled(seed uint64, plant string, trace bool) *world {
 	}
 	w.delay = []time.Duration{2 * time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond}[w.rng.IntN(3)]
 	w.loss = []float64{0, 0, 0.05, 0.3}[w.rng.IntN(4)]
+	w.dials = []time.Duration{0, time.Second, 5 * time.Second}[w.rng.IntN(3)]
 	w.hushed = w.rng.IntN(2) == 0
 	w.named = []naming{nameFounders, nameFounders, nameAll, nameOthers, nameSeed}[w.rng.IntN(5)]
 	if w.rng.IntN(6) == 0 {
@@ -108,7 +109,9 @@ func troubled(seed uint64, plant string, trace bool) *world {
 // trouble does one bad thing.
 func (w *world) trouble() {
 	s := w.slots[w.rng.IntN(len(w.slots))]
-	switch w.rng.IntN(6) {
+	switch w.rng.IntN(7) {
+	case 6:
+		w.splitAll()
 	case 0:
 		if s.core != nil {
 			s.crash()
@@ -155,8 +158,8 @@ func (s *slot) move() {
 func heal(w *world) bool {
 	w.note("healed")
 	clear(w.cut)
-	w.loss, w.delay, w.calm = 0, 2*time.Millisecond, true
-	if len(w.slots[0].settings.Founders) == 0 {
+	w.loss, w.delay, w.calm, w.dials = 0, 2*time.Millisecond, true, 0
+	if len(w.slots[0].settings.Founders) <= 1 {
 		w.extraJoin = nil // else its silence blocks nothing
 	}
 	for _, s := range w.slots {
@@ -176,11 +179,11 @@ func heal(w *world) bool {
 		}
 	}
 	since := time.Duration(-1)
-	limit := 90 * time.Second
+	limit := silentOver + 90*time.Second // replacements at new addresses
 	if len(w.slots[0].settings.Founders) > 0 {
 		// An instance that does not gossip learns the voters by an inquiry, and Join may lead it to
 		// itself alone until one finds it.
-		limit = 10 * inquireEvery
+		limit = 30 * inquireEvery // it may choose a silent address many times
 		for _, s := range w.slots {
 			s.dns = s.addr
 		}

@@ -84,37 +84,27 @@ func (c *Core) waitingMember() string {
 	if text := c.cutOff(); text != "" {
 		return text
 	}
-	text := "group " + groupName(c.group) + " has no leader"
-	var gone []string
-	for _, v := range c.voters {
-		if v.Instance == c.instance || v.Learner {
-			continue
-		}
-		at, known := find(c.places, v.Addr)
-		if known {
-			if who, ok := c.places[at].seen(c.now, reachedFor); ok && who.Instance == v.Instance {
-				continue
-			}
-		}
-		gone = append(gone, v.Addr)
-	}
-	if len(gone) > 0 {
-		text += "; of its voters, " + some(gone) + " cannot be reached"
+	text := "group " + groupName(c.group) + " has no leader; " + c.prospects()
+	if who := c.elsewhere(); who != nil {
+		text += "; " + nameOf(who.Name, who.Addr) + " belongs to group " + groupName(who.Group) + ", which has one"
 	}
 	if c.joins() {
 		return text + "; this instance is no founder, and joins a new group once the Founders have founded one"
 	}
-	if missing := c.unreached(c.since); missing != "" && len(gone) > 0 {
-		text += "; a new group is founded once all instances are in reach, and " + missing
-	}
 	return text
 }
+
+// connectFor is for how long a member without a leader may be connecting to it before it counts as cut off: longer than each start takes.
+const connectFor = 3 * time.Second
 
 // cutOff says, of a member that knows no leader, that others of its group know one, or returns "".
 func (c *Core) cutOff() string {
 	text := c.led()
 	if text == "" {
 		return ""
+	}
+	if c.now-c.since < connectFor && !bug("cut-off-at-once") {
+		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
 		": see to the network between this instance and the voters"
@@ -187,6 +177,18 @@ func (c *Core) founderMissing(list []candidate) string {
 	}
 	if len(missing) > 0 {
 		return "missing of the Founders: " + some(missing) + c.absent()
+	}
+	return ""
+}
+
+// sameName says that two on the list have one name, or returns "". Two voters of one name could not be told from a voter and its later life.
+func sameName(list []candidate) string {
+	for i, l := range list {
+		before := slices.IndexFunc(list[:i], func(o candidate) bool { return o.name == l.name })
+		if before >= 0 {
+			return "the instances at " + list[before].addr + " and " + l.addr + " are both called " + strconv.Quote(l.name) +
+				": give each instance a Name of its own"
+		}
 	}
 	return ""
 }

@@ -47,10 +47,11 @@ type Who struct {
 	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
 	AskerAddr  string  // and where that was
 
-	At          uint64   // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
-	Supersedes  []uint64 // groups that Group took the place of, or that a newborn has given up; ascending
-	FloorUnixMS int64    // its next group has to start its tokens above this
-	Met         []string // addresses at which it has met founders itself; a hint whom to ask, and nothing more
+	At          uint64    // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
+	Supersedes  []uint64  // groups that Group took the place of, or that a newborn has given up; ascending
+	FloorUnixMS int64     // its next group has to start its tokens above this
+	Standing    *Standing // of its replica; nil if its build does not say
+	Met         []string  // addresses at which it has met founders itself; a hint whom to ask, and nothing more
 }
 
 // question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.

@@ -23,7 +23,9 @@ type world struct {
 	slots  []*slot
 	cut    map[[2]int]bool // directed; tests may range over nothing here
 	loss   float64
-	delay  time.Duration // largest one-way delay
+	delay  time.Duration            // largest one-way delay
+	dials  time.Duration            // largest time until a healed link has a connection for raft; questions need none
+	joined map[[2]int]time.Duration // since when two that were cut have a connection again
 	groups map[uint64]*group
 	order  []*group // births, in order
 	faults []string // broken invariants
@@ -115,7 +117,7 @@ func (e *events) Pop() any {
 
 func newWorld(seed uint64, settings ...Settings) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
+		rng: rand.New(rand.NewPCG(seed, 7)), cut: map[[2]int]bool{}, joined: map[[2]int]time.Duration{}, delay: 5 * time.Millisecond, groups: map[uint64]*group{},
 		silent: map[string]bool{}, wallBase: 1_700_000_000_000, rafts: map[uint64]uint64{}, emptied: map[nodeid.ID]bool{},
 		refusals: map[answerKey]bool{}, over: map[uint64]bool{}, givenUp: map[uint64]bool{}, lives: map[nodeid.ID]bool{}, calm: true,
 	}
@@ -339,7 +341,7 @@ func (s *slot) carryOut(e Event) {
 		s.refused, s.raft, s.charter = e.Text, 0, nil
 	case Restarted:
 		w.note("%s restarts in place as %x: %s", s.name, e.Instance, e.Text)
-		s.mustGiveUp()
+		s.mustGiveUp(e.Text)
 		if w.lives[e.Instance] {
 			w.fault("%s begins a new life under the ID %x, which was somebody's", s.name, e.Instance)
 		}

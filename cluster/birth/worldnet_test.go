@@ -77,6 +77,22 @@ func (w *world) hop() time.Duration { return time.Duration(w.rng.Int64N(int64(w.
 
 func (w *world) lost(a, b *slot) bool { return w.cut[[2]int{a.id, b.id}] || w.rng.Float64() < w.loss }
 
+// connected reports whether raft's messages pass: a link that was cut is dialed anew, which takes a
+// while, and questions have connections of their own.
+func (w *world) connected(a, b *slot) bool {
+	pair := [2]int{min(a.id, b.id), max(a.id, b.id)}
+	switch {
+	case a == b:
+		return true
+	case !w.linked(a, b):
+		w.joined[pair] = -1
+		return false
+	case w.joined[pair] < 0 && w.dials > 0:
+		w.joined[pair] = w.now + time.Duration(w.rng.Int64N(int64(w.dials)))
+	}
+	return w.now >= w.joined[pair]
+}
+
 func (w *world) linked(a, b *slot) bool {
 	return !w.cut[[2]int{a.id, b.id}] && !w.cut[[2]int{b.id, a.id}]
 }

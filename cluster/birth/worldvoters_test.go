@@ -59,6 +59,7 @@ func (w *world) apply(g *group, s *slot) {
 		if c.at > s.applied && (named || w.rng.IntN(2) == 0 && holds(c.voters, s.raft)) {
 			s.applied = c.at
 			s.core.Voters(w.now, g.charter.Group, c.at, c.voters)
+			s.core.Applied(w.now, g.charter.Group, Configuration{At: c.at, Voters: c.voters})
 			s.configure(g.charter.Group, c.at, c.voters)
 			break
 		}
@@ -134,6 +135,7 @@ func (w *world) agree(g *group, l *slot, next []Voter) {
 		g.configs = append(g.configs, config{g.newest().at + 1 + uint64(w.rng.IntN(4)), next})
 		w.note("group %x has configuration %d: %+v", g.charter.Group, g.newest().at, next)
 		l.applied = g.newest().at
+		l.core.Applied(w.now, g.charter.Group, Configuration{At: l.applied, Voters: next})
 		l.configure(g.charter.Group, l.applied, next)
 		l.tick()
 	}

@@ -65,9 +65,9 @@ func (s *survey) count(records []Registered) {
 }
 
 // unrivalled leaves out each candidate that is a rival of one before it. Instances are in the list
-// once, so that only a founder's name can stand in it twice.
+// once, so that only a name can stand in it twice.
 func (s *survey) unrivalled(list []candidate) []candidate {
-	if len(s.v.Settings.Founders) == 0 || bug("founder-offered-twice") {
+	if bug("founder-offered-twice") {
 		return list
 	}
 	taken := map[string]bool{}
@@ -98,6 +98,10 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 		for _, m := range list {
 			if s.rivals(r, m.who, r.Instance, m.Instance) {
 				if m.fit() {
+					if r.Instance != m.Instance && m.Active && m.voter && len(s.namesakes) < namesakesMax {
+						s.namesakes = append(s.namesakes, fmt.Sprintf("%q at %s gets no vote beside %s at %s, which has its name: give each "+
+							"instance a Name of its own", r.Name, r.Addr, m.label(), m.Addr))
+					}
 					return c, false
 				}
 				c.replaces = true

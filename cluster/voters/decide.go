@@ -11,8 +11,12 @@ import (
 const (
 	// poll is how long to wait for progress of a replica, which is no event.
 	poll = 100 * time.Millisecond
+	// namedMost is how many founders are named to people.
+	namedMost = 10
 	// again is after how long to look if a step has had no effect.
 	again = time.Second
+	// namesakesMax is how many instances with a voter's name a sentence lists.
+	namesakesMax = 3
 )
 
 // decide returns the next step, and whether something is due although no step can be taken now.
@@ -26,7 +30,7 @@ func (s *survey) decide() (Step, bool) {
 	case !majority(s.voters) && !bug("unsafe-change"):
 		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters), len(s.voters))), true
 	case s.target == 0:
-		return s.none("nobody is left who could vote"), false
+		return s.none(s.noHeir()), false
 	}
 	if step, ok := s.handOver(); ok {
 		return step, true
@@ -57,11 +61,27 @@ func (s *survey) decide() (Step, bool) {
 	if s.barred != "" {
 		why += "; " + s.barred
 	}
+	for _, text := range s.namesakes {
+		why += "; " + text
+	}
 	return s.none(why), false
 }
 
 // none is the step of a leader that waits.
 func (s *survey) none(why string) Step { return Step{Why: why, Next: s.next()} }
+
+// noHeir says that no instance that stays could vote.
+func (s *survey) noHeir() string {
+	names := slices.Sorted(slices.Values(s.v.Settings.Founders))
+	if len(names) == 0 {
+		return "no instance that stays could vote"
+	}
+	text := strings.Join(names[:min(len(names), namedMost)], ", ")
+	if more := len(names) - namedMost; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "no instance that stays is one of the Founders (" + text + "), so none can vote"
+}
 
 // handOver carries out rule 12 where a voter is there to lead instead.
 func (s *survey) handOver() (Step, bool) {

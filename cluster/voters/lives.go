@@ -74,12 +74,36 @@ func (s *Steward) probedOver(id ID) bool {
 }
 
 // replaced reports whether the name of an instance has been registered anew, by a later life. A name is a claim: it says that a replica is
-// over only if nothing was heard of that for a while, so that a live one whose link breaks is not removed by another that uses its name.
+// over only if nothing was heard of that for a while, and only if it was not in use already while there was a stream with the replica, or when
+// this lead began: such an instance runs beside the replica and follows nothing.
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
-		return r.Session && r.Name == s.known[i].Name && r.Instance != who && r.Order > s.known[i].Order
+		beside := s.beside[r.Instance] && !bug("namesake-ends-a-life")
+		return r.Session && r.Name == s.known[i].Name && r.Instance != who && r.Order > s.known[i].Order && !beside
 	})
+}
+
+// namesakes remembers which instances have the name of a replica that lives, or had it when this lead began.
+func (s *Steward) namesakes(f Facts) {
+	var beside map[Instance]bool
+	for _, k := range s.known {
+		if k.Name == "" {
+			continue
+		}
+		live := !s.looked || slices.ContainsFunc(f.Replicas, func(r Replica) bool {
+			return r.Instance == k.Instance && (r.Linked || r.ID == f.Self)
+		})
+		for _, r := range f.Registered {
+			if r.Name == k.Name && r.Instance != k.Instance && (live || s.beside[r.Instance]) {
+				if beside == nil {
+					beside = map[Instance]bool{}
+				}
+				beside[r.Instance] = true
+			}
+		}
+	}
+	s.beside = beside
 }
 
 // Probes returns whom to ask now, of those that the last Look saw no stream with, and counts them as asked: at once, then every 100 ms while it

@@ -18,6 +18,7 @@ type Steward struct {
 	vigils   []vigil
 	absences []absence
 	losses   []loss
+	beside   map[Instance]bool // those that have had the name of a replica beside it: they do not follow it
 }
 
 // Begin says that a new lead of this instance begins: what was asked and probed before means nothing now. What an ID or an instance is for ever
@@ -35,6 +36,7 @@ func (s *Steward) Begin() {
 // and is remembered as asked. The caller looks again as Step says, and after Answered, Probed and Retired. After each Look come Probes.
 func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 	s.remember(f)
+	s.namesakes(f)
 	s.review(now, f)
 	s.view = View{Now: now, Self: f.Self, Settings: f.Settings, Config: f.Config, Pending: f.Pending, Replicas: s.watch(now, f),
 		Registered: s.records(f), Others: f.Others, Prepared: slices.Clone(s.prepared), Fresh: fresh}

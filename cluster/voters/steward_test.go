@@ -140,7 +140,19 @@ func TestLifeOver(t *testing.T) {
 	if linked(l, true); over(l, 0) {
 		t.Error("two processes go by one name, and both are there")
 	}
-	linked(l, false)
+	if linked(l, false); over(l, 0) {
+		t.Error("an instance that was there beside it is no later life of it")
+	}
+	l.Begin()
+	if over(l, 0) {
+		t.Error("at the begin of a lead it is not known which of two instances follows the other")
+	}
+	l = newLead(t, "a* b c/unreachable | d |", three)
+	over(l, 0)
+	l.f.Replicas[2].SilentFor = silenceNamed
+	if anew(l, 9); !over(l, 0) {
+		t.Error("A10: its name is registered anew, by a later life")
+	}
 	l.f.Registered = slices.DeleteFunc(l.f.Registered, func(r Registered) bool { return r.Instance == nodeidtest.ID(103) })
 	if !over(l, 0) {
 		t.Error("its session has expired, and its name is forgotten")

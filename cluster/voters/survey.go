@@ -19,7 +19,7 @@ type member struct {
 	self    bool
 	dead    bool // rule 11
 	foreign bool // no founder, where only founders vote
-	double  bool // a learner beside a staying replica of the same process, or the same founder
+	double  bool // a learner beside a staying replica of the same process, or the same name
 }
 
 // fit reports whether the member may stay. Being silent for a moment and having no session are no reasons to go.
@@ -35,6 +35,9 @@ func (m *member) promotable() bool {
 // label names the member for people.
 func (m *member) label() string {
 	if m.who.Name == "" {
+		if m.Addr != "" {
+			return "the instance at " + m.Addr
+		}
 		return fmt.Sprintf("replica %x", m.ID)
 	}
 	return strconv.Quote(m.who.Name)
@@ -51,6 +54,7 @@ type survey struct {
 	eligible, wanted, target int
 	resting                  []string // who refused or did not answer, and is asked again later, for people
 	barred                   string   // who is left out for now although it is here, for people
+	namesakes                []string // which instances get no vote beside a voter of their name, for people
 }
 
 // The limits of rule 11.
@@ -139,9 +143,10 @@ func (s *survey) founder(name string) bool {
 	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name) || bug("non-founder-votes")
 }
 
-// rivals reports whether two replicas must not both vote: they are the same process, or go by the same founder's name.
+// rivals reports whether two replicas must not both vote: they are the same process, or go by the same name.
 func (s *survey) rivals(a, b Registered, x, y Instance) bool {
-	return !x.IsZero() && x == y || len(s.v.Settings.Founders) > 0 && a.Name != "" && a.Name == b.Name
+	named := len(s.v.Settings.Founders) > 0 || !bug("second-of-a-name-votes")
+	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
 }
 
 // sorted returns the IDs in order, each once.

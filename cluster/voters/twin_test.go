@@ -62,11 +62,11 @@ func (t *twin) mayVote(r Registered) bool {
 	return len(t.v.Settings.Founders) == 0 || slices.Contains(t.v.Settings.Founders, r.Name)
 }
 
-// rivals: the same process, or the same founder twice.
+// rivals: the same process, or the same name twice.
 func (t *twin) rivals(a, b Instance) bool {
 	x, k1 := t.record(a)
 	y, k2 := t.record(b)
-	return !a.IsZero() && a == b || len(t.v.Settings.Founders) > 0 && k1 && k2 && x.Name == y.Name && x.Name != ""
+	return !a.IsZero() && a == b || k1 && k2 && x.Name == y.Name && x.Name != ""
 }
 
 // soundAlone: rule 8 for one who is in the configuration.

@@ -116,6 +116,54 @@ func TestTheAgentsClients(t *testing.T) {
 	f.mortise("run", "-n", "s", "--", "true").wants(t, exitOK)
 }
 
+// TestALostClientsLockKeepsItsDelay: a client that dies gives nothing back, so its lock stays taken for its lock_delay, and the audit names it. One
+// that ends its lease has given it back.
+func TestALostClientsLockKeepsItsDelay(t *testing.T) {
+	t.Parallel()
+	const delay = 2 * time.Second
+	f := startFleet(t, false, "a", "b", "c")
+	a, b := f.agents[0], f.agents[1]
+	var lease, other struct{ Lease string }
+	var lock, next lockText
+	b.post(t, "/v1/leases", object{"ttl": "1m"}, &other)
+	lose := map[string]func(){
+		"/v1/end": func() { a.post(t, "/v1/end", object{"lease": lease.Lease}, nil) },
+		"silence": nil,
+		"hold":    nil,
+	}
+	for key := range lose {
+		end := lose[key]
+		switch key {
+		case "hold":
+			answer, err := a.client().Post("http://localhost/v1/hold", "application/json", strings.NewReader(`{"name":"shop"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.NewDecoder(answer.Body).Decode(&lease); err != nil {
+				t.Fatal(err)
+			}
+			end = func() { _ = answer.Body.Close() }
+		default:
+			a.post(t, "/v1/leases", object{"ttl": "1s", "name": "shop"}, &lease)
+		}
+		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "lock_delay": delay.String()}, &lock); code != http.StatusOK {
+			t.Fatal(key, code)
+		}
+		began := time.Now()
+		if end != nil {
+			end()
+		}
+		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait": patience.String()}, &next); code != http.StatusOK {
+			t.Fatal(key, code)
+		}
+		if waited := time.Since(began); (waited >= delay) != (key != "/v1/end") {
+			t.Errorf("%s: the next had the lock after %v, the delay is %v", key, waited, delay)
+		}
+		b.post(t, "/v1/unlock", object{"lease": other.Lease, "token": next.Token}, nil)
+	}
+	f.mortise("audit").wants(t, exitOK, `client "shop" of the agent did not keep its lease alive for 1s`, `client "shop" of the agent closed its connection, or died`)
+}
+
 // TestPython runs the client that we ship: it takes turns, sees who is busy, learns of a loss, and what it holds goes with its process.
 func TestPython(t *testing.T) {
 	python, err := exec.LookPath("python3")

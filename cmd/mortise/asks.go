@@ -29,6 +29,7 @@ type holding interface {
 	Err() error
 	Unlock(context.Context) error
 	UnlockSoon() error
+	Lapse(why string) error
 }
 
 // own is the agent's node, for programs that show no derived secret.

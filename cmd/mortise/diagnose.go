@@ -137,6 +137,9 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 		case s.Lease != "safe" && s.Phase == "member":
 			trouble("the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
 		}
+		if s := r.Status; s.Namesake != "" {
+			trouble("%s at %s: %s", s.Name, s.Address, s.Namesake)
+		}
 	}
 	for _, m := range f.health.Missing {
 		trouble("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))

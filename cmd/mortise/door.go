@@ -217,7 +217,7 @@ func (d *door) keepalive(r *http.Request, a asked) (any, error) {
 }
 
 func (d *door) end(r *http.Request, a asked) (any, error) {
-	if _, err := d.leases.find(programOf(r), a.Lease); err != nil || !d.leases.drop(a.Lease) {
+	if _, err := d.leases.find(programOf(r), a.Lease); err != nil || !d.leases.drop(a.Lease, "") {
 		return nil, errNoLease
 	}
 	return struct{}{}, nil
@@ -298,7 +298,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	defer d.leases.drop(l.id)
+	defer func() { d.leases.drop(l.id, l.lost("closed its connection, or died")) }()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
 	line := func(v any) bool { return lines.Encode(v) == nil && flush.Flush() == nil }

@@ -145,7 +145,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	if _, err := all.open(conn, "", leaseTTLMax); err != errTooMuch {
 		t.Errorf("one more: %v", err)
 	}
-	if l, err := all.open(new(int), "", leaseTTLMax); err != nil || !all.drop(l.id) {
+	if l, err := all.open(new(int), "", leaseTTLMax); err != nil || !all.drop(l.id, "") {
 		t.Error(err)
 	}
 	code := http.StatusOK
@@ -168,7 +168,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 		t.Errorf("another client: %d %s", code, text)
 	}
 	for id := range all.all {
-		all.drop(id)
+		all.drop(id, "")
 	}
 	if len(all.each) != 0 {
 		t.Errorf("%d clients are left without leases", len(all.each))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,14 +23,15 @@ const (
 )
 
 var (
-	errNoLease   = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, or it was ended; what it held is released")
+	errNoLease   = errors.New("there is no such lease: it was not kept alive in time, its connection has ended, or it was ended; what it held has ended")
 	errNoLock    = errors.New("the lease has no lock with that token: it was released, or lost")
 	errTooMany   = errors.New("this agent has as many leases as it may")
 	errTooMuch   = errors.New("this client has as many leases as it may: end some, or let them run out")
 	errLeaseOver = errors.New("the lease has ended")
 )
 
-// leases are the clients of an agent. What a client holds belongs to its lease and is released with it. Safe for concurrent use.
+// leases are the clients of an agent. What a client holds belongs to its lease and ends with it: it is released if the client ends the lease, and
+// lapses if the client is lost, since its work may go on. Safe for concurrent use.
 type leases struct {
 	node *mortise.Node
 	ctx  context.Context // ends with all leases
@@ -80,7 +83,7 @@ func (ls *leases) open(client any, name string, ttl time.Duration) (*lease, erro
 	ls.each[client]++
 	ls.all[l.id] = l
 	if ttl > 0 {
-		l.timer = time.AfterFunc(ttl, func() { ls.drop(l.id) })
+		l.timer = time.AfterFunc(ttl, func() { ls.drop(l.id, l.lost("did not keep its lease alive for "+ttl.String())) })
 	}
 	return l, nil
 }
@@ -213,8 +216,14 @@ func (ls *leases) release(ctx context.Context, by *program, id string, token mor
 	return err
 }
 
-// drop ends a lease: its locks are released, its requests given up. It reports whether there was one.
-func (ls *leases) drop(id string) bool {
+// lost says how the client of a lease was lost, for people.
+func (l *lease) lost(how string) string {
+	return fmt.Sprintf("client %q of the agent %s", l.name, how)
+}
+
+// drop ends a lease, and its requests are given up. Its locks are released if lost is empty, and otherwise lapse for that reason. It reports
+// whether there was one.
+func (ls *leases) drop(id, lost string) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l := ls.all[id]
@@ -230,7 +239,11 @@ func (ls *leases) drop(id string) bool {
 	}
 	l.end(errLeaseOver)
 	for _, lock := range l.locks {
-		_ = lock.UnlockSoon()
+		if lost == "" {
+			_ = lock.UnlockSoon()
+		} else {
+			_ = lock.Lapse(lost)
+		}
 	}
 	if l.by != nil {
 		l.by.pool.leave(l.by)
@@ -243,12 +256,9 @@ func (ls *leases) close() {
 	ls.end()
 	ls.mu.Lock()
 	ls.closed = true
-	var ids []string
-	for id := range ls.all {
-		ids = append(ids, id)
-	}
+	all := slices.Collect(maps.Values(ls.all))
 	ls.mu.Unlock()
-	for _, id := range ids {
-		ls.drop(id)
+	for _, l := range all {
+		ls.drop(l.id, l.lost("was cut off when the agent stopped"))
 	}
 }

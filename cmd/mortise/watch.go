@@ -122,8 +122,11 @@ func eventLine(e mortise.Event) string {
 	if e.Cause != "" {
 		parts = append(parts, e.Cause)
 	}
-	if e.By != "" {
+	switch {
+	case e.By != "":
 		parts = append(parts, fmt.Sprintf("by %s: %s", e.By, cmp.Or(e.Reason, "no reason")))
+	case e.Reason != "":
+		parts = append(parts, e.Reason)
 	}
 	if e.What == "data" {
 		parts = append(parts, fmt.Sprintf("%q", e.Data))

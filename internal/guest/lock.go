@@ -67,12 +67,17 @@ func (l *Lock) Unlock(ctx context.Context) error { return l.hold.Release(ctx) }
 // error that is mortise.ErrLost if the lock was lost before.
 func (l *Lock) UnlockSoon() error { return l.hold.ReleaseSoon() }
 
+// Lapse lets go of the lock on behalf of a holder that is gone: see mortise.Lock.Lapse.
+func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
+
 // explain turns an error of the session room into one of the root.
 func (s *Session) explain(key string, err error) error {
 	var held *session.HeldError
 	var wait *session.WaitError
 	var denied *session.NotAllowedError
 	switch {
+	case errors.Is(err, session.ErrBadKey):
+		return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", err, key, lockfsm.DefaultLimits().KeyBytes)
 	case errors.As(err, &denied):
 		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
@@ -80,7 +85,9 @@ func (s *Session) explain(key string, err error) error {
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
 	case errors.As(err, &wait) && wait.Behind != nil:
-		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, heldError(wait.Behind))
+		held := heldError(wait.Behind)
+		held.Waiters = max(held.Waiters-1, 0) // the request is counted itself
+		return fmt.Errorf("%w: when the request was queued: %w", wait.Err, held)
 	case errors.As(err, &wait) && !s.attached():
 		return fmt.Errorf("%w: lock %q: no leader answers: %w", ErrNotReady, key, wait.Err)
 	case errors.As(err, &wait) && s.client.Status().GraceUntil != 0:

@@ -7,6 +7,8 @@ func birth() []Bug {
 		{Name: "accepts-twice", Room: "cluster/birth", Hazard: "S5, A1", Some: true, Breaks: "an instance that is bound accepts another charter in the same life"},
 		{Name: "answers-twice", Room: "cluster/birth", Hazard: "S5", Breaks: "a charter that was refused is accepted when it comes again"},
 		{Name: "silence-is-an-answer", Room: "cluster/birth", Hazard: "34, 32", Some: true, Breaks: "who does not answer counts as gone, and a second group is founded"},
+		{Name: "silent-join-is-absence", Room: "cluster/birth", Hazard: "none", Nodes: "TestASoleFounderBehindACut",
+			Breaks: "the one founder that is left of three restarts behind a cut and founds a second group beside the first"},
 		{Name: "answers-for-another", Room: "cluster/birth", Hazard: "S5", Breaks: "a question to one life is answered by another at its address"},
 		{Name: "identity-kept", Room: "cluster/birth", Hazard: "30, S4", Breaks: "a restart in place keeps its ID, and a raft ID gets a second life without its data"},
 		{Name: "old-answers-count", Room: "cluster/birth", Hazard: "L1", Breaks: "a member that was cut off gives up a living group on answers from before"},
@@ -31,6 +33,14 @@ func birth() []Bug {
 			Breaks: "a replica that was removed does not go on after a crash, and whoever does not know that it was removed needs its vote"},
 		{Name: "born-from-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a directory keeps a group that was never born, since an instance that is not on its list has said that it was"},
 		{Name: "directory-given-up-on-hearsay", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends a replica with a directory that was cut off for one TTL"},
+		{Name: "todays-rule", Room: "cluster/birth", Hazard: "L1", Some: true, Breaks: "a group whose links were cut is given up before its voters have connections again"},
+		{Name: "lives-instead-of-replicas", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group two of whose three replicas have retired waits for them forever"},
+		{Name: "silence-is-over", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group is given up while a voter that is cut off would make a majority"},
+		{Name: "name-not-evidence", Room: "cluster/birth", Hazard: "none", Breaks: "a group whose founders were started again elsewhere waits for their old addresses forever"},
+		{Name: "new-voter-not-asked", Room: "cluster/birth", Hazard: "none", Breaks: "a voter dies before others know its name, and its dead group is kept until people give it up"},
+		{Name: "half-of-joint", Room: "cluster/birth", Hazard: "none", Breaks: "a group that is dead in one half of a joint configuration waits forever"},
+		{Name: "own-founders-after-adoption", Room: "cluster/birth", Hazard: "none", Breaks: "an instance that names itself alone gives up the group that has adopted it, and founds beside it"},
+		{Name: "foreign-leader-ends-group", Room: "cluster/birth", Hazard: "none", Breaks: "a group that elects is given up because another group is in reach"},
 		{Name: "superseded-by-anybody", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "any holder of the secret ends the directories of a group, one by one, at an election"},
 	}
 }

@@ -21,3 +21,18 @@ func fleet() []Bug {
 		{Name: "attached-told-at-once", Room: "cluster", Hazard: "none", Breaks: "the leader of a large fleet dials all that are attached at the same moment"},
 	}
 }
+
+// words are the bugs of names that are used twice, and of what operators are told.
+func words() []Bug {
+	return []Bug{
+		{Name: "second-of-a-name-votes", Room: "cluster/voters", Hazard: "none", Some: true, Breaks: "a second instance with the name of a voter gets a vote beside it"},
+		{Name: "namesake-ends-a-life", Room: "cluster/voters", Hazard: "none", Some: true,
+			Breaks: "an instance with the name of a voter, which runs beside it, has that voter removed after one second of silence"},
+		{Name: "names-shared", Room: "cluster/birth", Hazard: "none", Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
+		{Name: "namesake-not-told", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "neither of two instances with one name says so"},
+		{Name: "born-at-each-start", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "each restart with a directory says that a group is born"},
+		{Name: "lease-without-locks-warned", Room: ".", Hazard: "none", Nodes: "TestWords", Breaks: "an instance that held nothing warns that its locks are lost"},
+		{Name: "cut-off-at-once", Room: "cluster/birth", Hazard: "none", Breaks: "each start says that the instance is cut off from its leader"},
+		{Name: "crowd-is-a-warning", Room: "transport", Hazard: "none", Breaks: "a large fleet that starts at once warns of connections that were refused"},
+	}
+}

@@ -31,6 +31,8 @@ func leases() []Bug {
 		{Name: "redirect-from-anybody", Room: "session", Hazard: "59", Breaks: "any member can say that it leads, and acknowledge leases"},
 		{Name: "leave-grants-waiters", Room: "session", Hazard: "B5", Nodes: "TestLeaveEndsWaitingCalls", Breaks: "a call that waits while its node leaves is granted a lock that is left behind"},
 		{Name: "close-keeps-locks", Room: "session", Hazard: "70", Nodes: "TestCloseEndsWaitsAndLocks", Breaks: "locks go on saying that they are held after Close"},
+		{Name: "overdue-is-released", Room: "session", Hazard: "none",
+			Breaks: "a lock whose holder overstays is free without its delay, though the holder's code runs on"},
 		{Name: "overdue-holder-does-not-know", Room: "session", Hazard: "none", Some: true, Breaks: "a hold that has lasted as long as it may is given back, and its holder is not told"},
 		{Name: "delay-forgotten-by-new-leader", Room: "session", Hazard: "none", Breaks: "a new leader does not know of a lock's delay, and frees it at once"},
 		{Name: "delay-never-ends", Room: "session", Hazard: "none", Breaks: "a new leader does not know of sessions that have expired, and what their delay keeps stays taken for ever"},

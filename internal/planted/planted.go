@@ -111,7 +111,7 @@ func Layers() []Layer {
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), disks()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks()} {
 		all = append(all, list...)
 	}
 	return all

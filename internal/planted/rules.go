@@ -29,6 +29,7 @@ func rules() []Bug {
 		{Name: "delay-ignored", Room: "lockfsm", Hazard: "none", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},
 		{Name: "evict-hits-later-hold", Room: "lockfsm", Hazard: "18", Some: true, Breaks: "an order to end a hold that comes late ends that of whoever holds the key by then"},
 		{Name: "detach-ends", Room: "lockfsm", Hazard: "none", Breaks: "a hold that was detached is free at once, though it was to stay"},
+		{Name: "lapse-not-kept", Room: "lockfsm", Hazard: "none", Breaks: "a hold whose holder has died or overstayed ends like one that was given back, and no operator can find out"},
 		{Name: "no-session-budget", Room: "lockfsm", Hazard: "none", Some: true, Breaks: "one session takes as much memory of every voter as it likes"},
 		{Name: "no-group-budget", Room: "lockfsm", Hazard: "none", Breaks: "many sessions together take as much memory of every voter as they like"},
 		{Name: "budget-not-returned", Room: "lockfsm", Hazard: "none", Some: true, Breaks: "what was released stays charged, until a session can lock nothing more"},

@@ -146,7 +146,7 @@ func (c *call) release() {
 	c.abandonInner()
 	if c.detaches {
 		c.p.w.watch.detaches(c)
-		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req) })
+		c.p.inClient(func(now clock.Time) { c.p.client.Detach(now, &c.req, "") })
 	} else {
 		c.p.w.watch.frees(c)
 		c.p.inClient(func(now clock.Time) { c.p.client.Release(now, &c.req) })

@@ -66,7 +66,7 @@ func (w *world) settle() time.Duration {
 	w.pass(w.now+2*w.cfg.TTL, nil)
 	w.quiet = true
 	since, changes := time.Duration(-1), 0
-	done := w.pass(begun+progressWithin, func() bool {
+	done := w.pass(begun+progressWithin+w.cfg.silence(), func() bool {
 		w.must(w.watch.served.Check(w.now))
 		if w.unsettled() != "" {
 			since = -1

@@ -112,7 +112,7 @@ func (s *Stats) Add(o Stats) {
 
 func newWatch(w *world) *watch {
 	o := &watch{w: w, groups: map[uint64]*group{}, believers: map[string][]*call{}, bound: map[nodeid.ID]uint64{}, gaveUp: map[uint64]bool{}, names: map[nodeid.ID]string{}}
-	o.served.Bound = servedWithin + 4*w.cfg.TTL
+	o.served.Bound = servedWithin + 4*w.cfg.TTL + w.cfg.silence()
 	if w.cfg.Wishes > 0 {
 		o.served.Bound += longestDelay * w.cfg.TTL
 	}
@@ -124,6 +124,15 @@ func newWatch(w *world) *watch {
 // servedWithin is how long, besides some leases, a waiter of a healed cluster may wait for a lock that nobody holds: a group whose
 // majority is gone has to be given up and founded anew first.
 const servedWithin = 45 * time.Second
+
+// silence is how much longer that takes with Replicas in memory: a voter that died without a word and came back at another address
+// counts as over only after ten minutes.
+func (c *Config) silence() time.Duration {
+	if c.Durable || len(c.Founders) > 0 {
+		return 0
+	}
+	return 12 * time.Minute
+}
 
 // settleWithin is how long a lock may be over in the state before its caller must have been told, in a run that heals. Without healing there
 // is no bound, nor for the other way round: while leaders change more often than once in a TTL no session expires (promise 4).
@@ -138,7 +147,7 @@ func (o *watch) record(p *proc, e history.Event) {
 // judge judges the history of the whole run.
 func (o *watch) judge(settled bool) {
 	o.stats.Refused, o.stats.Recorded = o.register.Refused(), len(o.history)
-	settle := settleWithin
+	settle := settleWithin + o.w.cfg.silence()
 	if !settled {
 		settle = time.Hour
 	}

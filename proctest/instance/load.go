@@ -21,10 +21,13 @@ type load struct {
 	all  sync.WaitGroup
 }
 
-const holders = 3 // locks that an instance holds for as long as it lives
+const (
+	holders     = 3                     // locks that an instance holds for as long as it lives
+	callerPause = 10 * time.Millisecond // of each further caller
+)
 
 // startLoad starts the goroutines; stop ends them.
-func startLoad(node *mortise.Node, name string, pause time.Duration, slow int) *load {
+func startLoad(node *mortise.Node, name string, pause time.Duration, slow, callers int) *load {
 	l := &load{node: node, name: name, slow: slow, life: os.Getpid()}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	for i := range holders {
@@ -32,6 +35,9 @@ func startLoad(node *mortise.Node, name string, pause time.Duration, slow int) *
 	}
 	l.all.Go(func() { l.take("hot", 2*time.Millisecond, 40*time.Millisecond) })
 	l.all.Go(func() { l.take("own/"+name, 10*time.Millisecond, 40*time.Millisecond) })
+	for i := range callers {
+		l.all.Go(func() { l.take(fmt.Sprintf("crowd/%s/%d", name, i), 0, callerPause) })
+	}
 	l.all.Go(l.try)
 	l.all.Go(l.giveUp)
 	l.all.Go(func() { l.probe(pause) })

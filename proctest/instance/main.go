@@ -1,6 +1,7 @@
 // Instance is what the process tests run: a service with a node in it whose goroutines take locks in every way there is. The node's Config
 // comes from the environment (prefix ORDERS); MT_HISTORY names the file for Config.History, MT_PROBE_EVERY is the pause between two probes.
-// MT_SLOWER, if set, is how many times as long as usual the load pauses.
+// MT_SLOWER, if set, is how many times as long as usual the load pauses. MT_CALLERS, if set, is how many goroutines more
+// lock and unlock a key of their own all the time.
 //
 // It says what happens as lines of JSON on standard output (an [event] each) and takes lines of JSON on standard input (a [request] each).
 // SIGTERM makes it leave. The end of standard input makes it stop everything and close: so none outlives a test that dies.
@@ -60,10 +61,12 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("MT_PROBE_EVERY: %w", err)
 	}
-	slow := 1
-	if text := os.Getenv("MT_SLOWER"); text != "" {
-		if slow, err = strconv.Atoi(text); err != nil {
-			return fmt.Errorf("MT_SLOWER: %w", err)
+	slow, callers := 1, 0
+	for name, number := range map[string]*int{"MT_SLOWER": &slow, "MT_CALLERS": &callers} {
+		if text := os.Getenv(name); text != "" {
+			if *number, err = strconv.Atoi(text); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	leave, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -73,7 +76,7 @@ func run() error {
 		return err
 	}
 	i := &instance{node: node, out: json.NewEncoder(os.Stdout), held: map[string]*mortise.Lock{}}
-	i.load = startLoad(node, config.Name, pause, slow)
+	i.load = startLoad(node, config.Name, pause, slow, callers)
 	go i.ready()
 	over := make(chan struct{})
 	go func() {

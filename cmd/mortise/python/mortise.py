@@ -4,7 +4,7 @@
         with locks.lock("orders/42", wait="30s") as lock:      # Busy if that is not enough
             charge(token=lock.token)                            # a resource that compares tokens is safe at all times
 
-The agent ends all locks of a Mortise when its connection ends: when it is closed, and when this process dies.
+The agent ends all locks of a Mortise when it is closed, and when this process dies: then a lock with a lock_delay stays taken for so long.
 """
 import http.client, json, socket
 
@@ -43,12 +43,18 @@ class Mortise:
         finally:
             conn.close()
 
-    def lock(self, key, **terms):  # wait="0s", shared=True, permits=1, of=3, value="...", max_hold="1m"
+    def lock(self, key, **terms):  # wait="0s", shared=True, permits=1, of=3, value="...", max_hold="1m", lock_delay="5s"
         return Lock(self, self.ask("/v1/lock", lease=self.lease, key=key, **terms))
 
     def __enter__(self): return self
     def __exit__(self, *_): self.close()
-    def close(self): self._held.close()
+
+    def close(self):
+        try:
+            self.ask("/v1/end", lease=self.lease)
+        except (MortiseError, OSError):
+            pass  # it has ended, or the agent is gone
+        self._held.close()
 
 
 class Lock:

@@ -1,0 +1,96 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// outagesEnv says how many outages are made in all, in turn over the table; without it there is one of each kind.
+const outagesEnv = "MORTISE_OUTAGES"
+
+// recovery is how long a group whose processes all live takes at most from the end of an outage until
+// it grants again: a dial of a second that is under way and its pause of half a second, and an election.
+const recovery = 1500*time.Millisecond + failover
+
+// outage is one kind of outage: all links of so many instances are cut for a time.
+type outage struct {
+	instances int
+	ttl, cut  time.Duration
+}
+
+// outages is the table: cuts around the largest TTL of each fleet, and far above it.
+func outages() []outage {
+	var all []outage
+	for _, n := range []int{3, 5} {
+		for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
+			for _, cut := range []time.Duration{500 * time.Millisecond, ttl, 2 * ttl, 30 * time.Second} {
+				all = append(all, outage{n, ttl, cut})
+			}
+		}
+	}
+	return all
+}
+
+// TestOutages cuts all links of a group in memory, of which no process ends, and heals them. The group
+// must never be given up: settings.groups is one. One world of each size and TTL has several outages.
+func TestOutages(t *testing.T) {
+	begin(t, whole)
+	rounds, err := strconv.Atoi(os.Getenv(outagesEnv))
+	if err != nil {
+		rounds = 8
+	}
+	table := outages()
+	worlds := map[string][]outage{}
+	var order []string
+	for i := range rounds {
+		o := table[i*11%len(table)] // 11 has no divisor in common with the length: all kinds come in turn
+		name := fmt.Sprintf("%d instances, TTL %v", o.instances, o.ttl)
+		if !slices.Contains(order, name) {
+			order = append(order, name)
+		}
+		worlds[name] = append(worlds[name], o)
+	}
+	for _, name := range order {
+		t.Run(name, func(t *testing.T) {
+			begin(t, whole)
+			list := worlds[name]
+			w := newWorld(t, settings{replicas: list[0].instances, voters: list[0].instances, ttl: list[0].ttl})
+			fleet := w.startAll(list[0].instances)
+			w.waitReady(slack*readyTime, fleet...)
+			w.lose(fleet...)
+			group := fleet[0].status().Group
+			for _, o := range list {
+				w.outage(fleet, o, group)
+			}
+			w.verdict(slack * readyTime)
+		})
+	}
+}
+
+// outage makes one outage and measures how long it takes until every instance is granted a lock again.
+func (w *world) outage(fleet []*instance, o outage, group string) {
+	w.t.Helper()
+	for i, in := range fleet {
+		w.net.cut(machinesOf(fleet[i:i+1]), machinesOf(without(fleet, in)))
+	}
+	time.Sleep(o.cut)
+	w.net.heal()
+	healed := time.Now()
+	var took []time.Duration
+	for _, in := range fleet {
+		w.granted(in, slack*recovery)
+		took = append(took, time.Since(healed).Round(time.Millisecond))
+	}
+	w.t.Logf("cut of %v: first granted after %v, all after %v (bound %v, asserted %v)", o.cut, took[0], took[len(took)-1], recovery, slack*recovery)
+	for _, in := range fleet {
+		if now := in.status().Group; now != group {
+			w.t.Fatalf("after a cut of %v %s belongs to group %v instead of %v", o.cut, in.life, now, group)
+		}
+	}
+}

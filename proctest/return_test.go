@@ -1,0 +1,125 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	returnsEnv = "MORTISE_RETURNS" // how many leaders are stopped and continued; 3 without it
+	stoppedFor = 15 * time.Second
+	returnTime = 6 * time.Second // what happens in this time after a leader continues is put down to that
+
+	// returnGoal is the longest time in which no free lock is granted because a leader continues, on one shared disk.
+	returnGoal = 300 * time.Millisecond
+)
+
+// TestReturn stops the leader of a durable group for longer than its lease and continues it. The
+// directories of all instances are on one disk, as on a machine with several containers: what the
+// returning voter writes to catch up is in the way of the others' syncs. The group has a new leader
+// by then, which must go on leading, and grants must go on.
+func TestReturn(t *testing.T) {
+	begin(t, whole)
+	rounds := times(t, returnsEnv, 3)
+	w := newWorld(t, settings{replicas: 3, durable: true, callers: times(t, "MORTISE_CALLERS", 8)})
+	fleet := w.startAll(3)
+	w.waitReady(slack*readyTime, fleet...)
+	var outages []spell
+	for range rounds {
+		leader := w.leader(fleet...)
+		rest := without(fleet, leader)
+		w.lose(leader)
+		before := time.Now()
+		time.Sleep(returnTime + apart) // what the disk does by itself
+		stopped := time.Now()
+		leader.signal(syscall.SIGSTOP)
+		successor := w.leader(rest...)
+		time.Sleep(time.Until(stopped.Add(stoppedFor)))
+		term := successor.status().Term
+		outages = append(outages, spell{"nothing", before, stopped.Add(-apart), rest}, spell{"stopped", stopped, time.Now(), rest}, spell{"continued", time.Now(), time.Now().Add(returnTime), rest})
+		leader.signal(syscall.SIGCONT)
+		time.Sleep(returnTime)
+		if s := successor.status(); !s.Leading || s.Term != term {
+			t.Errorf("%s led in term %d when %s continued, and now: %s", successor.life, term, leader.life, successor.describe())
+		}
+		w.waitAllReady(slack * readyTime)
+	}
+	w.verdict(slack * readyTime)
+	w.spells(outages, map[string]time.Duration{"continued": returnGoal})
+}
+
+// times is a number from the environment.
+func times(t *testing.T, name string, standard int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return standard
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q is not a number from 1 on", name, text)
+	}
+	return n
+}
+
+// apart is between the end of one outage and the next: the grant that ends a gap may come after the end of its outage.
+const apart = time.Second
+
+// spell is a time in which something was done to some instances.
+type spell struct {
+	what     string
+	from, to time.Time
+	rest     []*instance // the others
+}
+
+// spells prints for each spell how long none of the others, and how long one of them, was granted
+// no free lock, and compares the first of these with the goals.
+func (w *world) spells(list []spell, goals map[string]time.Duration) {
+	w.t.Helper()
+	probes := w.probes(w.recorded())
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "what\tnobody granted for\tworst instance\tgrants of probes")
+	all := map[string][]time.Duration{}
+	for _, o := range list {
+		g, grants := o.gap(w, probes)
+		fmt.Fprintf(table, "%s\t%v\t%v\t%d\n", o.what, g.nobody.Round(time.Millisecond), g.worst.Round(time.Millisecond), grants)
+		all[o.what] = append(all[o.what], g.nobody)
+		if goal := goals[o.what]; goal > 0 && g.nobody > slack*goal {
+			w.t.Errorf("%s: nobody was granted a free lock for %v, more than %d times the goal of %v", o.what, g.nobody, slack, goal)
+		}
+	}
+	table.Flush()
+	for what, gaps := range all {
+		slices.Sort(gaps)
+		fmt.Fprintf(&text, "%s: %d times, nobody was granted a free lock for: median %v, longest %v (goal %v)\n",
+			what, len(gaps), gaps[len(gaps)/2].Round(time.Millisecond), gaps[len(gaps)-1].Round(time.Millisecond), goals[what])
+	}
+	w.t.Logf("outages:\n%s", text.String())
+}
+
+// gap measures a spell, and counts the probes that were granted in it.
+func (o spell) gap(w *world, probes [][]int64) (g gap, grants int) {
+	var all []int64
+	from, to := o.from.UnixNano(), o.to.UnixNano()
+	for i, in := range w.lives {
+		if !slices.Contains(o.rest, in) {
+			continue
+		}
+		own := between(probes[i+1], from, to)
+		all = append(all, own...)
+		g.worst = max(g.worst, longestGap(own, from, to))
+	}
+	slices.Sort(all)
+	g.nobody = longestGap(all, from, to)
+	return g, len(all)
+}
