@@ -240,7 +240,14 @@ func (r *replica) configured(c *raftlog.Configuration) {
 	r.config, r.stale = *c, true
 	r.p.w.watch.configured(r, c)
 	p, group, at, voters := r.p, r.group, c.Index, placed(c)
-	p.ofLife(func() { p.configured(group, at, voters) })
+	applied := birth.Configuration{At: at, Voters: voters}
+	if len(c.Outgoing) > 0 {
+		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
+	}
+	p.ofLife(func() {
+		p.configured(group, at, voters)
+		p.birth.Applied(p.birthNow(), group, applied)
+	})
 }
 
 func (r *replica) apply(e *raftlog.Event) {
