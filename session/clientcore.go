@@ -48,7 +48,7 @@ type ClientCore struct {
 	since      clock.Time // when this attachment was confirmed
 	orphaned   clock.Time // since when there is no leader; zero while attached
 	term       uint64     // the highest that anybody named
-	attTerm    uint64     // of the present attachment
+	provenTerm uint64     // of the leader whose log opened or attached this session last
 	graceUntil clock.Time // when the grace ends, as the leader has said; zero: it is over, or nothing was said
 
 	session   lockfsm.SessionID
@@ -109,7 +109,7 @@ func (c *ClientCore) Rebind(now clock.Time, record []byte, targets []Target) {
 	}
 	c.forgetSession(ErrLost, SessionRestarted)
 	c.record, c.targets, c.cursor, c.bound = record, targets, 0, record != nil
-	c.term, c.attTerm, c.moves, c.wait = 0, 0, 0, waitFirst
+	c.term, c.provenTerm, c.moves, c.wait = 0, 0, 0, waitFirst
 	c.patience = c.answerTime()
 	switch {
 	case c.closing:

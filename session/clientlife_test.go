@@ -11,6 +11,30 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
+// A leader that was deposed while it stood still, before the session was attached elsewhere, knows
+// nothing of it: the session goes on, and nothing is confirmed.
+func TestAnOldLeaderEndsNoSession(t *testing.T) {
+	t.Parallel()
+	for _, code := range []lockfsm.Code{lockfsm.NoSession, lockfsm.Stale} {
+		b := newClientBench(t)
+		b.attach() // in term 3
+		released := b.hold("a")
+		b.core.Release(b.now, released)
+		b.turn()
+		b.core.Down(b.now, nodeidtest.ID(1))
+		b.turn()
+		b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(9)))
+		b.turn()
+		old := b.attached(code)
+		old.term = 2
+		b.reply(nodeidtest.ID(9), old)
+		b.advance(time.Second)
+		if len(b.outcomes) != 0 || b.core.session == 0 {
+			t.Fatalf("an old leader says code %d: outcomes %+v, session %d", code, b.outcomes, b.core.session)
+		}
+	}
+}
+
 // The group says that the session is over: holds are lost, releases are confirmed, what waits is asked anew under a new session.
 func TestNoSession(t *testing.T) {
 	t.Parallel()

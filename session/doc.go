@@ -111,7 +111,8 @@
 // more after the one before, while it looks at the deadlines every 100 ms) adds the gap to every deadline, because renewals may have
 // been waiting where it did not look. It looks that often only in the last second before a deadline; before that it may sleep, and what
 // arrived during a stall is read in that second. A copied process is found out by the epoch: the later attachment wins, the other
-// copy is told that it is stale and opens a session of its own. A client that reaches a majority of the voters but not the leader loses
+// copy is told that it is stale and opens a session of its own. A leader that stood still while others were elected does not know the
+// sessions of later terms: what it says of them is not believed, and the client asks another voter. A client that reaches a majority of the voters but not the leader loses
 // its locks, cleanly.
 //
 // Where the machine's clock stands still while the machine is suspended (everywhere but on Linux), a suspended holder believes in its

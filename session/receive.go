@@ -93,7 +93,7 @@ func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
 		c.pause(now, Target{}) // full, or not born: the same nonce again in a while
 		return
 	}
-	c.session, c.proof, c.nonce = r.session, c.nonce, lockfsm.Nonce{}
+	c.session, c.proof, c.nonce, c.provenTerm = r.session, c.nonce, lockfsm.Nonce{}, r.term
 	c.lease = lease{ttl: min(r.ttl, c.askTTL), sent: c.nonceSent}
 	c.nonceSent = 0
 	c.patience = c.answerTime()
@@ -123,14 +123,18 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 	switch r.code {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
-		// Stale: somebody who believes to be us has attached since, say a copy of this process. One of us must take a new session.
+		if r.term < c.provenTerm && !bug("old-leader-ends-session") {
+			c.pause(now, Target{}) // it led before this session was opened or last attached, so it does not know
+			return
+		}
+		// Stale: another process has attached as this one since, say a copy of it. One of the two must take a new session.
 		c.sessionGone(now)
 		return
 	default:
 		c.pause(now, Target{})
 		return
 	}
-	c.phase, c.since, c.attTerm, c.orphaned = Attached, now, r.term, 0
+	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.term, 0
 	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
 	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
 		c.renewDue = true // that one counts only if the keeper finds recent enough what it says was heard; the next one says Attached

@@ -188,14 +188,14 @@ func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
 	c.term = max(c.term, r.term)
 	leader := Target{Peer: r.leader, Addr: string(r.addr)}
 	switch {
-	case c.phase == Attached && r.term == c.attTerm && leader.Peer == c.target.Peer:
+	case c.phase == Attached && r.term == c.provenTerm && leader.Peer == c.target.Peer:
 		// It tells all who asked before it was ready; we have asked again since.
 	case mine && known:
 		c.move(now, leader)
 	case mine:
 		c.pause(now, Target{})
 	case !known || !c.bound:
-	case c.phase == Attached && r.term <= c.attTerm:
+	case c.phase == Attached && r.term <= c.provenTerm:
 	case (c.phase == Opening || c.phase == Attaching) && c.target.Peer == leader.Peer:
 	default:
 		c.move(now, leader)

@@ -22,6 +22,7 @@ func leases() []Bug {
 		{Name: "deaf-session-kept", Room: "session", Hazard: "50", Nodes: "TestDeafWaiterIsPassedOver", Breaks: "who is heard and hears nothing is granted locks that nobody uses"},
 		{Name: "crossing-grant-kept", Room: "session", Hazard: "17", Breaks: "a grant that crosses its cancel is kept, and held by nobody"},
 		{Name: "lost-lock-kept", Room: "session", Hazard: "B6, 16", Some: true, Breaks: "a lock that is lost at the deadline is not given back while the session lives on"},
+		{Name: "old-leader-ends-session", Room: "session", Hazard: "none", Some: true, Breaks: "a leader that was deposed while it stood still ends a session of a later term, and its holder loses its locks"},
 		{Name: "short-grant-used", Room: "session", Hazard: "B6", Breaks: "a lock is granted that is lost in the next moment"},
 		{Name: "attach-states-unsent", Room: "session", Hazard: "20, 23", Some: true, Breaks: "who attaches anew does not learn what has become of its requests"},
 		{Name: "push-lost", Room: "session", Hazard: "22, 24", Some: true, Breaks: "who is granted a lock by another's release is not told"},
