@@ -36,11 +36,8 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 		if r.ID == f.Self {
 			continue
 		}
-		if linked := r.Linked && !bug("life-over-while-linked"); !linked {
-			named := s.replaced(f, r.Instance) && (r.SilentFor >= silenceNamed || bug("name-ends-a-life"))
-			r.LifeOver = s.probedOver(r.ID) || named
-		}
-		r.LifeOver = r.LifeOver || slices.Contains(s.retired, r.ID)
+		named := s.replaced(f, r.Instance) && (r.SilentFor >= silenceNamed || bug("name-ends-a-life"))
+		r.LifeOver = s.probedOver(r.ID) || named || slices.Contains(s.retired, r.ID)
 		if !r.Linked && !f.Settings.Durable && !r.Instance.IsZero() && r.Addr != "" {
 			s.vigil(now, r.ID).away = !r.LifeOver
 		}

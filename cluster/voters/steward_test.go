@@ -157,6 +157,12 @@ func TestLifeOver(t *testing.T) {
 	if !over(l, 0) {
 		t.Error("its session has expired, and its name is forgotten")
 	}
+	l = newLead(t, "a* b c | d |", three)
+	over(l, 0)
+	l.f.Replicas[2].SilentFor = silenceNamed
+	if anew(l, 9); over(l, 0) {
+		t.Error("its stream still stands: a process that stands still is no earlier life")
+	}
 	l = newLead(t, "a* b c/unreachable | d |", three)
 	l.f.Replicas[2].SilentFor = silenceNamed
 	if anew(l, 1); over(l, 0) {

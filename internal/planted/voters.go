@@ -23,7 +23,6 @@ func voting() []Bug {
 		{Name: "prepared-kept-over-terms", Room: "cluster/voters", Hazard: "B1, L9", Some: true, Breaks: "a learner is added that its instance has ended for another leader, and never catches up"},
 		{Name: "used-id-not-ended", Room: "cluster/voters", Seeds: 40, Hazard: "30, S4, B1", Some: true, Breaks: "a learner that was removed and has not heard of it is added again under its ID"},
 		{Name: "lost-stream-is-calm", Room: "cluster/voters", Hazard: "L6", Some: true, Breaks: "an instance is ready while nobody knows yet that another is gone, and a deployment takes the majority"},
-		{Name: "life-over-while-linked", Room: "cluster/voters", Hazard: "43, A10", Some: true, Breaks: "of two processes by one name the older is replaced though it is there"},
 		{Name: "losses-not-counted", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a member that comes and goes is brought in each time, since nobody counts"},
 		{Name: "others-may-stay", Room: "cluster/voters", Hazard: "none", Breaks: "a leaver that is the last who may vote stops at once, although instances without a vote stay"},
 		{Name: "founder-offered-twice", Room: "cluster/voters", Hazard: "L9", Breaks: "two processes by one founder's name count as two that could vote"},

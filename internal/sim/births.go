@@ -56,6 +56,9 @@ func RunBirth(number uint64, cfg Config) *Report {
 	for range birthRounds {
 		side, oneWay, restarts := digit(machines), digit(3), digit(machines)
 		w.after(w.between(0, 2*time.Second), func() { w.cutBy(side, oneWay) })
+		if w.chance(0.3) {
+			w.after(w.between(0, 5*time.Second), w.nemesis.outage)
+		}
 		for i, m := range w.machines {
 			if restarts>>i&1 == 1 {
 				w.after(w.between(0, 3*time.Second), func() { w.nemesis.crash(m, w.chance(0.5)) })

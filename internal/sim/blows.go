@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file is what happens to a cluster that is operated: restarts one after another, machines that come and go, disks that are lost.
+// This file is what happens to a cluster that is operated: restarts one after another, machines that come and go, disks that are lost,
+// outages of the whole network.
 
 // roll restarts one machine after the other, in good order or not, and perhaps waits each time until the new process is ready.
 func (n *nemesis) roll() {
@@ -149,6 +150,35 @@ func (n *nemesis) exodus() {
 			m.leaveAndReturn()
 		}
 	}
+}
+
+// outage cuts everybody from everybody while nobody dies. Afterwards the links heal one by one in any
+// order, and for some seconds connections take longer than questions.
+func (n *nemesis) outage() {
+	w := n.w
+	long, ended := w.between(0, 6*w.cfg.TTL), w.chance(0.7)
+	w.note("everybody is cut from everybody for %v, streams end: %v", long, ended)
+	var pairs [][2]*machine
+	for i, a := range w.machines {
+		for _, b := range w.machines[:i] {
+			pairs = append(pairs, [2]*machine{a, b})
+			w.net.cut[[2]int{a.id, b.id}], w.net.cut[[2]int{b.id, a.id}] = true, true
+		}
+		if ended && a.proc != nil {
+			a.proc.hangUp()
+		}
+	}
+	w.net.dialing = w.between(0, 5*time.Second)
+	over := w.now + long
+	for _, i := range w.rng.Perm(len(pairs)) {
+		a, b := pairs[i][0].id, pairs[i][1].id
+		w.after(over-w.now, func() {
+			delete(w.net.cut, [2]int{a, b})
+			delete(w.net.cut, [2]int{b, a})
+		})
+		over += w.between(0, 200*time.Millisecond)
+	}
+	w.after(over-w.now+10*time.Second, func() { w.net.dialing = 0 })
 }
 
 // two kills two machines, the second some seconds after the first.

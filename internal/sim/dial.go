@@ -57,7 +57,7 @@ func (p *proc) dial(to nodeid.ID, addr string, until time.Duration) {
 	case m.proc == nil || m.proc.instance != to || m.proc == p:
 		w.after(w.net.hop(), func() { p.undialed(to) })
 	default:
-		w.after(w.net.hop(), func() { p.dialed(to, m.proc) })
+		w.after(w.net.hop()+w.between(0, w.net.dialing), func() { p.dialed(to, m.proc) })
 	}
 }
 

@@ -33,7 +33,7 @@ func (n *nemesis) strike() {
 		return
 	}
 	m, o := w.machines[w.rng.IntN(len(w.machines))], w.machines[w.rng.IntN(len(w.machines))]
-	blow := w.rng.IntN(30)
+	blow := w.rng.IntN(33)
 	if w.cfg.Quiet {
 		blow = quietBlows[w.rng.IntN(len(quietBlows))]
 	}
@@ -97,7 +97,8 @@ func (n *nemesis) fault(blow int, m, o *machine) {
 	}
 }
 
-// operate is one of those that people do to a cluster, or machines that fail one after another.
+// operate is one of those that people do to a cluster, machines that fail one after another, or an
+// outage of the whole network.
 func (n *nemesis) operate(blow int, m, o *machine) {
 	switch blow {
 	case 20, 21:
@@ -114,6 +115,8 @@ func (n *nemesis) operate(blow int, m, o *machine) {
 		n.disaster()
 	case 28, 29:
 		n.lurk()
+	case 30, 31, 32:
+		n.outage()
 	}
 }
 

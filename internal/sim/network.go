@@ -18,6 +18,7 @@ type network struct {
 	jitter  float64         // chance of a long delay
 	repeat  float64         // chance that a frame, or a raft message in it, comes twice
 	drop    float64         // chance that a raft message, or a whole send, finds its queue full
+	dialing time.Duration   // how long a connection may take that is answered: questions do not wait for it
 }
 
 // Times of the transport that the network stands for.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -37,11 +38,44 @@ func (o *watch) binds(p *proc) {
 	o.bound[instance] = group
 }
 
-// leaves sees an instance leave its group by a restart in place. With a disk that is for people to decide.
+// leaves sees an instance leave its group by a restart in place. With a disk that is for people to
+// decide. In memory a voter leaves only a group that is dead; where an insider lies about newer
+// configurations, it may leave one that has cut it off from all its voters.
 func (o *watch) leaves(p *proc) {
-	if p.m.disk != nil && p.member && !o.gaveUp[p.group] {
+	switch {
+	case !p.member || o.gaveUp[p.group]:
+	case p.m.disk != nil:
 		o.w.broken("%v leaves group %x, which its disk has and people have not given up", p, p.group)
+	case p.replica != nil && !o.w.cfg.Insider && o.lives(p.replica):
+		o.w.broken("%v leaves group %x, in which it votes and a majority of the replicas runs", p, p.group)
 	}
+}
+
+// lives reports whether one of the replicas that run could be elected in the configuration that it has
+// applied, if that is one in which the given voter votes. A replica that has committed more than the
+// candidate has does not vote for it.
+func (o *watch) lives(voter *replica) bool {
+	var run []*replica
+	for _, m := range o.w.machines {
+		if m.proc != nil && m.proc.replica != nil && m.proc.replica.group == voter.group {
+			run = append(run, m.proc.replica)
+		}
+	}
+	return slices.ContainsFunc(run, func(candidate *replica) bool {
+		majority := func(voters []uint64) bool {
+			n := 0
+			for _, r := range run {
+				if slices.Contains(voters, r.id) && r.core.Status().Commit <= candidate.core.Status().Last {
+					n++
+				}
+			}
+			return 2*n > len(voters)
+		}
+		c := candidate.config
+		return (slices.Contains(c.Voters, candidate.id) || slices.Contains(c.Outgoing, candidate.id)) &&
+			(slices.Contains(c.Voters, voter.id) || slices.Contains(c.Outgoing, voter.id)) &&
+			majority(c.Voters) && (len(c.Outgoing) == 0 || majority(c.Outgoing))
+	})
 }
 
 // born sees Born applied for the first time.
