@@ -2,10 +2,11 @@
 # Runs mortise as real processes, each on a machine of its own (a network namespace), that are killed, leave, are cut off and move; see
 # proctest/doc.go. It needs root and the command ip, and says so loudly where it has not got them.
 #
-#   ./proctest.sh [-part] [-n COUNT] [-run REGEXP] [-keep DIR] [-bug NAME]
+#   ./proctest.sh [-part] [-n COUNT] [-j COUNT] [-run REGEXP] [-keep DIR] [-bug NAME]
 #
 #   -part        what every merge runs: three minutes
 #   -n COUNT     so many times in a row, until the first that fails (1)
+#   -j COUNT     so many scenarios at a time (2)
 #   -run REGEXP  only these, as go test -run takes it
 #   -keep DIR    leave all logs and histories below DIR
 #   -bug NAME    with a planted bug (see planted.sh) in all instances: then it has to fail
@@ -14,15 +15,16 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-want=all count=1 only=. keep=() tags=
+want=all count=1 scenarios=2 only=. keep=() tags=
 while [ $# -gt 0 ]; do
   case $1 in
     -part) want=part; shift; continue ;;
     -n) count=${2:?} ;;
+    -j) scenarios=${2:?} ;;
     -run) only=${2:?} ;;
     -keep) mkdir -p "${2:?}" && keep=(-artifacts -outputdir "$(cd "$2" && pwd)") ;;
     -bug) tags=,planted && export MORTISE_BUG=${2:?} ;;
-    *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -44,7 +46,7 @@ readable() {
 export MORTISE_PROCTEST=$want MORTISE_PROCTEST_INSTANCES=$work
 for ((i = 1; i <= count; i++)); do
   began=$SECONDS
-  "$work/proctest" -test.v -test.count 1 -test.parallel 2 -test.timeout 90m -test.run "$only" "${keep[@]/#-/-test.}" 2>&1 | tee "$work/out" | readable
+  "$work/proctest" -test.v -test.count 1 -test.parallel "$scenarios" -test.timeout 90m -test.run "$only" "${keep[@]/#-/-test.}" 2>&1 | tee "$work/out" | readable
   if grep -q 'SKIPPED:' "$work/out"; then
     printf '\n%s\n\n' "$(grep -o '\*\*\* SKIPPED:.*' "$work/out" | sort -u)" >&2
   fi

@@ -28,8 +28,8 @@ type outage struct {
 func outages() []outage {
 	var all []outage
 	for _, n := range []int{3, 5} {
-		for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
-			for _, cut := range []time.Duration{500 * time.Millisecond, ttl, 2 * ttl, 30 * time.Second} {
+		for _, ttl := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second} {
+			for _, cut := range []time.Duration{500 * time.Millisecond, ttl, min(2*ttl, 45*time.Second), time.Minute} {
 				all = append(all, outage{n, ttl, cut})
 			}
 		}
