@@ -1,0 +1,271 @@
+//go:build linux
+
+package proctest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+const (
+	disksEnv = "MORTISE_DISKS" // how often each fault is made; 2 without it: of a leader, and of another voter
+
+	diskNoticed = 5 * time.Second // from a fault until Status names it, where something is written meanwhile
+	roomLasts   = 2 * time.Minute // until the log needs more room than it has reserved, with the load of these tests
+	votesAgain  = 2 * time.Minute // what Status promises of an instance whose disk works again
+)
+
+// disk is where one instance has its directory.
+type disk struct {
+	t          *testing.T
+	dir, image string
+	loop       string
+}
+
+// diskFault is one way in which a disk stops working.
+type diskFault struct {
+	name, state string
+	make        func(d *disk)
+	spoil, mend func(d *disk)
+	restart     bool          // the instance has to be started again, as its Status says
+	lasts       time.Duration // until what is written meanwhile meets the fault
+}
+
+// diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
+// whose image was cut off stands for a disk that is broken.
+var diskFaults = []diskFault{
+	{name: "full", state: "failed", make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts},
+	{name: "read-only", state: "failed", make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
+	{name: "removed", state: "removed", make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
+	{name: "hung", state: "hung", make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
+	{name: "broken", state: "failed", make: (*disk).device, spoil: (*disk).cut, mend: (*disk).replace, restart: true},
+}
+
+// TestDisks breaks the disk of one of three voters in each way. The others go on, all say which disk it
+// is, and the instance gets its vote back as its Status says: by itself, or after a restart.
+func TestDisks(t *testing.T) {
+	begin(t, whole)
+	for _, f := range diskFaults {
+		t.Run(f.name, func(t *testing.T) {
+			begin(t, whole)
+			w, disks, fleet := diskWorld(t, f.make)
+			for round := range times(t, disksEnv, 2) {
+				ill := w.leader(fleet...)
+				if round%2 == 1 {
+					ill = without(fleet, ill)[0]
+				}
+				fleet = w.diskRound(f, disks[ill.name], ill, fleet)
+			}
+			w.verdict(slack * readyTime)
+		})
+	}
+}
+
+// TestAllDisksFull fills the disks of all voters at once. Nothing is granted once two have met that;
+// every instance then names both, and says that they have to be restarted when there is room again.
+func TestAllDisksFull(t *testing.T) {
+	begin(t, whole)
+	w, disks, fleet := diskWorld(t, (*disk).small)
+	w.lose(fleet...)
+	for _, d := range disks {
+		d.fill()
+	}
+	var full []*instance
+	w.until(slack*diskNoticed+roomLasts, "two instances say that their disks are full", func() bool {
+		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty("failed") })
+		return len(full) == 2
+	})
+	for _, in := range fleet {
+		w.until(slack*diskNoticed, in.life+" names both disks", func() bool {
+			said := in.status().Waiting
+			return strings.Contains(said, "disks that work") && in.names(full[0]) && in.names(full[1]) &&
+				strings.Contains(said, "restart this instance")
+		})
+		if strings.Contains(in.log(), "in reach\"") {
+			t.Errorf("%s logs that its voters are in reach, and not that their disks are full: %s", in.life, in.logTail(20))
+		}
+	}
+	for _, d := range disks {
+		d.empty()
+	}
+	for _, in := range full {
+		in.stopNow()
+		fleet = append(without(fleet, in), w.start(in.name, in.machine, "ORDERS_DIR_FREE_BYTES=1MiB"))
+	}
+	for _, in := range fleet {
+		w.granted(in, slack*readyTime)
+	}
+	w.verdict(slack * readyTime)
+}
+
+// diskWorld starts three voters, each on a disk of its own.
+func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
+	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, callers: 16})
+	disks := map[string]*disk{}
+	shared := &disk{t: t, dir: w.dir} // so that what is unmounted here is unmounted for all processes
+	shared.run("mount", "--bind", w.dir, w.dir)
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", w.dir).Run() })
+	shared.run("mount", "--make-shared", w.dir)
+	var fleet []*instance
+	for i, m := range w.machinesFor(3) {
+		d := &disk{t: t, dir: w.file("state-" + nameOf(i)), image: w.file("image-" + nameOf(i))}
+		d.must(os.Mkdir(d.dir, 0o700))
+		make(d)
+		disks[nameOf(i)] = d
+		fleet = append(fleet, w.start(nameOf(i), m, "ORDERS_DIR_FREE_BYTES=1MiB"))
+	}
+	w.waitReady(slack*readyTime, fleet...)
+	w.waitVoters(slack*readyTime, fleet...)
+	return w, disks, fleet
+}
+
+// diskRound makes one fault and mends it. It returns the instances that run then.
+func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance) []*instance {
+	w.t.Helper()
+	rest := without(fleet, ill)
+	w.lose(ill)
+	errors := strings.Count(ill.log(), "level=ERROR")
+	broken := time.Now()
+	f.spoil(d)
+	w.until(slack*diskNoticed+f.lasts, ill.life+" says that its disk has a fault", func() bool { return ill.faulty(f.state) })
+	own := time.Since(broken)
+	for _, in := range rest {
+		w.until(slack*diskNoticed, in.life+" names the disk of "+ill.life, func() bool { return in.names(ill) })
+	}
+	all := time.Since(broken)
+	for _, in := range rest {
+		w.granted(in, slack*failover)
+	}
+	if n := strings.Count(ill.log(), "level=ERROR") - errors; n != 1 {
+		w.t.Errorf("%s: one fault of the disk is %d lines of ERROR: %s", f.name, n, ill.logTail(20))
+	}
+	said := ill.status().Disk
+	mended := time.Now()
+	if f.restart {
+		w.until(slack*diskNoticed, ill.life+" has no vote", func() bool { return !ill.status().Votes })
+		ill.stopNow()
+		f.mend(d)
+		again := w.start(ill.name, ill.machine, "ORDERS_DIR_FREE_BYTES=1MiB")
+		fleet = append(rest, again)
+		ill = again
+	} else {
+		f.mend(d)
+	}
+	w.until(votesAgain+slack*readyTime, ill.life+" votes again", func() bool { s := ill.status(); return s.Votes && s.Disk == nil })
+	w.t.Logf("%s: named after %v, by all after %v, votes again %v after the repair; it said: %v", f.name,
+		own.Round(time.Millisecond), all.Round(time.Millisecond), time.Since(mended).Round(time.Millisecond), said)
+	w.waitVoters(slack*readyTime, fleet...)
+	return fleet
+}
+
+// faulty reports whether an instance says that its own disk is in that state, and names the way out.
+func (in *instance) faulty(state string) bool {
+	d := in.status().Disk
+	return d != nil && d.State == state && d.Cause != "" && d.Remedy != ""
+}
+
+// names reports whether an instance says that the disk of another has a fault.
+func (in *instance) names(other *instance) bool {
+	return slices.ContainsFunc(in.status().FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == other.name })
+}
+
+// log is all that an instance has logged.
+func (in *instance) log() string {
+	text, _ := os.ReadFile(in.w.file(in.life + ".log"))
+	return string(text)
+}
+
+func (d *disk) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *disk) run(name string, args ...string) string {
+	d.t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// small is a file system in memory with room for a log and little more.
+func (d *disk) small() {
+	d.run("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", d.dir)
+	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
+}
+
+// device is a file system on a device of its own, which turns read-only when it finds itself broken.
+func (d *disk) device() {
+	d.format()
+	d.loop = d.run("losetup", "-f", "--show", d.image)
+	d.t.Cleanup(func() {
+		_ = exec.Command("fsfreeze", "-u", d.dir).Run() // or the process could not end
+		_ = exec.Command("umount", "-l", d.dir).Run()
+		_ = exec.Command("losetup", "-d", d.loop).Run()
+	})
+	d.mount()
+}
+
+func (d *disk) format() {
+	d.must(os.WriteFile(d.image, nil, 0o600))
+	d.must(os.Truncate(d.image, 48<<20))
+	d.run("mkfs.ext4", "-q", "-F", d.image)
+}
+
+func (d *disk) mount() { d.run("mount", "-o", "errors=remount-ro", d.loop, d.dir) }
+
+func (d *disk) fill() {
+	f, err := os.Create(filepath.Join(d.dir, "filler"))
+	d.must(err)
+	defer f.Close()
+	for _, size := range []int{1 << 16, 1 << 9} {
+		for block := make([]byte, size); ; {
+			if _, err := f.Write(block); err != nil {
+				break
+			}
+		}
+	}
+}
+
+func (d *disk) empty() { d.must(os.Remove(filepath.Join(d.dir, "filler"))) }
+
+func (d *disk) readOnly() {
+	d.must(os.WriteFile(fmt.Sprintf("/sys/fs/ext4/%s/trigger_fs_error", filepath.Base(d.loop)), []byte("1"), 0o200))
+}
+
+func (d *disk) repair() {
+	d.run("umount", d.dir)
+	_ = exec.Command("e2fsck", "-fy", d.loop).Run() // its code says what it mended
+	d.mount()
+}
+
+func (d *disk) remove() { d.must(os.RemoveAll(d.dir)) }
+
+func (d *disk) freeze() { d.run("fsfreeze", "-f", d.dir) }
+func (d *disk) thaw()   { d.run("fsfreeze", "-u", d.dir) }
+
+// cut takes most of the device away: what is written or read there fails.
+func (d *disk) cut() {
+	d.must(os.Truncate(d.image, 1<<16))
+	d.run("losetup", "-c", d.loop)
+}
+
+// replace is a new disk in place of the broken one.
+func (d *disk) replace() {
+	d.run("umount", d.dir)
+	d.run("losetup", "-d", d.loop)
+	d.format()
+	d.loop = d.run("losetup", "-f", "--show", d.image)
+	d.mount()
+}
