@@ -16,7 +16,7 @@ const tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT
 // promise: where it cannot be set, the pulse finds the silence later.
 func limitUnheard(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
-	if !ok {
+	if !ok || bug("unheard-for-minutes") {
 		return
 	}
 	raw, err := tcp.SyscallConn()

@@ -7,6 +7,7 @@ func bounds() []Bug {
 		{Name: "calls-arrive-forever", Room: "transport", Hazard: "none", Breaks: "a question that never ends is held for as long as its connection lives"},
 		{Name: "arrivals-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance that begins many calls ends the connections of others, whose calls take their time"},
 		{Name: "connections-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance takes all connections that there are for all"},
+		{Name: "unheard-for-minutes", Room: "transport", Hazard: "none", Breaks: "after a cut of some seconds TCP tries again only after as long as the cut was"},
 		{Name: "no-quota", Room: "transport", Hazard: "none", Breaks: "one instance takes the places and the memory that are there for all"},
 		{Name: "snapshot-judged-late", Room: "transport", Hazard: "none", Breaks: "a snapshot of another group is gathered whole before it is refused"},
 		{Name: "snapshot-trickles", Room: "transport", Hazard: "none", Breaks: "a byte now and then keeps a place for a snapshot for ever"},
