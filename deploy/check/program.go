@@ -27,7 +27,8 @@ const closeTime = 20 * time.Second
 // prefix begins the names of the variables that configure mortise.
 const prefix = "ORDERS_LOCK_"
 
-// ReadProgram reads the program's source, and the default port from the library's.
+// ReadProgram reads the program's source, and the default port and the variables of ConfigFromEnv from
+// the library's.
 func ReadProgram(root string) (Program, error) {
 	p := Program{Paths: map[string]bool{}, Variables: map[string]bool{}}
 	service, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "examples", "service", "main.go"), nil, 0)
@@ -35,6 +36,10 @@ func ReadProgram(root string) (Program, error) {
 		return p, err
 	}
 	library, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "config.go"), nil, 0)
+	if err != nil {
+		return p, err
+	}
+	environment, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "environment.go"), nil, 0)
 	if err != nil {
 		return p, err
 	}
@@ -56,6 +61,12 @@ func ReadProgram(root string) (Program, error) {
 		}
 		return true
 	})
+	ast.Inspect(environment, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			p.variable(call)
+		}
+		return true
+	})
 	p.Ready = times["readyWithin"]
 	p.End = times["drainWithin"] + times["leaveWithin"] + closeTime
 	if len(times) < 3 || len(p.Paths) == 0 || len(p.Variables) == 0 || p.LockPort == 0 || p.HTTPPort == 0 {
@@ -70,26 +81,34 @@ func (p *Program) take(call *ast.CallExpr) {
 		return
 	}
 	first := text(call.Args[0])
-	switch f := call.Fun.(type) {
-	case *ast.Ident:
-		switch f.Name {
-		case "get":
-			p.Variables[prefix+first] = true
-		case "env":
-			if first != "" {
-				p.Variables[first] = true
-			}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	switch f.Sel.Name {
+	case "Getenv":
+		p.Variables[first] = true
+	case "HandleFunc":
+		_, path, _ := strings.Cut(first, " ")
+		p.Paths[path] = true
+	case "Or":
+		if _, port, ok := strings.Cut(text(call.Args[1]), ":"); ok {
+			p.HTTPPort, _ = strconv.Atoi(port)
 		}
-	case *ast.SelectorExpr:
-		switch f.Sel.Name {
-		case "HandleFunc":
-			_, path, _ := strings.Cut(first, " ")
-			p.Paths[path] = true
-		case "Or":
-			if _, port, ok := strings.Cut(text(call.Args[1]), ":"); ok {
-				p.HTTPPort, _ = strconv.Atoi(port)
-			}
-		}
+	}
+}
+
+// variable notes a variable that ConfigFromEnv reads: e.text("NAME"), and the like.
+func (p *Program) variable(call *ast.CallExpr) {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return
+	}
+	if e, ok := f.X.(*ast.Ident); !ok || e.Name != "e" {
+		return
+	}
+	if name := text(call.Args[0]); name != "" && name == strings.ToUpper(name) {
+		p.Variables[prefix+name] = true
 	}
 }
 

@@ -17,8 +17,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,15 +34,15 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop) // from now on a second signal kills
-	if err := run(ctx, os.Getenv); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "service:", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx ends, and returns what went wrong.
-func run(ctx context.Context, env func(string) string) error {
-	config, err := configured(env)
+func run(ctx context.Context) error {
+	config, err := mortise.ConfigFromEnv("ORDERS_LOCK")
 	if err != nil {
 		return err
 	}
@@ -58,7 +56,7 @@ func run(ctx context.Context, env func(string) string) error {
 		defer close(working)
 		work(ctx, node)
 	}()
-	server := &http.Server{Addr: cmp.Or(env("ORDERS_HTTP"), ":8080"), Handler: probes(node), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: cmp.Or(os.Getenv("ORDERS_HTTP"), ":8080"), Handler: probes(node), ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
 	select {
@@ -105,22 +103,4 @@ func answer(w http.ResponseWriter, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
-}
-
-// configured reads the configuration from variables; those that are not set keep their defaults.
-func configured(env func(string) string) (c mortise.Config, err error) {
-	get := func(name string) string { return env("ORDERS_LOCK_" + name) }
-	comma := func(r rune) bool { return r == ',' }
-	c.Name, c.Bind, c.Advertise, c.Dir, c.Zone, c.Secret = get("NAME"), get("BIND"), get("ADVERTISE"), get("DIR"), get("ZONE"), get("SECRET")
-	c.Join, c.Founders = strings.FieldsFunc(get("JOIN"), comma), strings.FieldsFunc(get("FOUNDERS"), comma)
-	if c.Replicas, err = strconv.Atoi(cmp.Or(get("REPLICAS"), "0")); err != nil {
-		return c, fmt.Errorf("ORDERS_LOCK_REPLICAS: %w", err)
-	}
-	if path := get("SECRET_FILE"); path != "" {
-		secret, err := os.ReadFile(path)
-		if c.Secret = strings.TrimSpace(string(secret)); c.Secret == "" {
-			return c, fmt.Errorf("ORDERS_LOCK_SECRET_FILE: %s has no secret (%v)", path, err)
-		}
-	}
-	return c, nil
 }

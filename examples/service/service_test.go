@@ -4,8 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +18,9 @@ func TestServesAndLeaves(t *testing.T) {
 	address := l.Addr().String()
 	_ = l.Close()
 	ctx, stop := context.WithCancel(t.Context())
+	t.Setenv("ORDERS_HTTP", address)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- run(ctx, func(name string) string { return map[string]string{"ORDERS_HTTP": address}[name] })
-	}()
+	go func() { ended <- run(ctx) }()
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if err := await(t, "http://"+address+path); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -49,9 +46,13 @@ func TestNotReadyIsAlive(t *testing.T) {
 	address := l.Addr().String()
 	_ = l.Close()
 	ctx, stop := context.WithCancel(t.Context())
+	for name, value := range map[string]string{
+		"ORDERS_HTTP": address, "ORDERS_LOCK_BIND": "127.0.0.1:0", "ORDERS_LOCK_JOIN": "127.0.0.1:1", "ORDERS_LOCK_REPLICAS": "2",
+	} {
+		t.Setenv(name, value)
+	}
 	ended := make(chan error, 1)
-	env := map[string]string{"ORDERS_HTTP": address, "ORDERS_LOCK_BIND": "127.0.0.1:0", "ORDERS_LOCK_JOIN": "127.0.0.1:1", "ORDERS_LOCK_REPLICAS": "2"}
-	go func() { ended <- run(ctx, func(name string) string { return env[name] }) }()
+	go func() { ended <- run(ctx) }()
 	if err := await(t, "http://"+address+"/healthz"); err != nil {
 		t.Error(err)
 	}
@@ -69,41 +70,11 @@ func TestNotReadyIsAlive(t *testing.T) {
 	}
 }
 
-func TestConfigurationComesFromVariables(t *testing.T) {
-	c, err := configured(func(name string) string {
-		return map[string]string{"ORDERS_LOCK_JOIN": "a:1,b:2", "ORDERS_LOCK_FOUNDERS": "a,b", "ORDERS_LOCK_SECRET": "s"}[name]
-	})
-	if err != nil || strings.Join(c.Join, " ") != "a:1 b:2" || strings.Join(c.Founders, " ") != "a b" || c.Secret != "s" || c.Replicas != 0 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	file := filepath.Join(t.TempDir(), "secret")
-	of := func(path string) func(string) string {
-		return func(name string) string { return map[string]string{"ORDERS_LOCK_SECRET_FILE": path}[name] }
-	}
-	if err := os.WriteFile(file, []byte("kept in a file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := configured(of(file)); err != nil || c.Secret != "kept in a file" {
-		t.Errorf("%q, %v", c.Secret, err)
-	}
-	if _, err := configured(of(file + "s")); err == nil || !strings.Contains(err.Error(), "SECRET_FILE") {
-		t.Errorf("a secret that is not there gives %v", err)
-	}
-	if _, err := configured(func(string) string { return "three" }); err == nil || !strings.Contains(err.Error(), "REPLICAS") {
-		t.Errorf("a number that is none gives %v", err)
-	}
-	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte("s\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	by := func(path string) func(string) string {
-		return func(name string) string { return map[string]string{"ORDERS_LOCK_SECRET_FILE": path}[name] }
-	}
-	if c, err := configured(by(path)); err != nil || c.Secret != "s" {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if _, err := configured(by(path + "x")); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_SECRET_FILE") {
-		t.Errorf("a file that is none gives %v", err)
+// A variable that is misspelt is an error, and no default.
+func TestMisspeltVariableEndsTheStart(t *testing.T) {
+	t.Setenv("ORDERS_LOCK_REPLICA", "3")
+	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "ORDERS_LOCK_REPLICA") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
