@@ -26,6 +26,7 @@ func page(r Record) string {
 	writeFleet(&b, r)
 	writeCosts(&b, r)
 	writePromises(&b, r)
+	writeFailures(&b, r)
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
@@ -45,11 +46,19 @@ func writeMachine(b *strings.Builder, r Record) {
 		b.WriteString("**A quick run: a tenth of the held locks, waiters, instances and sessions, so that not all goals are about the same.**\n")
 	}
 	b.WriteString("\n")
-	for _, w := range r.Warnings {
-		fmt.Fprintf(b, "> **%s**\n>\n", strings.ReplaceAll(w, "\n", " "))
-	}
 	if len(r.Warnings) > 0 {
-		b.WriteString("\n")
+		b.WriteString("[What failed](#what-failed) stands at the end.\n\n")
+	}
+}
+
+// writeFailures says what could not be measured as it should.
+func writeFailures(b *strings.Builder, r Record) {
+	if len(r.Warnings) == 0 {
+		return
+	}
+	b.WriteString("## What failed\n\n")
+	for _, w := range r.Warnings {
+		fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(w, "\n", " "))
 	}
 }
 
