@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -44,6 +45,8 @@ type Status struct {
 	Held          int           // locks that this instance holds
 	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
 	Waiters       int           // calls on this instance that wait for a lock
+	Standby       int           // those of Waiters that may wait long by design, by the label mortise.purpose, as candidates of an election do
+	Sessions      []string      // IDs of its sessions in the group, its own first: Standing.Session names one of them if this process holds the lock
 	Namesake      string        // a sentence: another instance has the Name of this one, which must not be; "" if none is seen
 	Err           error         // as Node.Err
 	Disk          *DiskFault    // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
@@ -62,8 +65,11 @@ func (n *Node) Status() Status {
 	now := n.env.clock.Now()
 	s.LeaseFor = max(client.Deadline.Sub(now), 0)
 	s.LeaseTightest = s.LeaseFor
+	s.Standby = int(n.standby.Load())
+	s.Sessions = withSession(s.Sessions, client.Session)
 	for _, own := range n.own.list() {
 		status := own.Status()
+		s.Sessions = withSession(s.Sessions, status.Session)
 		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
 		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
 	}
@@ -109,6 +115,14 @@ func (n *Node) Status() Status {
 		}
 	}
 	return s
+}
+
+// withSession adds the ID of a session, if there is one.
+func withSession(list []string, id lockfsm.SessionID) []string {
+	if id == 0 {
+		return list
+	}
+	return append(list, sessionText(id))
 }
 
 // fill adds what the cluster room knows.
