@@ -63,7 +63,7 @@ func Alerts() []Alert {
 		{"MortiseStuck", fmt.Sprintf(`max by (job, instance) (%s) > 0 unless on (job, instance) sum by (job, instance) (increase(%s_count{outcome="granted"}[1m])) > 0`, p(table.Waiters), p(table.Wait)), "5m", "warning",
 			"{{ $value }} calls of {{ $labels.instance }} wait, and for minutes none was granted a lock",
 			"A holder hangs, or there is no leader, or the work under a lock takes long."},
-		{"MortiseQueueLong", fmt.Sprintf(`histogram_quantile(0.99, sum by (job, le) (rate(%s_bucket{outcome="granted"}[10m]))) > 30`, p(table.Wait)), "10m", "warning",
+		{"MortiseQueueLong", fmt.Sprintf(`histogram_quantile(0.99, sum by (job, le) (rate(%s_bucket{outcome="granted",kind!~"election|tick|job"}[10m]))) > 30`, p(table.Wait)), "10m", "warning",
 			"One lock of a hundred of {{ $labels.job }} is waited for longer than {{ $value | humanizeDuration }}",
 			"Locks are held too long or wanted too often."},
 		{"MortiseRefused", fmt.Sprintf(`sum by (job, instance, outcome) (rate(%s_count{outcome=~"queue_full|overloaded|not_ready|failed"}[5m])) > 0.1`, p(table.Wait)), "5m", "warning",

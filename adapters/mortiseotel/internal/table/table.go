@@ -39,6 +39,7 @@ const (
 	Leaks       = "mortise.lock.leaks"
 	Held        = "mortise.lock.held"
 	Waiters     = "mortise.lock.waiters"
+	Standby     = "mortise.lock.standby"
 	Renewal     = "mortise.session.renewal.duration"
 	Unanswered  = "mortise.session.renewal.failures"
 	Sessions    = "mortise.session.changes"
@@ -73,7 +74,8 @@ func Metrics() []Metric {
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason", []string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds and has forgotten", "", nil, nil},
 		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
-		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock", "", nil, nil},
+		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock, without those that wait long by design", "", nil, nil},
+		{Standby, Gauge, "{call}", "Calls on this instance that wait for a lock that is held long by design, as candidates of an election do", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{Unanswered, Counter, "{renewal}", "Renewals of the lease that were given up without an answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state", []string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
