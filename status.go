@@ -24,13 +24,15 @@ type Status struct {
 	Phase    string // "newborn", "bound" or "member"
 	Tier     string // what its secret or certificate makes of it: "root", or "member", which never votes and serves nothing
 
-	Group   string   // ID of the group, "" without one
-	Leader  string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
-	Leading bool     // this instance leads
-	Term    uint64   // of the group, 0 on an instance that does not vote
-	Votes   bool     // this instance is a voter
-	Voters  []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
-	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
+	Group        string   // ID of the group, "" without one
+	Leader       string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
+	Leading      bool     // this instance leads
+	Term         uint64   // of the group, 0 on an instance that does not vote
+	Votes        bool     // this instance is a voter
+	Voters       []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
+	Promised     int      // Config.Replicas: how many instances run, as the configuration says; 0: it names Founders, or the node is on its own
+	VotersWanted int      // how many vote if all are there that the configuration names
+	Health       *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
 	// Members is what Node.Members was answered last on this instance: the first page of a hundred at most. Nothing refreshes it but a call
 	// of Members; the console and cmd/mortise make it when a person looks.
@@ -60,6 +62,7 @@ type Status struct {
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
+	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
@@ -115,6 +118,21 @@ func (n *Node) Status() Status {
 		}
 	}
 	return s
+}
+
+// votersWanted is how many instances vote if all are there that the configuration names: an odd number, so that each counts.
+func (c *Config) votersWanted() int {
+	n := c.Voters
+	if c.Replicas > 0 {
+		n = min(n, c.Replicas)
+	}
+	if len(c.Founders) > 0 {
+		n = min(n, len(unique(c.Founders)))
+	}
+	if len(c.Founders) == 0 && c.Replicas == 0 {
+		n = 1
+	}
+	return n - (n+1)%2
 }
 
 // withSession adds the ID of a session, if there is one.

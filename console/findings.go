@@ -138,6 +138,20 @@ func bringBack(s mortise.Status) string {
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
+// instances is how many instances are members, without those of derived secrets; 0: not known, or more than a page of them.
+func (s *scene) instances() int {
+	if s.all.members == nil || len(s.all.members) >= membersMost {
+		return 0
+	}
+	names := map[string]bool{} // one that has lost a session is listed twice for a while
+	for _, m := range s.all.members {
+		if m.Tier == "root" {
+			names[m.Instance] = true
+		}
+	}
+	return len(names)
+}
+
 // voterFindings says what is wrong with the voters, as the leader sees them.
 func (s *scene) voterFindings() (all []finding) {
 	h := s.health()
@@ -153,6 +167,12 @@ func (s *scene) voterFindings() (all []finding) {
 	}
 	if len(h.CannotLose) > 0 && s.status.MembersTotal > 1 {
 		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
+	}
+	if n := s.instances(); n > 0 && n < s.status.Promised {
+		all = append(all, finding{
+			ID: "instances-missing", Level: watch, What: fmt.Sprintf("Replicas says that %d instances run, and %d are members.", s.status.Promised, n),
+			Next: "Start the instances that are missing, or set Replicas to the number that you mean to run, on all of them.",
+		})
 	}
 	for _, d := range h.Differs {
 		all = append(all, finding{

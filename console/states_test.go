@@ -83,6 +83,12 @@ func TestWhatStandsFirst(t *testing.T) {
 			return s
 		}(), "grace", broken, "Wait: it ends by itself", ""},
 		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch, "Do what this sentence says", "ends by itself"},
+		"fewer than Replicas": {func() *scene {
+			s := scened()
+			s.status.Promised = 3
+			s.all.members = []mortise.Member{{Instance: "a", Tier: "root"}, {Instance: "b", Tier: "root"}, {Instance: "b", Tier: "root"}, {Name: "cron", Tier: "guest"}}
+			return s
+		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances", ""},
 		"two of one name": {func() *scene {
 			s := scened()
 			s.status.Namesake = `"s1" is the name of another instance too`
@@ -95,7 +101,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "namesake", watch, "Stop one of the two", ""},
 	} {
 		f := c.scene.first()
-		text := strings.Join([]string{f.What, f.Why, f.Next}, " ")
+		text := strings.Join(strings.Fields(f.What+" "+f.Why+" "+f.Next), " ")
 		for _, a := range f.About {
 			text += " " + a.Key + " " + a.Text
 		}

@@ -161,8 +161,8 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	if s.Health != nil {
-		f[table.Missing] = float64(len(s.Health.Missing))
+	if s.Health != nil { // a voter that is replaced by none is missing too, though the group does not wait for it any more
+		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
 	return f
 }

@@ -155,7 +155,10 @@ func rules() []rule {
 			})
 		}},
 		{"MortiseVoterMissing", 3 * time.Minute, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Health != nil && len(r.status.Health.Missing) > 0 })
+			return anyOf(h, func(r reading) bool {
+				votes := slices.DeleteFunc(slices.Clone(r.status.Voters), func(m mortise.Member) bool { return !m.Votes })
+				return r.status.Health != nil && (len(r.status.Health.Missing) > 0 || r.status.VotersWanted > len(votes))
+			})
 		}},
 		{"MortiseDiskFault", 0, func(h history) bool {
 			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State != "low" })

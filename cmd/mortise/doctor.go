@@ -43,6 +43,7 @@ func doctor(ctx context.Context, c *call) error {
 	var keys []hot
 	if f.health != nil {
 		keys, err = c.waitedFor(ctx, g, key)
+		f.stuck(d, keys)
 	}
 	if c.json {
 		err = c.show(struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -25,6 +27,7 @@ const (
 	instanceCut                 // an instance is granted nothing
 	nothingGranted              // it waits, or the group is in its grace
 	voterMissing                // one more loss may cost the majority
+	noneToLose                  // the loss of one instance would end the group, since another was lost before
 	leaseInDanger               // locks may be lost
 	instanceMissing             // one that the configuration promises
 	nameTwice
@@ -97,6 +100,17 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 	if f.health.Due && len(all) == 0 {
 		all = append(all, trouble{votersChange, plain.Sprintf("a change of the voters is due or in flight: %s", f.health.Change), ""})
 	}
+	votes := 0
+	for _, v := range by.Status.Voters {
+		if v.Votes {
+			votes++
+		}
+	}
+	if len(f.health.CannotLose) > 0 && votes < by.Status.VotersWanted && len(all) == 0 {
+		what := plain.Sprintf("of %d voters that the configuration wants %d are there, and the group would not survive the loss of %s", by.Status.VotersWanted, votes,
+			strings.Join(f.health.CannotLose, ", or of "))
+		all = append(all, trouble{noneToLose, what, ""})
+	}
 	for _, text := range f.health.Differs {
 		all = append(all, trouble{settingsDiffer, plain.Sprintf("settings differ: %s", text), "give all instances the same configuration, if it stays so"})
 	}
@@ -106,9 +120,14 @@ func (f facts) voterTroubles(by guest.Report) (all []trouble) {
 // missingTroubles says who is not there of those that the configuration promises.
 func (f facts) missingTroubles() (all []trouble) {
 	first := f.answers()[0]
+	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
+	for _, r := range f.silent() {
+		if r.Outcome == "foreign" {
+			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another", f.place(r))
+		}
+	}
 	if n := len(f.members()); first.Answer.Replicas > n {
-		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n),
-			plain.Sprintf("start the instances that are missing, or set Replicas to the number that you mean to run, on all of them")})
+		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n), next})
 	}
 	for _, name := range first.Answer.Founders {
 		if !slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
@@ -116,6 +135,21 @@ func (f facts) missingTroubles() (all []trouble) {
 		}
 	}
 	return all
+}
+
+// longHeld is how long a lock may be held while requests wait before it is worth a word: as long as the page takes it for one.
+const longHeld = 30 * time.Second
+
+// stuck makes keys the headline that are held for long while requests wait, if there is nothing worse.
+func (f facts) stuck(d *diagnosis, keys []hot) {
+	for _, k := range keys {
+		if !d.Well || k.Waiting == 0 || k.HeldFor < longHeld || lasts(k.KeyInfo) || !holderFate(k.Queue[0], f).byForce {
+			continue
+		}
+		d.why("%s", d.Problem)
+		d.Well, d.Problem = false, plain.Sprintf("%s is held for %s while others wait, by %s", k.Key, short(k.HeldFor), k.Queue[0].Holder)
+		d.Steps = append([]string{plain.Sprintf("look at what %s does with it; if it will not end, stop that, and then end the hold by force, as shown below", k.Queue[0].Holder)}, d.Steps...)
+	}
 }
 
 // missingAt lists the addresses that do not answer, if instances are missing.

@@ -41,6 +41,8 @@ func TestTheHeadlineIsTheWorst(t *testing.T) {
 			"the lease of b is jeopardy", "look at the network between b and a"},
 		"the voters change": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil)}, health: due},
 			"a change of the voters is due or in flight: c gets a vote", "stop nobody now; wait"},
+		"another secret": {facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", "foreign")}, health: well()},
+			"Replicas says that 3 instances run, and 2 answer", "give c at c:1 the secret"},
 		"clocks": {facts{reports: []guest.Report{instance("a", nil), instance("b", late), instance("c", nil)}, health: well()},
 			"the wall clocks of a and b differ", "set the clocks"},
 	} {

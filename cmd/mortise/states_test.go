@@ -90,7 +90,7 @@ func states() []state {
 			s.start(1)
 			s.Until("node-1 has a session", func() bool { return s.Node(1).Status().Session == "attached" })
 		}},
-		{name: "a voter is lost", truth: "locks are granted by the two others; the loss of one more ends that", nodes: 3, dir: true, play: func(s *stage) {
+		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {
 			s.follow(2)
 			s.Kill(2)
 		}},
@@ -376,16 +376,20 @@ func (s *stage) doctorSays() string {
 		f.reports = append(f.reports, r)
 	}
 	d := diagnose(f)
-	text := map[bool]string{true: "well: ", false: "trouble: "}[d.Well] + d.Problem + ". Next: " + d.Steps[0]
+	fates := ""
 	if i := s.leading(); i >= 0 {
 		for k, err := range s.Node(i).List(s.ctx, "") {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			if k.Waiting > 0 && !lasts(k) && k.Held > 0 && !s.state.calm { // of a lock that changes hands the holder is another one each time
-				text += ". " + k.Key + ": " + holderFate(k.Queue[0], f).text
+			if k.Waiting > 0 && !lasts(k) && k.Held > 0 {
+				f.stuck(d, []hot{hotOf(k)})
+				if !s.state.calm { // of a lock that changes hands the holder is another one each time
+					fates += ". " + k.Key + ": " + holderFate(k.Queue[0], f).text
+				}
 			}
 		}
 	}
+	text := map[bool]string{true: "well: ", false: "trouble: "}[d.Well] + d.Problem + ". Next: " + d.Steps[0] + fates
 	return text
 }

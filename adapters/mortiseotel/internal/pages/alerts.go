@@ -76,7 +76,7 @@ func Alerts() []Alert {
 			"{{ $labels.job }} has changed its leader {{ $value | humanize }} times in 15 minutes",
 			"Machines without CPU time, a network that loses, or a disk that stalls."},
 		{"MortiseVoterMissing", fmt.Sprintf("max by (job) (%s) > 0", p(table.Missing)), "3m", "warning",
-			"The leader of {{ $labels.job }} does not hear of {{ $value }} voters",
+			"{{ $labels.job }} lacks {{ $value }} voters: the leader does not hear of them, or no instance has taken their place",
 			"One more loss may cost the majority."},
 		{"MortiseDiskFault", p(table.DiskFault) + " == 1", "0s", "critical",
 			"The disk of {{ $labels.instance }} does not work, or its directory was removed",

@@ -88,7 +88,7 @@ func Metrics() []Metric {
 		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
 		{Members, Gauge, "{instance}", "Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
-		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of; only the leader says it", "", nil, nil},
+		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of, or that the group has fewer than its configuration wants; only the leader says it", "", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
 		{DiskFault, Gauge, "{disk}", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
 		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0", "", nil, nil},
