@@ -158,6 +158,18 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 	}
 }
 
+// TestAKeyThatIsNotSeenIsNotFree: without a leader the page does not say that a key is free.
+func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
+	f := &fakeNode{}
+	h := New(f, Options{})
+	wantText(t, mustPage(t, h, "/?key=k"), "Nobody holds it, and nobody waits for it.")
+	f.silent.Store(true)
+	h.(*handler).looks.forget()
+	if page := mustPage(t, h, "/?key=k"); strings.Contains(page, "Nobody holds it, and nobody waits for it.") {
+		t.Error("a key that was not seen is said to be free")
+	}
+}
+
 // keyed is a fakeNode that answers for one key what it lists.
 type keyed struct{ *fakeNode }
 
