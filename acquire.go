@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -27,6 +28,10 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 
 // acquire is Acquire in the session of a client.
 func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
+	if r.Labels != nil && purpose.Lasting(r.Labels) && !bug("candidates-not-counted") {
+		n.standby.Add(1)
+		defer n.standby.Add(-1)
+	}
 	if n.teller != nil && n.teller.locks {
 		return n.acquireHooked(ctx, client, r)
 	}
@@ -131,7 +136,7 @@ func (n *Node) explain(doing string, err error) error {
 	case errors.As(err, &denied):
 		return (*NotAllowedError)(denied)
 	case errors.As(err, &held):
-		return heldError(held)
+		return n.met(held)
 	case errors.As(err, &deadlock):
 		return deadlockError(deadlock)
 	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
@@ -144,9 +149,17 @@ func (n *Node) explain(doing string, err error) error {
 	return fmt.Errorf("%w (%s)", err, doing)
 }
 
+// met is heldError for a caller of this node. The process before this one, under the same name, can still hold the lock.
+func (n *Node) met(e *session.HeldError) *HeldError {
+	h := heldError(e)
+	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session) && !bug("lives-by-name")
+	return h
+}
+
 func heldError(e *session.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Session: fmt.Sprint(uint64(e.Session)),
 	}
 	h.Value, h.Labels = showed(e.Value)
 	return h
@@ -169,10 +182,13 @@ func (n *Node) because(behind *session.HeldError) string {
 	if behind == nil {
 		return ""
 	}
-	h := heldError(behind)
+	h := n.met(behind)
 	holder, advice := h.Holder, ""
-	if n.isOwn(behind.Session) {
+	switch {
+	case n.isOwn(behind.Session):
 		holder, advice = "this instance itself", "; to enter a lock again, pass lock.Context(ctx)"
+	case h.namesake:
+		holder, advice = "another life of "+h.Holder, "; the lock is free when the session of that life ends"
 	}
 	others := "no other request was waiting"
 	switch before := h.Waiters - 1; { // it is counted itself

@@ -89,6 +89,9 @@ type HeldError struct {
 	Waiters int               // how many wait behind the holder
 	Value   string            // Request.Value of the holder
 	Labels  map[string]string // Request.Labels of the holder
+	Session string            // ID of the holder's session: two lives of one instance have different ones
+
+	namesake bool // the holder has the name of the instance that asked, and its session is none of that instance's
 }
 
 func (e *HeldError) Error() string {
@@ -96,10 +99,14 @@ func (e *HeldError) Error() string {
 	if e.Value != "" {
 		value = fmt.Sprintf(", value %q", e.Value)
 	}
-	if e.Token == 0 {
-		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, plain.Text(e.Holder), value, e.Waiters)
+	holder := plain.Text(e.Holder)
+	if e.namesake {
+		holder += fmt.Sprintf(" in another life (session %s, which is none of this process: it ends by itself if that life is over)", e.Session)
 	}
-	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, plain.Text(e.Holder), e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
+	if e.Token == 0 {
+		return fmt.Sprintf("mortise: lock %q is waited for by %s, who asked for several locks at once%s, %d waiting", e.Key, holder, value, e.Waiters)
+	}
+	return fmt.Sprintf("mortise: lock %q is held by %s since %s (token %d%s), %d waiting", e.Key, holder, e.Since.Format(time.RFC3339), e.Token, value, e.Waiters)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -29,6 +30,9 @@ type hooked struct {
 // acquireHooked is Acquire with hooks.
 func (n *Node) acquireHooked(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
 	w := &hooked{event: LockEvent{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: r.kind(), Try: r.Try}}
+	if purpose.Lasting(r.Labels) {
+		w.event.Purpose = r.Labels[purpose.Label]
+	}
 	if h := n.teller.hooks.Mark; h != nil {
 		n.teller.call(func() { w.mark = h(ctx) })
 	}

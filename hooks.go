@@ -83,6 +83,7 @@ type LockEvent struct {
 	Keys    int    // how many keys
 	Kind    string // "exclusive", "shared", "permits", "several" or "resumed"
 	Try     bool   // Request.Try
+	Purpose string // "election", "tick" or "job" if the label mortise.purpose of the request is that, so that waits and holds are long by design
 	Outcome string // see above
 	Err     error  // what the call returns, or Lock.Err
 	Token   Token  // of the grant; 0: there was none

@@ -69,6 +69,7 @@ type Node struct {
 	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none
 
 	started   chan struct{} // closed when members is set, or never will be
+	standby   atomic.Int64  // calls that wait for a lock whose purpose makes long waits normal
 	leaving   chan struct{} // closed when the node begins to leave
 	leaveOnce sync.Once
 	shutting  atomic.Bool // somebody has begun to shut; whoever comes second waits for shutDone

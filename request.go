@@ -70,6 +70,8 @@ type Request struct {
 	Value string
 
 	// Labels are shown like Value: a few facts with names, for those who look. Value and Labels together may take 1,024 bytes, as JSON.
+	// The label "mortise.purpose" with the value "job" says that holds of this lock last long by design: the page, mortise doctor
+	// and the alerts do not warn of them. Packages election and tick set it to "election", "tick" and "job" themselves.
 	Labels map[string]string
 }
 

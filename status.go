@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -23,13 +24,15 @@ type Status struct {
 	Phase    string // "newborn", "bound" or "member"
 	Tier     string // what its secret or certificate makes of it: "root", or "member", which never votes and serves nothing
 
-	Group   string   // ID of the group, "" without one
-	Leader  string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
-	Leading bool     // this instance leads
-	Term    uint64   // of the group, 0 on an instance that does not vote
-	Votes   bool     // this instance is a voter
-	Voters  []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
-	Health  *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
+	Group        string   // ID of the group, "" without one
+	Leader       string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
+	Leading      bool     // this instance leads
+	Term         uint64   // of the group, 0 on an instance that does not vote
+	Votes        bool     // this instance is a voter
+	Voters       []Member // who has a replica: the voters, and learners, which get the log and may be needed as voters later
+	Promised     int      // Config.Replicas: how many instances run, as the configuration says; 0: it names Founders, or the node is on its own
+	VotersWanted int      // how many vote if all are there that the configuration names
+	Health       *Health  // how the voters stand, on the instance that leads; nil on others, which ask by Node.Health
 
 	// Members is what Node.Members was answered last on this instance: the first page of a hundred at most. Nothing refreshes it but a call
 	// of Members; the console and cmd/mortise make it when a person looks.
@@ -44,6 +47,8 @@ type Status struct {
 	Held          int           // locks that this instance holds
 	Waiting       string        // what this node waits for and the way out, in a sentence; "" if nothing
 	Waiters       int           // calls on this instance that wait for a lock
+	Standby       int           // those of Waiters that may wait long by design, by the label mortise.purpose, as candidates of an election do
+	Sessions      []string      // IDs of its sessions in the group, its own first: Standing.Session names one of them if this process holds the lock
 	Namesake      string        // a sentence: another instance has the Name of this one, which must not be; "" if none is seen
 	Err           error         // as Node.Err
 	Disk          *DiskFault    // what is wrong with the disk of Config.Dir; nil if nothing, or there is none
@@ -57,13 +62,17 @@ type Status struct {
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
+	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
 	now := n.env.clock.Now()
 	s.LeaseFor = max(client.Deadline.Sub(now), 0)
 	s.LeaseTightest = s.LeaseFor
+	s.Standby = int(n.standby.Load())
+	s.Sessions = withSession(s.Sessions, client.Session)
 	for _, own := range n.own.list() {
 		status := own.Status()
+		s.Sessions = withSession(s.Sessions, status.Session)
 		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
 		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
 	}
@@ -109,6 +118,29 @@ func (n *Node) Status() Status {
 		}
 	}
 	return s
+}
+
+// votersWanted is how many instances vote if all are there that the configuration names: an odd number, so that each counts.
+func (c *Config) votersWanted() int {
+	n := c.Voters
+	if c.Replicas > 0 {
+		n = min(n, c.Replicas)
+	}
+	if len(c.Founders) > 0 {
+		n = min(n, len(unique(c.Founders)))
+	}
+	if len(c.Founders) == 0 && c.Replicas == 0 {
+		n = 1
+	}
+	return n - (n+1)%2
+}
+
+// withSession adds the ID of a session, if there is one.
+func withSession(list []string, id lockfsm.SessionID) []string {
+	if id == 0 || bug("sessions-not-shown") {
+		return list
+	}
+	return append(list, sessionText(id))
 }
 
 // fill adds what the cluster room knows.

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mortise-lock/mortise"
@@ -42,15 +44,17 @@ type about struct {
 func (s *scene) findings(v *view) []finding {
 	all := s.groupFindings()
 	if s.status.Err == nil {
+		all = append(all, s.nameFindings()...)
 		all = append(all, s.voterFindings()...)
 		all = append(all, s.lockFindings(v)...)
 	}
+	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Level, a.Level) })
 	if len(all) > 0 {
 		return all
 	}
 	next := "Nothing is to be done."
-	if s.all.health != nil {
-		next = sentence(s.all.health.Advice)
+	if h := s.health(); h != nil {
+		next = sentence(h.Advice)
 	}
 	return []finding{{ID: "fine", What: "All is well: locks are granted.", Next: next}}
 }
@@ -63,6 +67,11 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{
 			ID: "ended", Level: broken, What: "This node has ended.", Why: sentence(st.Err.Error()),
 			Next: "Restart the process. A node that has ended does not come back, and holds nothing.",
+		}}
+	case strings.HasPrefix(st.Waiting, twoGroups):
+		return []finding{{
+			ID: "two-groups", Level: broken, What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
+			Next: "Stop the instances of one of the two groups, best of the one with fewer, and start them again: they join the other. It does not end by itself.",
 		}}
 	case st.Group == "":
 		return []finding{{
@@ -79,8 +88,10 @@ func (s *scene) groupFindings() []finding {
 			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
 			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
 		}}
+	case strings.Contains(st.Waiting, inGrace):
+		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
-		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
+		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Do what this sentence says; if it names nothing to do, wait."}}
 	case st.Lease != "safe":
 		return []finding{{
 			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
@@ -90,6 +101,23 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{ID: "no-answer", Level: watch, What: "The leader has not said who holds what.", Why: sentence(s.all.err.Error()), Next: "Ask again in a moment."}}
 	}
 	return nil
+}
+
+// How Status.Waiting begins, or what it has in it, where the next step depends on it.
+const (
+	twoGroups = "two groups"
+	inGrace   = "the group is in its grace"
+)
+
+// nameFindings says that the name of this instance is used twice, which it knows also without a leader.
+func (s *scene) nameFindings() []finding {
+	if s.status.Namesake == "" {
+		return nil
+	}
+	return []finding{{
+		ID: "namesake", Level: watch, What: "Another instance has the name of this one.", Why: sentence(s.status.Namesake),
+		Next: "Stop one of the two, and start it again under a Name of its own.",
+	}}
 }
 
 // bringBack is the next step without a leader.
@@ -110,19 +138,27 @@ func bringBack(s mortise.Status) string {
 	return "Bring back a majority of the voters. Not seen from here: " + strings.Join(names, ", ") + "."
 }
 
+// instances is how many instances are members, without those of derived secrets; 0: not known, or more than a page of them.
+func (s *scene) instances() int {
+	if s.all.members == nil || len(s.all.members) >= membersMost {
+		return 0
+	}
+	names := map[string]bool{} // one that has lost a session is listed twice for a while
+	for _, m := range s.all.members {
+		if m.Tier == "root" {
+			names[m.Instance] = true
+		}
+	}
+	return len(names)
+}
+
 // voterFindings says what is wrong with the voters, as the leader sees them.
 func (s *scene) voterFindings() (all []finding) {
-	h := s.all.health
+	h := s.health()
 	if h == nil || s.status.Leader == "" {
 		return nil
 	}
 	advice := sentence(h.Advice)
-	if st := s.status; st.Namesake != "" {
-		all = append(all, finding{
-			ID: "namesake", Level: watch, What: "Another instance has the name of this one.", Why: sentence(st.Namesake),
-			Next: "Stop one of the two, and start it again under a Name of its own.",
-		})
-	}
 	for _, m := range h.Missing {
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
 	}
@@ -131,6 +167,12 @@ func (s *scene) voterFindings() (all []finding) {
 	}
 	if len(h.CannotLose) > 0 && s.status.MembersTotal > 1 {
 		all = append(all, finding{ID: "cannot-lose", Level: watch, What: "The group would not survive the loss of " + strings.Join(h.CannotLose, ", or of ") + ".", Next: advice})
+	}
+	if n := s.instances(); n > 0 && n < s.status.Promised {
+		all = append(all, finding{
+			ID: "instances-missing", Level: watch, What: fmt.Sprintf("Replicas says that %d instances run, and %d are members.", s.status.Promised, n),
+			Next: "Start the instances that are missing, or set Replicas to the number that you mean to run, on all of them.",
+		})
 	}
 	for _, d := range h.Differs {
 		all = append(all, finding{

@@ -11,9 +11,13 @@ import (
 // stuckMost is how many keys that are held for long are told one by one.
 const stuckMost = 3
 
-// lockFindings says which locks somebody should look at.
+// lockFindings says which locks are worth a look. Of what was seen before it says nothing: a hold may be over, and cannot be ended now.
 func (s *scene) lockFindings(v *view) (all []finding) {
-	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool { return !s.isLong(k) })
+	if s.stale() {
+		return nil
+	}
+	all = s.earlierFindings()
+	stuck := slices.DeleteFunc(slices.Clone(s.all.keys), func(k mortise.KeyInfo) bool { return !s.isLong(k) || s.ofEarlier(k) })
 	slices.SortStableFunc(stuck, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
 	if len(stuck) > 0 {
 		f := finding{
@@ -40,6 +44,38 @@ func (s *scene) lockFindings(v *view) (all []finding) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// earlierFindings names the keys that requests wait for and that an earlier life of an instance holds.
+func (s *scene) earlierFindings() []finding {
+	f := finding{
+		ID: "held-earlier", Level: watch,
+		Next: "Wait, and stop nothing: each lock goes to the next when the session of that life ends. If it does not, two processes have this name.",
+	}
+	for _, k := range s.all.keys {
+		if k.Waiting == 0 || !s.ofEarlier(k) {
+			continue
+		}
+		q := k.Queue[0]
+		newer, _ := s.later(q)
+		f.About = append(f.About, about{k.Key, fmt.Sprintf("is held by session %s of %s, which has the newer session %s: it is free in %s unless that life goes on",
+			q.Session, shown(q.Holder), newer, span(q.Left))})
+	}
+	if len(f.About) == 0 {
+		return nil
+	}
+	f.What = number(len(f.About), "key is", "keys are") + " held by an earlier life of an instance that was started again."
+	f.About = f.About[:min(len(f.About), stuckMost)]
+	return []finding{f}
+}
+
+// ofEarlier reports whether the first holder of a key is an earlier life of an instance that is there again.
+func (s *scene) ofEarlier(k mortise.KeyInfo) bool {
+	if len(k.Queue) == 0 || k.Queue[0].Token == 0 || k.Queue[0].Expired {
+		return false
+	}
+	_, is := s.later(k.Queue[0])
+	return is
 }
 
 // stuck says how a key is held.

@@ -44,7 +44,7 @@ func parsePage() (*template.Template, string) {
 		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"ago":   func(now, then time.Time) string { return span(now.Sub(then)) },
-		"rest":  func(all locks) int { return all.Looked - len(all.Keys) },
+		"rest":  func(all locks) int { return all.Looked - all.Ticks - len(all.Keys) },
 		"inc":   func(i int) int { return i + 1 },
 		"dec":   func(i int) int { return i - 1 },
 	}).Parse(read("page.html")))
@@ -82,7 +82,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	v := h.view(r.Context(), q)
 	page := shownPage{
-		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may, Outcome: done, Prefix: q.Get("prefix"), KeyName: q.Get("key"),
+		view: v, List: v.Locks, Trees: v.forest, Without: v.without, MayForce: may && !v.Stale, Outcome: done, Prefix: q.Get("prefix"), KeyName: q.Get("key"),
 	}
 	if v.Search != nil {
 		page.List = *v.Search

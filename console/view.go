@@ -18,8 +18,9 @@ const (
 
 // view is what the page shows and what /status.json says. Fields may be added; times are RFC 3339.
 type view struct {
-	At       time.Time `json:"at"`    // by this instance's clock
-	Level    level     `json:"level"` // the worst of findings
+	At       time.Time `json:"at"`              // by this instance's clock
+	Level    level     `json:"level"`           // the worst of findings
+	Stale    bool      `json:"stale,omitempty"` // locks and sessions are as they were seen before: no leader answers now
 	Findings []finding `json:"findings"`
 
 	Instance instance `json:"instance"`
@@ -85,8 +86,9 @@ type locks struct {
 	Prefix string    `json:"prefix,omitempty"`
 	Seen   time.Time `json:"seen,omitzero"` // when they were; zero: never
 	Keys   []key     `json:"keys"`
-	Looked int       `json:"looked_at"` // of how many these are the first
-	More   bool      `json:"more"`      // there are others, at which nobody has looked
+	Looked int       `json:"looked_at"`                    // of how many these are the first
+	Ticks  int       `json:"tick_keys_left_out,omitempty"` // that package tick holds for itself
+	More   bool      `json:"more"`                         // there are others, at which nobody has looked
 	Err    string    `json:"error,omitempty"`
 }
 
@@ -94,9 +96,10 @@ type key struct {
 	Name    string     `json:"key"`
 	Held    int        `json:"held"`
 	Waiting int        `json:"waiting"`
-	For     float64    `json:"held_seconds"`   // of the oldest hold; 0: nobody holds it
-	Long    bool       `json:"long"`           // that is long, and somebody waits
-	Data    []byte     `json:"data,omitempty"` // only where the key was asked for
+	For     float64    `json:"held_seconds"`      // of the oldest hold; 0: nobody holds it
+	Long    bool       `json:"long"`              // that is long, not by design, and requests wait
+	Purpose string     `json:"purpose,omitempty"` // label mortise.purpose of the first holder or waiter
+	Data    []byte     `json:"data,omitempty"`    // only where the key was asked for
 	Rev     uint64     `json:"data_revision,string,omitempty"`
 	Queue   []standing `json:"queue"`
 	Cut     int        `json:"queue_left_out,omitempty"`
@@ -110,6 +113,7 @@ type standing struct {
 	For     float64       `json:"held_seconds,omitempty"`
 	Left    float64       `json:"session_seconds_left,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
+	Later   string        `json:"later_session,omitempty"` // of the instance that has the holder's name now: this hold is of an earlier one
 	Shared  bool          `json:"shared,omitempty"`
 	Permits int           `json:"permits,omitempty"`
 	Of      int           `json:"of,omitempty"`
@@ -127,18 +131,26 @@ type scene struct {
 	one    *look // nil: nobody asks for one key
 	others *look // nil: the first page of the members is to be seen
 	after  string
+
+	sessions map[string]mortise.SessionInfo // by ID; nil: not looked at yet
+	newest   map[string]uint64              // session of each name
 }
 
 // view says what is seen. It asks nobody.
 func (s *scene) view() *view {
-	v := &view{At: s.now, Instance: instanceOf(s.status), Group: groupOf(s.status, s.all.health)}
+	v := &view{At: s.now, Stale: s.stale(), Instance: instanceOf(s.status), Group: groupOf(s.status, s.health())}
 	var page []mortise.Member
 	v.Members, page = s.roster()
-	v.Zones = zonesOf(s.status, s.all.health, page)
+	v.Zones = zonesOf(s.status, s.health(), page)
 	v.Locks = s.locks(s.all, "", shownMost)
 	v.Longest, v.Waited = s.tops()
 	v.Ends = endsOf(s.all.ends)
 	v.Leases, v.Others = leasesOf(s.all.sessions)
+	if v.Stale { // what a session had left then has passed
+		for i := range v.Leases {
+			v.Leases[i].Left = 0
+		}
+	}
 	v.forest, v.without = s.waits()
 	v.Circles = circlesOf(v.forest)
 	if s.found != nil {
@@ -203,8 +215,13 @@ func groupOf(s mortise.Status, h *mortise.Health) group {
 // locks is what there is to say of an answer.
 func (s *scene) locks(l *look, prefix string, most int) locks {
 	all := locks{Prefix: prefix, Seen: l.seen, Looked: len(l.keys), More: l.more, Keys: []key{}}
-	for _, k := range l.keys[:min(len(l.keys), most)] {
-		all.Keys = append(all.Keys, s.key(k, queueShown))
+	for _, k := range l.keys {
+		switch {
+		case prefix == "" && ofTick(k):
+			all.Ticks++
+		case len(all.Keys) < most:
+			all.Keys = append(all.Keys, s.key(k, queueShown))
+		}
 	}
 	if l.err != nil {
 		all.Err = l.err.Error()
@@ -215,7 +232,7 @@ func (s *scene) locks(l *look, prefix string, most int) locks {
 // key is what there is to say of one key.
 func (s *scene) key(k mortise.KeyInfo, queue int) key {
 	one := key{Name: k.Key, Held: k.Held, Waiting: k.Waiting, For: inSeconds(s.heldFor(k)), Rev: k.Revision, Queue: []standing{}}
-	one.Long = s.isLong(k)
+	one.Long, one.Purpose = s.isLong(k) && !s.stale(), purposeOf(k)
 	for _, st := range k.Queue[:min(len(k.Queue), queue)] {
 		shown := standing{
 			Holder: st.Holder, Session: st.Session, Value: st.Value, Token: st.Token, Left: inSeconds(st.Left), Expired: st.Expired, Shared: st.Shared,
@@ -223,6 +240,9 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 		}
 		if st.Token != 0 {
 			shown.For = inSeconds(s.age(st))
+		}
+		if shown.Later, _ = s.later(st); s.stale() {
+			shown.Left = 0 // it has passed
 		}
 		one.Queue = append(one.Queue, shown)
 	}
@@ -233,7 +253,7 @@ func (s *scene) key(k mortise.KeyInfo, queue int) key {
 // age is how old a hold is, by the clock of this instance; if the leader has not said since that it is there, how old it was then.
 func (s *scene) age(st mortise.Standing) time.Duration {
 	now := s.now
-	if s.all.err != nil && !s.all.seen.IsZero() {
+	if s.stale() && !s.all.seen.IsZero() {
 		now = s.all.seen
 	}
 	return now.Sub(st.Since)
@@ -249,12 +269,14 @@ func (s *scene) heldFor(k mortise.KeyInfo) (longest time.Duration) {
 	return longest
 }
 
-func (s *scene) isLong(k mortise.KeyInfo) bool { return k.Waiting > 0 && s.heldFor(k) >= s.long }
+func (s *scene) isLong(k mortise.KeyInfo) bool {
+	return k.Waiting > 0 && s.heldFor(k) >= s.long && !lasts(k)
+}
 
 // tops are the keys that are longest held, and those for which most wait.
 func (s *scene) tops() (longest, waited []key) {
 	longest, waited = []key{}, []key{}
-	all := slices.Clone(s.all.keys)
+	all := slices.DeleteFunc(slices.Clone(s.all.keys), lasts) // nothing is to be looked for there
 	slices.SortStableFunc(all, func(a, b mortise.KeyInfo) int { return cmp.Compare(s.heldFor(b), s.heldFor(a)) })
 	for _, k := range all[:min(len(all), topMost)] {
 		if k.Held > 0 {

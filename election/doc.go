@@ -55,7 +55,8 @@
 // # Limits
 //
 // A name is a key of the node, 1 to 512 bytes, and stands among all other keys: choose one that nobody locks by other means. A value
-// has at most 1,024 bytes and stays the same for a leadership; to change it, resign and campaign again.
+// has at most 1,024 bytes and stays the same for a leadership; to change it, resign and campaign again. Up to 700 bytes of it leave room
+// for the label mortise.purpose, by which the page, mortise doctor and the alerts know that this lock is held for long by design.
 //
 // Observe stands on mortise.Node.Watch, of which the leader of the group keeps 1,024 at a time: run one observer in an instance, not one for each of its
 // users. It begins with a walk over all keys of the group, and hears of those too whose names begin with this one.

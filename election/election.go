@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 // Node is what an Election needs of a *mortise.Node, which is one. A wrapper that measures or traces is another. It must be safe for concurrent
@@ -75,11 +76,23 @@ func New(node Node, name string, options Options) *Election {
 	}
 }
 
+// request asks for the leadership. The label says that it is held for long by design; a value for which it leaves no room goes without.
+func request(name, value string) mortise.Request {
+	r := mortise.Request{Key: name, Value: value}
+	if len(value) <= labelledValue {
+		r.Labels = purpose.Of(purpose.Election)
+	}
+	return r
+}
+
+// labelledValue is how long a value may be beside the label: both travel as JSON, in which a value takes four thirds of its bytes.
+const labelledValue = 700
+
 // Campaign waits its turn and returns the leadership. Value is what others see of the leader, its address say: at most 1,024 bytes. ctx bounds
 // only the wait. After an error the caller does not lead, now or later; the errors are those of mortise.Node.Acquire, and ErrLeading. Whoever has
 // a Leadership must resign: it lasts as long as the node otherwise.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
-	g, err := e.acquire(ctx, mortise.Request{Key: e.name, Value: value})
+	g, err := e.acquire(ctx, request(e.name, value))
 	if entered := (*mortise.EnteredError)(nil); errors.As(err, &entered) && stands(ctx, entered.Token) {
 		return nil, ErrLeading // it would show another value
 	}

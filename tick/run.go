@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 const (
@@ -41,7 +42,7 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	presence := job.Name + "/run/" + rand.Text()
 	for {
 		var ended error
-		err := locker.Do(ctx, presence, func(ctx context.Context, _ mortise.Token) error {
+		err := r.do(ctx, presence, purpose.Tick, func(ctx context.Context, _ mortise.Token) error {
 			ended = r.loop(ctx)
 			return nil
 		})
@@ -100,7 +101,7 @@ func (r *runner) loop(ctx context.Context) error {
 // attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
 	key := r.job.Name + "/" + w.at.UTC().Format(time.RFC3339Nano)
-	had, err := r.within(ctx, key, w, func(held context.Context, _ mortise.Token) {
+	had, err := r.within(ctx, key, purpose.Tick, w, func(held context.Context, _ mortise.Token) {
 		if r.work(held, w) {
 			r.keep(held, w)
 		}
@@ -124,7 +125,7 @@ func (r *runner) attend(ctx context.Context, w window) error {
 func (r *runner) work(ctx context.Context, w window) (done bool) {
 	var token mortise.Token
 	var result error
-	ran, err := r.within(ctx, r.job.Name, w, func(held context.Context, t mortise.Token) {
+	ran, err := r.within(ctx, r.job.Name, purpose.Job, w, func(held context.Context, t mortise.Token) {
 		token, result = t, r.job.Run(held, r.tick(w, t))
 		done = result == nil || held.Err() == nil
 		result = because(held, result)
@@ -145,12 +146,12 @@ func (r *runner) work(ctx context.Context, w window) (done bool) {
 
 // within runs fn under the lock of key if it is granted before the tick is over. It reports whether fn ran; if not, the error is errOver, or
 // says why the lock could not be had. What happens to a lock after fn has returned makes no difference to anybody.
-func (r *runner) within(ctx context.Context, key string, w window, fn func(context.Context, mortise.Token)) (ran bool, err error) {
+func (r *runner) within(ctx context.Context, key, what string, w window, fn func(context.Context, mortise.Token)) (ran bool, err error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(w.over.Sub(r.now()), func() { cancel(errOver) })
 	defer timer.Stop()
-	err = r.locker.Do(waiting, key, func(held context.Context, token mortise.Token) error {
+	err = r.do(waiting, key, what, func(held context.Context, token mortise.Token) error {
 		if timer.Stop() && r.now().Before(w.over) { // the first for the context, the second for a machine that slept
 			ran = true
 			defer cancel(nil) // nobody waits for the confirmation of the release, which without a majority may take long
@@ -165,6 +166,24 @@ func (r *runner) within(ctx context.Context, key string, w window, fn func(conte
 		return false, errOver
 	}
 	return false, err
+}
+
+// do is Do of the locker. If that is a node, the lock says what it is for, so that the page and the alerts tell it from a stuck one.
+func (r *runner) do(ctx context.Context, key, what string, fn func(context.Context, mortise.Token) error) (err error) {
+	node, is := r.locker.(*mortise.Node)
+	if !is {
+		return r.locker.Do(ctx, key, fn)
+	}
+	lock, err := node.Acquire(ctx, mortise.Request{Key: key, Labels: purpose.Of(what)})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if unlock := lock.Unlock(ctx); err == nil {
+			err = unlock
+		}
+	}()
+	return fn(lock.Context(ctx), lock.Token())
 }
 
 // keep holds the lock of a tick that is done with until nobody can want it, also when we are asked to end. Only its loss ends that early.

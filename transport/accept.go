@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
@@ -88,17 +89,17 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	case same && who.number <= l.number:
 		return &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
 	case !same && who.peer.Life <= l.peer.Life && !bug("copy-replaces-original"):
-		p.tell("transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
+		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
 			l.instance, args)
 		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}
 	}
-	p.tell("transport: an instance has replaced its link", l.instance, args)
+	p.tell(slog.LevelInfo, "transport: an instance has replaced its link", l.instance, args) // a lost link or a restart; a copy that goes on is refused, and warns
 	return nil
 }
 
 // tell logs, beside the caller, which holds mu, what an instance has caused.
-func (p *Port) tell(text string, about Instance, args []any) {
-	p.tasks.Go(func() { p.notices.warnOf(about.String(), text, args...) })
+func (p *Port) tell(level slog.Level, text string, about Instance, args []any) {
+	p.tasks.Go(func() { p.notices.tell(level, about.String(), text, args...) })
 }
 
 func isClosed(c <-chan struct{}) bool {

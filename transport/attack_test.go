@@ -144,9 +144,12 @@ func secured(t *testing.T, test func(t *testing.T, w *world, use func(*Config), 
 }
 
 // warnings counts the lines in the log of a node that hold all of these texts.
-func (n *node) warnings(texts ...string) (count int) {
+func (n *node) warnings(texts ...string) int { return n.lines("WARN", texts...) }
+
+// lines is warnings for a level.
+func (n *node) lines(level string, texts ...string) (count int) {
 	for line := range strings.Lines(n.log.String()) {
-		all := strings.Contains(line, "level=WARN")
+		all := strings.Contains(line, "level="+level)
 		for _, text := range texts {
 			all = all && strings.Contains(line, text)
 		}

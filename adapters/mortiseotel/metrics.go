@@ -72,6 +72,9 @@ func (m *meter) record(ctx context.Context, name string, value float64, class []
 
 func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
 	kind := attribute.String("kind", e.Kind)
+	if e.Purpose != "" {
+		kind = attribute.String("kind", e.Purpose)
+	}
 	m.record(ctx, table.Wait, e.Took.Seconds(), class, kind, attribute.String("outcome", e.Outcome))
 	if e.Waiting >= 0 && e.Outcome != "entered" {
 		m.record(ctx, table.Queue, float64(e.Waiting), class, kind)
@@ -146,7 +149,7 @@ func figures(s mortise.Status) map[string]float64 {
 		}
 	}
 	f := map[string]float64{
-		table.Held: float64(s.Held), table.Waiters: float64(s.Waiters), table.LeaseLeft: s.LeaseTightest.Seconds(), table.LeaderKnown: truth(s.Leader != ""),
+		table.Held: float64(s.Held), table.Waiters: float64(max(s.Waiters-s.Standby, 0)), table.Standby: float64(s.Standby), table.LeaseLeft: s.LeaseTightest.Seconds(), table.LeaderKnown: truth(s.Leader != ""),
 		table.LeaderHere: truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
 	}
@@ -158,8 +161,8 @@ func figures(s mortise.Status) map[string]float64 {
 	if s.Leading {
 		f[table.Members] = float64(s.MembersTotal)
 	}
-	if s.Health != nil {
-		f[table.Missing] = float64(len(s.Health.Missing))
+	if s.Health != nil { // a voter that is replaced by none is missing too, though the group does not wait for it any more
+		f[table.Missing] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
 	}
 	return f
 }

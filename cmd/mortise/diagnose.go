@@ -54,7 +54,9 @@ func diagnose(f facts) *diagnosis {
 	default:
 		f.headless(d)
 	}
-	f.failed(d)
+	if f.health == nil || len(leaders) != 1 { // else led has said it
+		f.failed(d)
+	}
 	f.clocks(d)
 	return d
 }
@@ -118,62 +120,6 @@ func (f facts) two(d *diagnosis, leaders []guest.Report) {
 		d.why("%s belongs to group %s, which %s leads", r.Status.Name, r.Status.Group, r.Status.Leader)
 	}
 	d.step("stop the instances of one of the groups, best of the one with fewer, and start them again: they join the other")
-}
-
-// led: there is one leader.
-func (f facts) led(d *diagnosis, by guest.Report) {
-	d.Well, d.Problem = true, plain.Sprintf("%s leads group %s", by.Status.Leader, by.Status.Group)
-	trouble := func(format string, args ...any) {
-		d.Well = false
-		d.why(format, args...)
-	}
-	for _, r := range f.answers() {
-		switch s := r.Status; {
-		case s.Leader == "" || s.Group != by.Status.Group:
-			trouble("%s at %s knows no leader, although there is one: it does not reach %s, or the other way round: %s", s.Name, s.Address, by.Status.Leader, s.Waiting)
-			d.step("see whether %s at %s and the voters reach each other, both ways, at the one port", s.Name, s.Address)
-		case s.Waiting != "":
-			trouble("%s: %s", s.Name, s.Waiting)
-		case s.Lease != "safe" && s.Phase == "member":
-			trouble("the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
-		}
-		if s := r.Status; s.Namesake != "" {
-			trouble("%s at %s: %s", s.Name, s.Address, s.Namesake)
-		}
-	}
-	for _, m := range f.health.Missing {
-		trouble("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
-	}
-	for _, text := range f.health.Differs {
-		trouble("settings differ: %s", text)
-	}
-	for _, text := range f.fewer() {
-		trouble("%s", text)
-	}
-	if f.health.Change != "" && (f.health.Due || !d.Well) {
-		d.why("voters: %s", f.health.Change)
-	}
-	d.Well = d.Well && !f.health.Due
-	d.step("%s", f.health.Advice)
-}
-
-// fewer says who is not there of those that the configuration promises.
-func (f facts) fewer() (list []string) {
-	first := f.answers()[0]
-	if n := len(f.members()); first.Answer.Replicas > n {
-		list = append(list, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n))
-	}
-	for _, name := range first.Answer.Founders {
-		if !slices.ContainsFunc(f.members(), func(r guest.Report) bool { return r.Status.Name == name }) {
-			list = append(list, plain.Sprintf("the founder %s does not answer", name))
-		}
-	}
-	if len(list) > 0 {
-		for _, r := range f.silent() {
-			list = append(list, plain.Sprintf("%s: %s: %v", f.place(r), r.Outcome, r.Err))
-		}
-	}
-	return list
 }
 
 // silent are the addresses that do not answer.
@@ -325,7 +271,6 @@ func (f facts) list(members []mortise.Member) string {
 func (f facts) failed(d *diagnosis) {
 	for _, r := range f.answers() {
 		if r.Answer.Failed != "" {
-			d.Well = false
 			d.why("%s at %s has failed: %s", r.Status.Name, r.Addr, r.Answer.Failed)
 			d.step("restart %s", r.Status.Name)
 		}
@@ -344,8 +289,14 @@ func (f facts) clocks(d *diagnosis) {
 	by := func(a, b guest.Report) int { return cmp.Compare(a.Skew, b.Skew) }
 	slow, fast := slices.MinFunc(answers, by), slices.MaxFunc(answers, by)
 	if apart := fast.Skew - slow.Skew - (fast.Took+slow.Took)/2; apart > clocksApart {
-		d.Well = false
-		d.why("the wall clocks of %s and %s differ by about %s: no group is founded while that is more than half the grace, and tokens of a later group may not be above those of an earlier one", slow.Status.Name, fast.Status.Name, short(apart))
-		d.step("set the clocks of the machines")
+		what := plain.Sprintf("the wall clocks of %s and %s differ by about %s: no group is founded while that is more than half the grace, and tokens of a later group may not be above those of an earlier one", slow.Status.Name, fast.Status.Name, short(apart))
+		const next = "set the clocks of the machines"
+		if d.Well { // it is the worst, and its step is the first
+			d.why("%s", d.Problem)
+			d.Well, d.Problem, d.Steps = false, what, append([]string{next}, d.Steps...)
+			return
+		}
+		d.why("%s", what)
+		d.step("%s", next)
 	}
 }

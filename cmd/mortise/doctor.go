@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 const (
@@ -42,6 +43,7 @@ func doctor(ctx context.Context, c *call) error {
 	var keys []hot
 	if f.health != nil {
 		keys, err = c.waitedFor(ctx, g, key)
+		f.stuck(d, keys)
 	}
 	if c.json {
 		err = c.show(struct {
@@ -74,7 +76,8 @@ func (c *call) examine(ctx context.Context, g *guest.Guest) facts {
 	return facts{reports, lookups, c.health(ctx, g, reports)}
 }
 
-// waitedFor returns the keys for which somebody waits, the longest held first, or the one that was asked about.
+// waitedFor returns the keys for which requests wait, the longest held first, or the one that was asked about. Those that are
+// held long by design are left out.
 func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys []hot, err error) {
 	if key != "" {
 		k, err := c.peek(ctx, g, key)
@@ -82,7 +85,7 @@ func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys 
 	}
 	looked := 0
 	err = c.walk(ctx, g, "", func(k mortise.KeyInfo) bool {
-		if k.Waiting > 0 {
+		if k.Waiting > 0 && !lasts(k) {
 			keys = append(keys, hotOf(k))
 		}
 		looked++
@@ -90,6 +93,11 @@ func (c *call) waitedFor(ctx context.Context, g *guest.Guest, key string) (keys 
 	})
 	slices.SortFunc(keys, topOrders()["held"])
 	return keys[:min(len(keys), waitedFor)], err
+}
+
+// lasts reports whether a key is held long by design.
+func lasts(k mortise.KeyInfo) bool {
+	return len(k.Queue) > 0 && k.Queue[0].Token != 0 && purpose.Lasting(k.Queue[0].Labels)
 }
 
 func hotOf(k mortise.KeyInfo) hot {
@@ -132,23 +140,11 @@ func (c *call) tellKeys(keys []hot, f facts) error {
 			c.printf("  %s: nobody holds it, %d wait: %s is first, for the end of the grace or for another of its keys (%v)\n", k.Key, k.Waiting, first.Holder, first.Keys)
 			continue
 		}
-		c.printf("  %s: %s holds it for %s (token %d, %q), %d wait\n    %s\n", k.Key, first.Holder, short(k.HeldFor), uint64(first.Token), first.Value, k.Waiting, holderFate(first, f))
-		if k.Waiting > 0 && !first.Expired {
+		known := holderFate(first, f)
+		c.printf("  %s: %s holds it for %s (token %d, session %s, %q), %d wait\n    %s\n", k.Key, first.Holder, short(k.HeldFor), uint64(first.Token), first.Session, first.Value, k.Waiting, known.text)
+		if k.Waiting > 0 && known.byForce {
 			c.printf("    to end it: stop %s, or  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(k.Key), uint64(first.Token))
 		}
 	}
 	return nil
-}
-
-// holderFate says what is known of the holder.
-func holderFate(s mortise.Standing, f facts) string {
-	switch {
-	case s.Expired:
-		return fmt.Sprintf("its session has expired; the lock stays taken for %s more, because it was asked for with a delay", short(s.Left))
-	case slices.ContainsFunc(f.answers(), func(r guest.Report) bool { return r.Status.Name == s.Holder && r.Status.Lease == "safe" }):
-		return fmt.Sprintf("%s answers and renews its lease: its process lives, and the code in it has not unlocked", s.Holder)
-	case s.Left > 0:
-		return fmt.Sprintf("its session ends in %s unless %s renews it; the lock goes to the next then", short(s.Left), s.Holder)
-	}
-	return "nothing is known of its session yet"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/purpose"
 )
 
 // walk gives every key that begins with prefix to each, which ends the walk by false.
@@ -51,10 +52,15 @@ func list(ctx context.Context, c *call) error {
 	defer g.Close()
 	var rows [][]string
 	var failed error
+	own := 0
 	err = c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
 		if c.json {
 			failed = c.show(k)
 			return failed == nil
+		}
+		if ofTick(k) {
+			own++
+			return true
 		}
 		rows = append(rows, keyRow(k, time.Now()))
 		return true
@@ -62,7 +68,16 @@ func list(ctx context.Context, c *call) error {
 	if err != nil || failed != nil || c.json {
 		return cmpErr(err, failed)
 	}
-	return c.table(keyHeading, rows)
+	if err := c.table(keyHeading, rows); err != nil || own == 0 {
+		return err
+	}
+	c.printf("and %d that package tick holds for itself; -o json has them\n", own)
+	return nil
+}
+
+// ofTick reports whether a key is held by package tick for itself: no code of a user works under it, and it is held long by design.
+func ofTick(k mortise.KeyInfo) bool {
+	return len(k.Queue) > 0 && k.Queue[0].Labels[purpose.Label] == purpose.Tick
 }
 
 func cmpErr(errs ...error) error {
@@ -145,39 +160,54 @@ func get(ctx context.Context, c *call) error {
 	for i, s := range k.Queue {
 		rows = append(rows, standingRow(i, s, time.Now()))
 	}
-	if err := c.table("PLACE HOLDER STATE TOKEN HELD-FOR LEASE-LEFT KIND VALUE", rows); err != nil {
+	if err := c.table("PLACE HOLDER SESSION STATE TOKEN HELD-FOR LEASE-LEFT KIND VALUE", rows); err != nil {
 		return err
 	}
 	if more := k.Held + k.Waiting - len(k.Queue); more > 0 {
 		c.printf("and %d more\n", more)
 	}
-	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 {
+	if earlier := otherLives(k.Queue); earlier != "" {
+		c.printf("\n%s stands here with several sessions: they are of two lives, or it has opened some itself (NewSession). mortise doctor %s says which of them live.\n", earlier, quoted(key))
+	}
+	if first := k.Queue[0]; k.Waiting > 0 && first.Token != 0 && !first.Expired && !lasts(k) {
 		c.printf("\nIf %s will not give it back: stop it, then  mortise unlock --force %s --token %d --reason \"...\"\n", first.Holder, quoted(key), uint64(first.Token))
 	}
 	return nil
 }
 
+// otherLives is a name that stands in a queue with several sessions; "" if there is none.
+func otherLives(queue []mortise.Standing) string {
+	session := map[string]string{}
+	for _, s := range queue {
+		if first, known := session[s.Holder]; known && first != s.Session {
+			return s.Holder
+		}
+		session[s.Holder] = s.Session
+	}
+	return ""
+}
+
 func standingRow(i int, s mortise.Standing, now time.Time) []string {
-	row := []string{strconv.Itoa(i), s.Holder, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left), "", s.Value}
+	row := []string{strconv.Itoa(i), s.Holder, s.Session, "holds", tokenText(s.Token), heldFor(s, now), short(s.Left), "", s.Value}
 	switch {
 	case s.Expired:
-		row[2] = "expired, kept by its delay"
+		row[3] = "expired, kept by its delay"
 	case s.Token == 0 && s.WaitsFor >= 0:
-		row[2] = fmt.Sprintf("waits for %d", s.WaitsFor)
+		row[3] = fmt.Sprintf("waits for %d", s.WaitsFor)
 	case s.Token == 0:
-		row[2] = "waits"
+		row[3] = "waits"
 	}
 	if s.Left == 0 {
-		row[5] = ""
+		row[6] = ""
 	}
 	switch {
 	case s.Shared:
-		row[6] = "shared"
+		row[7] = "shared"
 	case s.Of > 0:
-		row[6] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
+		row[7] = fmt.Sprintf("%d of %d", s.Permits, s.Of)
 	}
 	if len(s.Keys) > 1 {
-		row[6] = strings.TrimSpace(row[6] + " with " + strings.Join(s.Keys, ","))
+		row[7] = strings.TrimSpace(row[7] + " with " + strings.Join(s.Keys, ","))
 	}
 	return row
 }

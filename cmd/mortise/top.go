@@ -94,6 +94,9 @@ func topOrders() map[string]func(a, b hot) int {
 func (c *call) hottest(ctx context.Context, g *guest.Guest, prefix string, before map[string]hot) (keys []hot, more bool, err error) {
 	now := time.Now()
 	err = c.walk(ctx, g, prefix, func(k mortise.KeyInfo) bool {
+		if ofTick(k) {
+			return true
+		}
 		h := hot{KeyInfo: k}
 		if k.Held > 0 && len(k.Queue) > 0 && !k.Queue[0].Since.IsZero() {
 			h.HeldFor = max(now.Sub(k.Queue[0].Since), 0)

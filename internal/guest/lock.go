@@ -103,7 +103,22 @@ func heldError(e *session.HeldError) *mortise.HeldError {
 	if json.Unmarshal(e.Record, &r) != nil || r.Name == "" {
 		r.Name = fmt.Sprintf("session %d", e.Session)
 	}
-	return &mortise.HeldError{
-		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters, Value: string(e.Value),
+	h := &mortise.HeldError{
+		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Session: fmt.Sprint(uint64(e.Session)),
 	}
+	h.Value, h.Labels = showed(e.Value)
+	return h
+}
+
+// showed takes a value and its labels apart, as the root writes them.
+func showed(b []byte) (value string, labels map[string]string) {
+	var s struct {
+		Value  []byte            `json:"v"`
+		Labels map[string]string `json:"l"`
+	}
+	if len(b) == 0 || b[0] != 0 || json.Unmarshal(b[1:], &s) != nil {
+		return string(b), nil
+	}
+	return string(s.Value), s.Labels
 }

@@ -59,6 +59,7 @@ func rows() []struct {
 			{"Unlocks by how they ended", "ops", []line{{count(table.Unlock, "outcome"), "{{outcome}}"}}},
 			{"Held", "short", each(table.Held)},
 			{"Waiting", "short", each(table.Waiters)},
+			{"Waiting long by design", "short", each(table.Standby)},
 			{"Lost, by reason", "ops", []line{{rate(table.Losses, "reason"), "{{reason}}"}}},
 			{"Forgotten by the program", "ops", []line{{rate(table.Leaks, "instance"), "{{instance}}"}}},
 		}},

@@ -39,6 +39,7 @@ const (
 	Leaks       = "mortise.lock.leaks"
 	Held        = "mortise.lock.held"
 	Waiters     = "mortise.lock.waiters"
+	Standby     = "mortise.lock.standby"
 	Renewal     = "mortise.session.renewal.duration"
 	Unanswered  = "mortise.session.renewal.failures"
 	Sessions    = "mortise.session.changes"
@@ -73,7 +74,8 @@ func Metrics() []Metric {
 		{Losses, Counter, "{lock}", "Locks that ended before they were unlocked, by reason", "reason", []string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
 		{Leaks, Counter, "{lock}", "Locks that the program holds and has forgotten", "", nil, nil},
 		{Held, Gauge, "{lock}", "Locks that this instance holds", "", nil, nil},
-		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock", "", nil, nil},
+		{Waiters, Gauge, "{call}", "Calls on this instance that wait for a lock, without those that wait long by design", "", nil, nil},
+		{Standby, Gauge, "{call}", "Calls on this instance that wait for a lock that is held long by design, as candidates of an election do", "", nil, nil},
 		{Renewal, Histogram, "s", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
 		{Unanswered, Counter, "{renewal}", "Renewals of the lease that were given up without an answer", "", nil, nil},
 		{Sessions, Counter, "{change}", "Sessions of this instance, opened and ended", "state", []string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
@@ -86,7 +88,7 @@ func Metrics() []Metric {
 		{MemberMoves, Counter, "{change}", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
 		{Members, Gauge, "{instance}", "Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it", "", nil, nil},
 		{Voters, Gauge, "{instance}", "Voters of the group, as this instance knows them", "", nil, nil},
-		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of; only the leader says it", "", nil, nil},
+		{Missing, Gauge, "{instance}", "Voters that the leader does not hear of, or that the group has fewer than its configuration wants; only the leader says it", "", nil, nil},
 		{Sync, Histogram, "s", "How long an append to the log on disk took until it was durable", "outcome", nil, fast},
 		{DiskFault, Gauge, "{disk}", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0", "", nil, nil},
 		{DiskLow, Gauge, "{disk}", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0", "", nil, nil},

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/election"
+	"github.com/mortise-lock/mortise/tick"
+)
+
+// TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and that nothing alarms where nothing is wrong.
+func TestBrowserShowsTheStates(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	c.screen(1200, 900, false)
+	shows := func(name, url, finding, text, not string) {
+		t.Helper()
+		c.open(url)
+		c.until(name+": "+finding, `document.getElementById("findings").dataset.state.startsWith("`+finding+`")`)
+		if text != "" {
+			c.until(name+": "+text, `document.getElementById("findings").textContent.includes("`+text+`")`)
+		}
+		if not != "" {
+			c.until(name+": not "+not, `!document.getElementById("content").textContent.includes("`+not+`")`)
+		}
+		c.shot("state-" + name)
+	}
+	var config mortise.Config // of the last instance, for those that are started later
+	durable := func(c *mortise.Config) { config = *c; c.Dir = t.TempDir() }
+	start := func(name, secret string) *mortise.Node {
+		again := config
+		again.Name, again.Dir, again.Secret = name, "", secret
+		node, err := mortise.Start(t.Context(), again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = node.Close() })
+		return node
+	}
+	names := []string{"orders-0", "orders-1", "orders-2"}
+	force := Options{Long: time.Second, MayForce: func(*http.Request) bool { return true }}
+
+	nodes := startFleetOf(t, durable, names...)
+	url := mounted(t, nodes[0], force)
+	shows("healthy", url, "fine", "", "force")
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	for _, node := range nodes {
+		all.Go(func() {
+			_ = election.New(node, "leader", election.Options{}).Run(ctx, "10.0.0.7:80", func(ctx context.Context, _ *election.Leadership) error {
+				<-ctx.Done()
+				return nil
+			})
+		})
+	}
+	time.Sleep(2 * force.Long)
+	shows("election", url, "fine", "", "force")
+	for _, node := range nodes {
+		all.Go(func() {
+			_ = tick.Run(ctx, node, tick.Job{Name: "report", Schedule: tick.Every(time.Hour), Run: func(context.Context, tick.Tick) error { return nil }})
+		})
+	}
+	c.until("tick's keys are left out", `document.body.textContent.includes("that package tick holds for itself left out")`)
+	shows("tick", url, "fine", "", "force")
+	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
+	wait(t, nodes[0], "orders/42", 2)
+	wait(t, nodes[2], "orders/42", 3)
+	shows("contended", mounted(t, nodes[0], Options{}), "fine", "", "force")
+	time.Sleep(2 * force.Long)
+	shows("stuck", url, "held-long", "orders/42 is held by orders-1", "")
+	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by orders-1", "")
+	if err := nodes[1].Close(); err != nil { // it leaves the hold to expire, as the end of its process does
+		t.Fatal(err)
+	}
+	again := start("orders-1", "")
+	shows("restarted", url, "", "held by an earlier life of an instance that was started again", "end the hold by force")
+	shows("restarted-key", url+"?key=orders/42", "", "held by an earlier life", "End this hold")
+	ready(t, again)
+	shows("another-secret", mounted(t, start("orders-3", "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275"), Options{}), "no-group", "irth waits", "")
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shows("voter-lost", url, "", "The voter orders-1 has not been heard of for", "")
+	if err := nodes[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	shows("quorum-lost", url+"?key=orders/42", "no-leader", "Bring back a majority of the voters", "End this hold")
+	c.silent()
+}

@@ -1,0 +1,189 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/purpose"
+)
+
+// scened is a scene of an instance of three, all well, with these keys.
+func scened(keys ...mortise.KeyInfo) *scene {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	return &scene{
+		now: now, long: 30 * time.Second,
+		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: "attached", Lease: "safe"},
+		all: &look{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"}, sessions: []mortise.SessionInfo{
+			{Session: "1", Holder: "s1", Left: 9 * time.Second}, {Session: "2", Holder: "s2", Left: 9 * time.Second},
+		}},
+	}
+}
+
+// contended is a key that a session of s2 holds for a minute and that another waits for.
+func contended(name, session string, labels map[string]string) mortise.KeyInfo {
+	since := time.Date(2026, 11, 23, 11, 59, 0, 0, time.UTC)
+	return mortise.KeyInfo{Key: name, Held: 1, Waiting: 1, Queue: []mortise.Standing{
+		{Holder: "s2", Session: session, Token: 7, Since: since, Left: 4 * time.Second, Labels: labels}, {Holder: "s1", Session: "1"},
+	}}
+}
+
+func (s *scene) first() finding { return s.view().Findings[0] }
+
+// TestWhatStandsFirst: of each state the first finding, and what it may not say.
+func TestWhatStandsFirst(t *testing.T) {
+	for what, c := range map[string]struct {
+		scene     *scene
+		id        string
+		level     level
+		want, not string // of its texts
+	}{
+		"all is well":  {scened(), "fine", fine, "Any one instance may be stopped", "force"},
+		"a stuck lock": {scened(contended("orders/1", "2", nil)), "held-long", watch, "end the hold by force", ""},
+		"an election":  {scened(contended("leader", "2", purpose.Of(purpose.Election))), "fine", fine, "All is well", "force"},
+		"a long job":   {scened(contended("job", "2", map[string]string{"mortise.purpose": "job"})), "fine", fine, "All is well", "force"},
+		"package tick": {scened(contended("report/run/X", "2", purpose.Of(purpose.Tick))), "fine", fine, "All is well", "force"},
+		"a holder that was started again": {func() *scene {
+			s := scened(contended("orders/1", "2", nil))
+			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2"})
+			return s
+		}(), "held-earlier", watch, "is held by session 2 of s2, which has the newer session 10: it is free in 4.0 s", "force"},
+		"a session that the user opened": {func() *scene { // it is no later life
+			s := scened(contended("orders/1", "2", nil))
+			s.all.sessions = append(s.all.sessions, mortise.SessionInfo{Session: "10", Holder: "s2", Own: true})
+			return s
+		}(), "held-long", watch, "force", ""},
+		"no leader": {func() *scene {
+			s := scened(contended("orders/1", "2", nil))
+			s.status.Leader, s.status.Session, s.status.Waiting = "", "seeking", "group g has no leader"
+			return s
+		}(), "no-leader", broken, "nothing is granted", "force"},
+		"no session": {func() *scene {
+			s := scened(contended("orders/1", "2", nil))
+			s.status.Session = "opening"
+			return s
+		}(), "no-session", broken, "no session with the leader", "force"},
+		"two groups": {func() *scene {
+			s := scened()
+			s.status.Waiting = "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them"
+			return s
+		}(), "two-groups", broken, "It does not end by itself", "it ends by itself"},
+		"two groups, seen by one of neither": {func() *scene {
+			s := scened()
+			s.status.Group, s.status.Leader, s.status.Session = "", "", "seeking"
+			s.status.Waiting = "two groups with leaders can be reached, 1 and 2: stop one of them, they never merge"
+			return s
+		}(), "two-groups", broken, "It does not end by itself", "if the others are still starting"},
+		"the grace": {func() *scene {
+			s := scened()
+			s.status.Waiting = "the group is in its grace for about 8s more: nothing is granted while"
+			return s
+		}(), "grace", broken, "Wait: it ends by itself", ""},
+		"another wait": {func() *scene { s := scened(); s.status.Waiting = "do this"; return s }(), "waits", watch, "Do what this sentence says", "ends by itself"},
+		"fewer than Replicas": {func() *scene {
+			s := scened()
+			s.status.Promised = 3
+			s.all.members = []mortise.Member{{Instance: "a", Tier: "root"}, {Instance: "b", Tier: "root"}, {Instance: "b", Tier: "root"}, {Name: "cron", Tier: "guest"}}
+			return s
+		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances", ""},
+		"two of one name": {func() *scene {
+			s := scened()
+			s.status.Namesake = `"s1" is the name of another instance too`
+			return s
+		}(), "namesake", watch, "start it again under a Name of its own", ""},
+		"two of one name, and nobody says how the voters stand": {func() *scene {
+			s := scened()
+			s.all.health, s.status.Namesake = nil, `"s1" is the name of another instance too`
+			return s
+		}(), "namesake", watch, "Stop one of the two", ""},
+	} {
+		f := c.scene.first()
+		text := strings.Join(strings.Fields(f.What+" "+f.Why+" "+f.Next), " ")
+		for _, a := range f.About {
+			text += " " + a.Key + " " + a.Text
+		}
+		if f.ID != c.id || f.Level != c.level || !strings.Contains(text, c.want) || c.not != "" && strings.Contains(text, c.not) {
+			t.Errorf("%s: %s, %v: %s", what, f.ID, f.Level, text)
+		}
+		for _, f := range c.scene.view().Findings {
+			if c.not == "force" && strings.Contains(f.Next, "force") {
+				t.Errorf("%s: %s", what, f.Next)
+			}
+		}
+	}
+}
+
+// TestTheWorstFindingIsFirst: what is broken stands before what is only to be watched.
+func TestTheWorstFindingIsFirst(t *testing.T) {
+	s := scened()
+	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", "seeking"
+	if v := s.view(); v.Findings[0].ID != "no-leader" || len(v.Findings) != 2 {
+		t.Errorf("%+v", v.Findings)
+	}
+}
+
+// TestStaleFiguresAreMarked: without a leader the page does not say how much time a session has, marks no lock as held for long, and
+// offers no end by force.
+func TestStaleFiguresAreMarked(t *testing.T) {
+	s := scened(contended("orders/1", "2", nil))
+	s.status.Leader, s.status.Session, s.status.Lease = "", "seeking", "lost"
+	s.one, s.all.err = s.all, errBusy
+	s.now = s.now.Add(time.Minute)
+	v := s.view()
+	if len(v.Leases) == 0 {
+		t.Error("the sessions are not shown any more")
+	}
+	if !v.Stale || v.Key.Long || v.Key.Queue[0].Left != 0 || v.Key.For != 60 || v.Group.Advice != "" {
+		t.Errorf("%+v", v.Key)
+	}
+	for _, l := range v.Leases {
+		if l.Left != 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+	f := &fakeNode{keys: s.all.keys}
+	h := New(keyed{f}, Options{MayForce: func(*http.Request) bool { return true }})
+	if page := mustPage(t, h, "/?key=orders/1"); !strings.Contains(page, "End this hold") {
+		t.Error("a hold cannot be ended while all is well")
+	}
+	f.silent.Store(true)
+	h.(*handler).looks.forget()
+	page := mustPage(t, h, "/?key=orders/1")
+	wantText(t, page, "No hold can be ended before a leader answers")
+	if strings.Contains(page, "End this hold") {
+		t.Error("the page offers to end a hold that it cannot see")
+	}
+}
+
+// TestAKeyThatIsNotSeenIsNotFree: without a leader the page does not say that a key is free.
+func TestAKeyThatIsNotSeenIsNotFree(t *testing.T) {
+	f := &fakeNode{}
+	h := New(f, Options{})
+	wantText(t, mustPage(t, h, "/?key=k"), "Nobody holds it, and nobody waits for it.")
+	f.silent.Store(true)
+	h.(*handler).looks.forget()
+	if page := mustPage(t, h, "/?key=k"); strings.Contains(page, "Nobody holds it, and nobody waits for it.") {
+		t.Error("a key that was not seen is said to be free")
+	}
+}
+
+// keyed is a fakeNode that answers for one key what it lists.
+type keyed struct{ *fakeNode }
+
+func (k keyed) Peek(context.Context, string) (mortise.KeyInfo, error) { return k.keys[0], nil }
+
+// TestKeysOfTickDoNotFillThePage: they are counted, and listed when they are searched for.
+func TestKeysOfTickDoNotFillThePage(t *testing.T) {
+	s := scened(contended("report/run/X", "2", purpose.Of(purpose.Tick)), contended("leader", "2", purpose.Of(purpose.Election)), contended("orders/1", "2", nil))
+	s.found, s.prefix = s.all, "report"
+	v := s.view()
+	if len(v.Locks.Keys) != 2 || v.Locks.Ticks != 1 || v.Locks.Keys[0].Purpose != "election" || len(v.Search.Keys) != 3 {
+		t.Errorf("%+v", v.Locks)
+	}
+	if len(v.Longest) != 1 || v.Longest[0].Name != "orders/1" || len(v.Waited) != 1 {
+		t.Errorf("longest held: %+v; most waited for: %+v", v.Longest, v.Waited)
+	}
+}
