@@ -1,47 +1,100 @@
 #!/usr/bin/env bash
-# Everything that has to hold before a merge: format, vet, builds for the other systems, and all tests under the race detector.
+# Everything that has to hold before a merge: format, vet, builds for the other systems, all tests, the
+# race detector, simulations, planted bugs, real processes, and the nested modules.
+#
+#   ./test.sh [-long]
+#
+#   -long  the race detector on every test, more seeds, every planted bug and all of proctest.sh: some
+#          two hours, every night
+#
+# It says which step runs, and since when. What a step needs and cannot find here is skipped, loudly.
 set -euo pipefail
 cd "$(dirname "$0")"
+case ${1-} in
+  '') long=false ;;
+  -long) long=true ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
 
-unformatted=$(gofmt -l .)
-if [ -n "$unformatted" ]; then
-  printf 'not gofmt-ed:\n%s\n' "$unformatted" >&2
-  exit 1
-fi
-go vet ./...
-for system in darwin windows; do
-  GOOS=$system go vet ./... # type-checks every package and test for that system
-done
-# One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at once in one context of the race detector,
-# which then crashes inside itself (Go 1.26, golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
-# The cores among these packages have no goroutine: the race detector would find nothing, and take ten times as long.
+steps=$(grep -c '^ *step "' "$0") at=0
+step() { # what it is, and the command
+  at=$((at + 1))
+  printf '\n[%d of %d, %dm%02ds] %s\n' "$at" "$steps" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
+  "${@:2}"
+}
+# nested vets and tests a module of its own, with the given flags of go test.
+nested() { (cd "$1" && go vet ./... && go test -count=1 "${@:2}" ./...); }
+
+formatted() {
+  local wrong
+  wrong=$(gofmt -l .)
+  [ -z "$wrong" ] || { printf 'not gofmt-ed:\n%s\n' "$wrong" >&2; return 1; }
+}
+systems() {
+  for system in linux darwin windows; do
+    GOOS=$system go vet ./... # type-checks every package and test for that system
+  done
+}
+ended() { # the process and its output
+  local failed=0
+  wait "$1" || failed=$?
+  cat "$2"
+  return "$failed"
+}
+fips() { # FIPS 140-3
+  for mode in on only; do
+    GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability ./internal/nodeid
+  done
+  # The same with the frozen module: that of Go 1.26 itself finds no entropy in fake time, in which most
+  # tests of transport run.
+  GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
+}
+
+# The cores have no goroutine: the race detector would find nothing, and take ten times as long.
 cores=$(go list ./cluster/birth ./cluster/voters ./internal/house ./internal/plain ./internal/planted ./internal/sim)
-go test -count=1 $cores
-go test -race -cpu=1 -count=1 -timeout=20m $(go list ./... | grep -vxF "$cores")
+shells=$(go list ./... | grep -vxF "$cores")
+# Tests that take the race detector minutes, and whose code runs under it in others too.
+hours='Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+# What it would make wrong, or endless.
+never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
+if $long; then
+  skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
+else
+  skip=$hours seeds=(-n 120) births=() bugs=(-some) real=(-part) attack=(-t 30s)
+fi
+
+step "format" formatted
+step "vet, on three systems" systems
+step "the cores" go test -count=1 $cores
+# One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at
+# once in one context of the race detector, which then crashes inside itself (Go 1.26,
+# golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
+step "all else, under the race detector" go test -race -cpu=1 -count=1 -timeout=60m -skip "$skip" $shells
 command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
-go test -count=1 -run 'AnHour|ClocksDrift|AllocationsOfAPair|Words' . # what the race detector would make too long, or wrong
-go test -count=1 -run LargeCluster ./mortisetest # 64 nodes; 20 under the race detector
-go test -count=1 -run Twin ./lockfsm # more seeds than above
-./sim.sh -t 4m # as many seeds as that allows, and at least 150
-./sim.sh -b
-./planted.sh -some # the tests above must notice bugs
-./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen # so must the simulation
+step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" .
+step "without it: 64 nodes in one process" go test -count=1 -run LargeCluster ./mortisetest
+step "without it: the state machine and its twin" go test -count=1 -run Twin ./lockfsm
+step "simulated clusters" ./sim.sh "${seeds[@]}"
+step "simulated births" ./sim.sh -b "${births[@]}"
+step "planted bugs: the tests must notice them" ./planted.sh "${bugs[@]}"
+step "planted bugs: the simulation must notice them" ./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
 if command -v spin >/dev/null; then
-  model/run.sh -quick
+  step "the model of the lease hand-over" model/run.sh -quick
 else
   printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
 fi
-./proctest.sh -part # real processes in network namespaces; skipped, loudly, where that is not possible
-./attack.sh -t 45s -p99 10s # a process with the secret attacks three others in all ways at once; what it costs in time depends on the machine
-(cd judge && go vet ./... && go test -count=1 ./...) # a module of its own, for the sake of its dependency
-(cd deploy/check && go vet ./... && go test -count=1 ./...) # likewise: the types of Kubernetes
-(cd cmd/mortise && go vet ./... && go test -race -count=1 ./...) # likewise: real processes, curl and Python; what is absent is skipped
-(cd adapters/mortiseotel && go vet ./... && go test -race -count=1 ./...) # likewise: OpenTelemetry. promtool checks the alert rules; skipped, loudly, without it
-(cd fence/sqltest && go vet ./... && go test -race -count=1 ./...) # likewise: drivers. SQLite, and a PostgreSQL that it starts itself; skipped, loudly, without one
-for mode in on only; do # FIPS 140-3
-  GODEBUG=fips140=$mode go test -count=1 ./internal/credentials ./internal/capability ./internal/nodeid
-done
-# The same with the frozen module: that of Go 1.26 itself finds no entropy in fake time, in which most
-# tests of transport run.
-GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
-./vulncheck.sh # known vulnerabilities; skipped, loudly, where their database cannot be reached
+step "a process with the secret attacks three others" ./attack.sh "${attack[@]}" -p99 10s # what it costs in time depends on the machine
+# Real processes wait most of the time, so the nested modules are tested beside them.
+machines=$(mktemp)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
+./proctest.sh "${real[@]}" >"$machines" 2>&1 &
+processes=$!
+step "the second judge" nested judge
+step "the types of Kubernetes" nested deploy/check
+step "everything that users install, from an empty module" scripts/publish-check
+step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
+step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
+step "FIPS 140-3" fips
+step "real processes, each on a machine of its own (begun with the second judge)" ended "$processes" "$machines"
+step "known vulnerabilities" ./vulncheck.sh
+printf '\nall of it holds, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2
