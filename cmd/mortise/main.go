@@ -104,7 +104,7 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 }
 
 func version(_ context.Context, c *call) error {
-	_, err := fmt.Fprintln(c.out, "mortise", mortise.Version)
+	_, err := fmt.Fprintln(c.out, "mortise", mortise.Version())
 	return err
 }
 

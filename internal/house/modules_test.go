@@ -37,9 +37,9 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := regexp.MustCompile(`const Version = "(v\d+\.\d+\.\d+)"`).FindSubmatch(text)
+	version := regexp.MustCompile(`const version = "(v\d+\.\d+\.\d+)"`).FindSubmatch(text)
 	if version == nil {
-		t.Fatal("version.go has no Version of the form v1.2.3")
+		t.Fatal("version.go has no version of the form v1.2.3")
 	}
 	adapters, err := filepath.Glob(filepath.Join(root, "adapters", "*", "go.mod"))
 	if err != nil || len(adapters) == 0 {
@@ -53,7 +53,7 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 		}
 		for _, r := range mod.Require {
 			if r.Path == module && r.Version != string(version[1]) {
-				t.Errorf("%s/go.mod requires mortise %s, and mortise.Version is %s: they are released together", room, r.Version, version[1])
+				t.Errorf("%s/go.mod requires mortise %s, and version.go has %s: they are released together", room, r.Version, version[1])
 			}
 		}
 	}
