@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Three instances with a secret, as processes, and one more process that has the secret and attacks them in all ways at once; see
-# proctest/attack. Linux only.
+# internal/proctest/attack. Linux only.
 #
 #   ./attack.sh [-t 1h] [-rss 512] [-p99 1s] [-ratio 0] [-keep DIR] [-only TEXT]
 #
@@ -22,6 +22,6 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-go build -o "$work/instance" ./proctest/instance
-go build -o "$work/attack" ./proctest/attack
+go build -o "$work/instance" ./internal/proctest/instance
+go build -o "$work/attack" ./internal/proctest/attack
 "$work/attack" -instance "$work/instance" "$@"

@@ -28,6 +28,13 @@
 // [Hooks] are functions that are told what happens, for metrics, traces and logs; adapters/mortiseotel has some for OpenTelemetry. What is better asked than told
 // is in [Node.Status].
 //
+// # Compatibility
+//
+// Before v1.0.0 a minor version may change the API; CHANGELOG.md names each change. This package keeps it
+// within a minor version, and so do election, tick, fence, flight, stripe, locker, console, mortisetest,
+// the packages below these and the modules below adapters. All other packages of this module may change
+// with any commit. [Version] is the version of this code.
+//
 // # Guarantees
 //
 //   - Those who hold a key have together no more permits than there are: one unexpired grant in the replicated state, if it is exclusive. The

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs mortise as real processes, each on a machine of its own (a network namespace), that are killed, leave, are cut off and move; see
-# proctest/doc.go. It needs root and the command ip, and says so loudly where it has not got them.
+# internal/proctest/doc.go. It needs root and the command ip, and says so loudly where it has not got them.
 #
 #   ./proctest.sh [-part] [-n COUNT] [-j COUNT] [-run REGEXP] [-keep DIR] [-bug NAME]
 #
@@ -33,10 +33,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export CGO_ENABLED=0 # Go's own resolver in the instances: it reads the resolv.conf of their machines
-go build -tags "$tags" -o "$work/instance" ./proctest/instance
-go build -tags "nextrules$tags" -o "$work/instance-next" ./proctest/instance
-go test -c -o "$work/proctest" ./proctest
-cd proctest
+go build -tags "$tags" -o "$work/instance" ./internal/proctest/instance
+go build -tags "nextrules$tags" -o "$work/instance-next" ./internal/proctest/instance
+go test -c -o "$work/proctest" ./internal/proctest
+cd internal/proctest
 
 # What the tests print belongs to the scenario named before it. Names of files and lines are for who repairs the tests, not for the reader.
 readable() {

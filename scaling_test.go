@@ -14,7 +14,6 @@ type scaled struct {
 	*fleet
 	dir   string // empty: in memory
 	group string
-	lives int
 }
 
 // founded gives node i the configuration of a fleet with that many founders. Join names all that ever run.

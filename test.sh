@@ -91,7 +91,8 @@ trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
 processes=$!
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
-step "the command: real processes, curl and Python" nested cmd/mortise -race
+step "everything that users install, from an empty module" scripts/publish-check
+step "the newest dependencies, and beside other modules" scripts/versions-check
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips

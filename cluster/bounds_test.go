@@ -210,9 +210,8 @@ func TestUnsoundStreams(t *testing.T) {
 		head []byte
 		want bool
 	}{
-		"an exchange":              {header(100, 0), true},
-		"the largest":              {header(exchangeNodesMax, 0), true},
-		"with a label":             {append([]byte{msgLabel, 1, 'x'}, header(1, 0)...), true},
+		"an exchange":              {header(0, 0), true},
+		"with a label":             {append([]byte{msgLabel, 1, 'x'}, header(0, 0)...), true},
 		"a probe":                  {[]byte("\x00\x82\xa5SeqNo\x07\xa4Node\xa1x"), true},
 		"too many members":         {header(exchangeNodesMax+1, 0), false},
 		"a million members":        {header(1<<20, 0), false},
@@ -235,9 +234,16 @@ func TestUnsoundStreams(t *testing.T) {
 		}
 		near.Close()
 	}
+	largest := header(exchangeNodesMax, 0)
 	near, far := net.Pipe()
+	go func() { _, _ = far.Write(largest) }()
+	if _, err := io.ReadFull(newExchange(near), make([]byte, len(largest))); err != nil {
+		t.Error("the largest exchange:", err)
+	}
+	near.Close()
+	near, far = net.Pipe()
 	go func() {
-		_, err := far.Write(header(100, 0))
+		_, err := far.Write(header(0, 0))
 		for err == nil {
 			_, err = far.Write(make([]byte, 64<<10))
 		}
@@ -249,8 +255,52 @@ func TestUnsoundStreams(t *testing.T) {
 	}
 }
 
-// Exchanges that announce a million members or lie about lengths hold next to nothing, and honest
-// ones go on.
+// exchanged is a member of an exchange, with these protocol versions in the encoding of msgpack.
+func exchanged(versions ...byte) []byte {
+	b := text(text([]byte{0x84}, "Name"), "x")
+	b = append(text(b, "Incarnation"), 0xce, 0, 0, 0, 1)
+	b = append(text(b, "State"), 0)
+	return append(text(b, "Vsn"), versions...)
+}
+
+// memberlist before v0.7.0 panics at a member that names some protocol versions and not all: it never
+// sees one. The members before it are handed on.
+func TestUnsoundMembers(t *testing.T) {
+	sound := exchanged(0xa6, 1, 5, 2, 2, 5, 4)
+	for name, c := range map[string]struct {
+		member []byte
+		want   bool
+	}{
+		"as memberlist sends it":     {sound, true},
+		"bytes":                      {exchanged(0xc4, 6, 1, 5, 2, 2, 5, 4), true},
+		"a long text":                {exchanged(0xda, 0, 6, 1, 5, 2, 2, 5, 4), true},
+		"no versions":                {exchanged(0xa0), true},
+		"nothing for versions":       {exchanged(0xc0), true},
+		"one version":                {exchanged(0xa1, 1), false},
+		"five versions":              {exchanged(0xc4, 5, 1, 5, 2, 2, 5), false},
+		"a list of versions":         {exchanged(0x92, 1, 5), false},
+		"a number for versions":      {exchanged(1), false},
+		"a text that is too long":    {exchanged(0xdb, 0, 0, 0x20, 0), false},
+		"a text of two gigabytes":    {exchanged(0xdb, 0x7f, 0xff, 0xff, 0xff), false},
+		"a list":                     {[]byte{0x97, 1, 2, 3, 4, 5, 6, 7}, false},
+		"a map of any size":          {[]byte{0xde, 0, 7}, false},
+		"a map for a value":          {append(text([]byte{0x81}, "Meta"), 0x80), false},
+		"versions that come twice":   {append(append(text([]byte{0x82}, "Vsn"), 0xc0), append(text(nil, "Vsn"), 0xa1, 1)...), false},
+		"a name of another encoding": {append([]byte{0x81, 0xd9, 3}, "Vsn\xa1\x01"...), false},
+	} {
+		near, far := net.Pipe()
+		before := append(header(2, 0), sound...)
+		go func() { _, _ = far.Write(append(before, c.member...)); far.Close() }()
+		got, err := io.ReadAll(newExchange(near))
+		if c.want && (err != nil || string(got) != string(before)+string(c.member)) || !c.want && (!errors.Is(err, errUnsound) || string(got) != string(before)) {
+			t.Errorf("%s: %d of %d bytes, %v", name, len(got), len(before)+len(c.member), err)
+		}
+		near.Close()
+	}
+}
+
+// Exchanges that announce a million members, lie about lengths or cut the versions of a member short
+// hold next to nothing and stop nothing, and honest ones go on.
 func TestHostileExchangesHoldNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -263,7 +313,9 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		lie := append(text([]byte{0x81}, "Name"), 0xdb, 0x7f, 0xff, 0xff, 0xff, 'x')
-		for _, attack := range [][]byte{header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...)} {
+		for _, attack := range [][]byte{
+			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...), append(header(1, 0), exchanged(0xa1, 1)...),
+		} {
 			for range 16 {
 				conn, err := attacker.DialStream(t.Context(), addrOf(0))
 				if err != nil {
@@ -271,6 +323,7 @@ func TestHostileExchangesHoldNoMemory(t *testing.T) {
 				}
 				defer conn.Close()
 				go func() { _, _ = conn.Write(labelled(attack, label)) }()
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it looks at the members
 			}
 			synctest.Wait()
 		}

@@ -17,7 +17,6 @@ type owner struct {
 	key      nodeid.Key // of this life
 	next     nodeid.Key // of the life that the next restart in place begins
 	book     birth.Book
-	leader   bool                     // as last told to the others
 	raft     uint64                   // of this life
 	back     bool                     // its directory says that it was a member already
 	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -10,8 +11,9 @@ import (
 
 // This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it.
 // memberlist by itself takes compressed messages that grow to 40 MiB, messages within messages
-// without end, and an exchange of a million members with 20 MiB behind them. None of that is ever
-// sent by mortise: it is dropped here.
+// without end, and an exchange of a million members with 20 MiB behind them. Before v0.7.0 it panics at
+// a member of an exchange whose list of protocol versions is cut short. None of that is ever sent by
+// mortise: it is dropped here.
 
 const (
 	packetBytesMax   = 4 << 10        // of a packet; memberlist's own have at most 1,400 bytes and the label
@@ -71,19 +73,27 @@ var errUnsound = errors.New("cluster: a byte stream of gossip that no instance o
 // its message has been judged, and no more than exchangeBytesMax in all.
 type exchange struct {
 	net.Conn
-	judged bool
-	head   []byte // read ahead while judging
-	left   int    // bytes that may still be read from Conn
-	err    error
+	in      *bufio.Reader // of Conn
+	judged  bool
+	members int    // that were announced and are not judged yet
+	head    []byte // read ahead while judging
+	left    int    // bytes that may still be read
+	err     error
 }
 
-func newExchange(conn net.Conn) *exchange { return &exchange{Conn: conn, left: exchangeBytesMax} }
+func newExchange(conn net.Conn) *exchange {
+	return &exchange{Conn: conn, in: bufio.NewReader(conn), left: exchangeBytesMax}
+}
 
 // Read is net.Conn's. One goroutine reads.
 func (e *exchange) Read(b []byte) (int, error) {
 	if !e.judged {
 		e.judged = true
 		e.err = e.judge()
+	}
+	if len(e.head) == 0 && e.members > 0 && e.err == nil {
+		e.members--
+		e.err = e.judgeMember()
 	}
 	if len(e.head) > 0 && e.err == nil {
 		n := copy(b, e.head)
@@ -100,17 +110,20 @@ func (e *exchange) Read(b []byte) (int, error) {
 		e.err = errUnsound
 		return 0, e.err
 	}
-	n, err := e.Conn.Read(b[:min(len(b), e.left)])
+	n, err := e.in.Read(b[:min(len(b), e.left)])
 	e.left -= n
 	return n, err
 }
 
-// more reads n bytes of the head.
+// more reads n bytes ahead.
 func (e *exchange) more(n int) ([]byte, error) {
+	if n > e.left {
+		return nil, errUnsound
+	}
 	start := len(e.head)
 	e.head = append(e.head, make([]byte, n)...)
 	e.left -= n
-	_, err := io.ReadFull(e.Conn, e.head[start:])
+	_, err := io.ReadFull(e.in, e.head[start:])
 	return e.head[start:], err
 }
 
@@ -172,6 +185,9 @@ func (e *exchange) judgeExchange() error {
 		}
 		if !known || value > limit {
 			return errUnsound
+		}
+		if string(name) == "Nodes" {
+			e.members = int(value)
 		}
 		delete(most, string(name))
 	}

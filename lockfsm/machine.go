@@ -24,7 +24,7 @@ type Machine struct {
 	past uint64 // how many events there were
 	ends ends
 
-	laterState
+	laterState //lint:ignore U1000 see there
 
 	failed error
 

@@ -61,10 +61,10 @@ func changeRun(t *testing.T, seed uint64, steps int) (sum uint64, made int) {
 			c.settled()
 		}
 	}
-	lead := c.elect()
+	c.elect()
 	c.settle(30)
 	for range 40 {
-		lead = c.leader()
+		lead := c.leader()
 		id := c.next
 		c.next++
 		if !lead.core.Change(lead.role.Term, add(id)) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/logtest"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/raftlog/logtest"
 )
 
 // TestDirStore runs the conformance suite, with segments so small that it passes the ends of many.

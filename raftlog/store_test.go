@@ -3,8 +3,8 @@ package raftlog_test
 import (
 	"testing"
 
+	"github.com/mortise-lock/mortise/internal/logtest"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/raftlog/logtest"
 )
 
 func TestMemoryStore(t *testing.T) {

@@ -30,7 +30,7 @@ func (p *Port) Ask(ctx context.Context, addr string, to Instance, question []byt
 	if len(question) > questionBytes {
 		return nil, from, fmt.Errorf("%w: a question of %d bytes, the limit is %d", ErrTooLarge, len(question), questionBytes)
 	}
-	cancel := func() {}
+	var cancel context.CancelFunc
 	if _, ok := ctx.Deadline(); ok {
 		ctx, cancel = context.WithCancel(ctx)
 	} else {

@@ -34,7 +34,7 @@ const (
 
 var (
 	errBadSecret    = errors.New("this derived secret is not accepted")
-	errManySecrets  = fmt.Errorf("this agent serves %d derived secrets already: try again when one has been unused for %v", programsMost, programIdle)
+	errManySecrets  = errors.New("this agent serves as many derived secrets as it may")
 	errNoPrograms   = errors.New("this agent takes no derived secrets: it has no -secret-file of a cluster that could have signed them; ask without Authorization")
 	errMemberSecret = errors.New("this derived secret is a member's, which starts an instance: show the agent one that was made with -allow")
 )
@@ -158,7 +158,7 @@ func (ps *programs) place(sum [sha256.Size]byte, secret string) (*program, error
 	case ps.closed:
 		return nil, mortise.ErrLeaving
 	case p == nil && ps.places >= ps.most:
-		return nil, errManySecrets
+		return nil, fmt.Errorf("%w, %d: try again when one has been unused for %v", errManySecrets, programsMost, programIdle)
 	case p == nil:
 		p = &program{pool: ps, sum: sum, opened: make(chan struct{})}
 		ps.all[sum] = p

@@ -1,5 +1,5 @@
 // Package attack speaks the protocol of package transport without keeping to it. It is for tests and
-// for the campaign in proctest/attack: a hostile process that may come in (it has the secret, or a
+// for the campaign in internal/proctest/attack: a hostile process that may come in (it has the secret, or a
 // certificate) and says what no correct instance says.
 //
 // A [Speaker] opens connections, with TLS if there is any, on which nothing but the preface is said.

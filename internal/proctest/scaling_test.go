@@ -19,7 +19,7 @@ func TestScaling(t *testing.T) {
 			fleet = w.grow(fleet, 3)
 			fleet = w.grow(fleet, 5)
 			fleet = w.shrink(fleet, 3)
-			fleet = w.shrink(fleet, 1)
+			w.shrink(fleet, 1)
 			w.verdict(slack * readyTime)
 		})
 	}

@@ -1,0 +1,74 @@
+package cluster
+
+// memberFieldsMax is of the fields of a member in an exchange; memberlist's have seven.
+const memberFieldsMax = 15
+
+// judgeMember reads one member of an exchange: in msgpack a map whose values are numbers and texts.
+// memberlist reads six protocol versions in the field Vsn if that is not empty, and before v0.7.0 it
+// does not look whether they are there.
+func (e *exchange) judgeMember() error {
+	fields, err := e.more(1)
+	if err != nil {
+		return err
+	}
+	if fields[0]&0xf0 != 0x80 { // a map of at most memberFieldsMax
+		return errUnsound
+	}
+	for range fields[0] & memberFieldsMax {
+		name, isText, err := e.value()
+		if err != nil {
+			return err
+		}
+		versions := isText && string(name) == "Vsn"
+		value, isText, err := e.value()
+		if err != nil {
+			return err
+		}
+		if versions && (!isText || len(value) > 0 && len(value) < 6) && !bug("versions-cut-short") {
+			return errUnsound
+		}
+		if len(e.head) > packetBytesMax {
+			return errUnsound
+		}
+	}
+	return nil
+}
+
+// value reads a number, a truth value or nothing, and of a text its bytes.
+func (e *exchange) value() (text []byte, isText bool, err error) {
+	kind, err := e.more(1)
+	if err != nil {
+		return nil, false, err
+	}
+	size, k := 0, kind[0]
+	switch {
+	case k <= 0x7f, k == 0xc2, k == 0xc3:
+		return nil, false, nil
+	case k == 0xc0: // nothing, which is read as an empty text
+		return nil, true, nil
+	case k >= 0xcc && k <= 0xd3:
+		_, err = e.more(1 << ((k - 0xcc) % 4))
+		return nil, false, err
+	case k >= 0xa0 && k <= 0xbf:
+		size = int(k & 0x1f)
+	case k >= 0xc4 && k <= 0xc6, k >= 0xd9 && k <= 0xdb:
+		first := byte(0xc4)
+		if k >= 0xd9 {
+			first = 0xd9
+		}
+		bytes, err := e.more(1 << (k - first))
+		if err != nil {
+			return nil, false, err
+		}
+		for _, x := range bytes {
+			size = size<<8 | int(x)
+		}
+	default:
+		return nil, false, errUnsound
+	}
+	if size > packetBytesMax {
+		return nil, false, errUnsound
+	}
+	text, err = e.more(size)
+	return text, true, err
+}

@@ -1,0 +1,77 @@
+package house
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// goMod is what `go mod edit -json` prints, as far as the rules need it.
+type goMod struct {
+	Require []struct{ Path, Version string }
+	Replace []any
+	Exclude []any
+}
+
+func modOf(t *testing.T, room string) (mod goMod) {
+	t.Helper()
+	out, err := exec.Command("go", "mod", "edit", "-json", filepath.Join(root, room, "go.mod")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	return mod
+}
+
+// TestInstalledModulesStandAlone: the go command ignores a replace of a module that is required, and
+// refuses one in a module that is installed. scripts/publish-check installs them all.
+func TestInstalledModulesStandAlone(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "version.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`const version = "(v\d+\.\d+\.\d+)"`).FindSubmatch(text)
+	if version == nil {
+		t.Fatal("version.go has no version of the form v1.2.3")
+	}
+	adapters, err := filepath.Glob(filepath.Join(root, "adapters", "*", "go.mod"))
+	if err != nil || len(adapters) == 0 {
+		t.Fatal("there are no adapters", err)
+	}
+	for _, at := range append(adapters, filepath.Join(root, "go.mod")) {
+		room, _ := filepath.Rel(root, filepath.Dir(at))
+		mod := modOf(t, room)
+		if len(mod.Replace)+len(mod.Exclude) > 0 {
+			t.Errorf("%s/go.mod has a replace or an exclude: users cannot install it", room)
+		}
+		for _, r := range mod.Require {
+			if r.Path == module && r.Version != string(version[1]) {
+				t.Errorf("%s/go.mod requires mortise %s, and version.go has %s: they are released together", room, r.Version, version[1])
+			}
+		}
+	}
+}
+
+// TestTheRootsModules: every user of the library inherits them. A change that adds one on purpose
+// writes it into testdata/root-modules.
+func TestTheRootsModules(t *testing.T) {
+	var got []string
+	for _, r := range modOf(t, ".").Require {
+		got = append(got, r.Path)
+	}
+	slices.Sort(got)
+	text, err := os.ReadFile("testdata/root-modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Fields(string(text)); !slices.Equal(got, want) {
+		t.Errorf("the root's modules are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
