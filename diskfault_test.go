@@ -175,8 +175,8 @@ func TestAllDisksBroken(t *testing.T) {
 							t.Errorf("node %d: %v", i, s.Waiting)
 						}
 					}
-					if told < 2 { // the third may have nothing to write any more
-						t.Errorf("%d instances say that their disk is broken, want at least 2", told)
+					if want := 3 - healthy; told != want { // also one with nothing to write any more
+						t.Errorf("%d instances say that their disk is broken, want %d", told, want)
 					}
 					for _, d := range f.disks {
 						d.broken.Store(false)
@@ -186,6 +186,41 @@ func TestAllDisksBroken(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestAnIdleVoterNoticesItsDisk: a voter with nothing to write says that its disk does not work, before
+// that costs a vote; the others name it; and it is well again once the disk is.
+func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
+	for name, b := range breaks {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFaulty(t)
+				victim := f.follower()
+				mine := f.lock(victim, "k")
+				time.Sleep(time.Minute) // fake time: whatever is still to be written
+				term := f.nodes[victim].Status().Term
+				b.fault(f.disks[victim])
+				time.Sleep((diskWriteEvery + 2) * diskLookEvery) // fake time: a look that writes, and its limit
+				if s := f.nodes[victim].Status(); s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) || !s.Votes {
+					t.Errorf("an idle voter with a broken disk says:\n%v", s)
+				}
+				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
+				f.disks[victim].broken.Store(false)
+				f.disks[victim].delay.Store(0)
+				time.Sleep(time.Minute + 2*diskLookEvery) // fake time: what hung has returned
+				if s := f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
+					t.Errorf("the disk is well, and the voter says:\n%v", s)
+				}
+				f.mu.Lock()
+				if n := len(f.lines[victim]); n != 1 {
+					t.Errorf("one fault is %d ERROR lines: %q", n, f.lines[victim])
+				}
+				f.mu.Unlock()
+				unlock(t, mine)
+				f.nothingLeft()
+			})
+		})
 	}
 }
 
@@ -279,6 +314,8 @@ func TestAFullDiskIsForetold(t *testing.T) {
 		for i, n := range f.nodes {
 			if h, err := n.Health(t.Context()); err != nil || !strings.Contains(h.String(), "disk of node-1: its disk is almost full") {
 				t.Errorf("node %d: %v\n%v", i, err, h)
+			} else if !strings.HasPrefix(h.Advice, "make room before you stop any other instance: node-1: 10 MiB") {
+				t.Errorf("node %d: the next safe step is %q", i, h.Advice)
 			}
 		}
 		f.disks[1].room.Store(1 << 30)

@@ -30,13 +30,13 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 			d, err := OpenDir(DirConfig{Path: path})
 			wantNil(t, err)
 			defer d.Close()
-			view, err := d.Look(time.Minute)
+			view, err := d.Look(time.Minute, true)
 			wantNil(t, err)
 			if view.FreeKnown && view.FreeBytes == 0 {
 				t.Error("there is no room left")
 			}
 			lose(t, path)
-			_, err = d.Look(time.Minute)
+			_, err = d.Look(time.Minute, true)
 			wantIs(t, err, ErrDirLost)
 		})
 	}
@@ -63,7 +63,7 @@ func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 		defer d.Close()
 		for i := range 2 {
 			began := time.Now()
-			_, err = d.Look(time.Second)
+			_, err = d.Look(time.Second, false)
 			wantIs(t, err, ErrHung)
 			if took, most := time.Since(began), time.Second*time.Duration(1-i); took > most {
 				t.Errorf("look %d took %v, more than %v", i, took, most)
@@ -71,7 +71,7 @@ func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 		}
 		close(files.let)
 		synctest.Wait()
-		_, err = d.Look(time.Second)
+		_, err = d.Look(time.Second, false)
 		wantNil(t, err)
 	})
 }

@@ -127,6 +127,10 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 		d.Well = false
 		d.why(format, args...)
 	}
+	for _, ill := range f.disks() {
+		trouble("disk of %s: %v", ill.Name, ill.DiskFault)
+		d.step("%s: %s", ill.Name, ill.Remedy)
+	}
 	for _, r := range f.answers() {
 		switch s := r.Status; {
 		case s.Leader == "" || s.Group != by.Status.Group:
@@ -142,6 +146,9 @@ func (f facts) led(d *diagnosis, by guest.Report) {
 		}
 	}
 	for _, m := range f.health.Missing {
+		if f.ill(m.Instance) {
+			continue // it is named above, with its disk
+		}
 		trouble("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 	}
 	for _, text := range f.health.Differs {
@@ -256,6 +263,10 @@ func (f facts) headless(d *diagnosis) {
 		since = " for " + short(t)
 	}
 	need := len(voters)/2 + 1
+	for _, ill := range f.disks() {
+		d.why("disk of %s: %v", ill.Name, ill.DiskFault)
+		d.step("%s: %s", ill.Name, ill.Remedy)
+	}
 	d.why("group %s has %d voters and needs %d of them; %d answer: %s", view.Status.Group, len(voters), need, len(alive), f.list(alive))
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))
