@@ -32,13 +32,13 @@ func (d *Dir) Look(within time.Duration, write bool) (DirView, error) {
 	}
 	done := make(chan result, 1)
 	go func() { // a system call that hangs cannot be ended: nothing waits for it, and it ends by itself
-		defer d.looking.Store(false)
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
 		if r.err == nil && write && !bug("idle-disk-unnoticed") {
 			r.err = d.tryWrite()
 		}
+		d.looking.Store(false) // before the answer: the caller may look again at once
 		done <- r
 	}()
 	limit := time.NewTimer(within)

@@ -42,6 +42,26 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 	}
 }
 
+// TestLooksFollowEachOther: a look that has returned is not in the way of the next, and each writes.
+func TestLooksFollowEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	d, err := OpenDir(DirConfig{Path: path})
+	wantNil(t, err)
+	defer d.Close()
+	for range 1000 {
+		_, err := d.Look(time.Minute, false)
+		wantNil(t, err)
+	}
+	_, err = d.Look(time.Minute, true)
+	wantNil(t, err)
+	wantNil(t, os.Remove(filepath.Join(path, probeName)))
+	wantNil(t, os.Mkdir(filepath.Join(path, probeName), dirPerm))
+	_, err = d.Look(time.Minute, true)
+	wantIs(t, err, ErrStorage)
+	_, err = d.Log(1, 2)
+	wantNil(t, err) // a look's error ends nothing
+}
+
 // silentFS does not answer until it is let go.
 type silentFS struct {
 	FS
