@@ -143,7 +143,10 @@ func (n *Node) diskFailed(state string, cause error) {
 
 // diskCause returns what happened, without the kinds of error around it and the way out behind it.
 func diskCause(err error) string {
-	text := strings.ReplaceAll(err.Error(), raftlog.ErrStorage.Error()+": ", "")
+	text := err.Error()
+	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, raftlog.ErrDirLost} {
+		text = strings.ReplaceAll(text, kind.Error()+": ", "")
+	}
 	text, _, _ = strings.Cut(text, "; ")
 	return text
 }

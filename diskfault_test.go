@@ -202,14 +202,15 @@ func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
 				term := f.nodes[victim].Status().Term
 				b.fault(f.disks[victim])
 				time.Sleep((diskWriteEvery + 2) * diskLookEvery) // fake time: a look that writes, and its limit
-				if s := f.nodes[victim].Status(); s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) || !s.Votes {
+				s := f.nodes[victim].Status()
+				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) || strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
 					t.Errorf("an idle voter with a broken disk says:\n%v", s)
 				}
 				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
 				f.disks[victim].broken.Store(false)
 				f.disks[victim].delay.Store(0)
 				time.Sleep(time.Minute + 2*diskLookEvery) // fake time: what hung has returned
-				if s := f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
+				if s = f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
 					t.Errorf("the disk is well, and the voter says:\n%v", s)
 				}
 				f.mu.Lock()
@@ -242,7 +243,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				}
 				time.Sleep(6 * time.Second) // fake time: a look, and what follows
 				s := f.nodes[victim].Status()
-				if s.Disk == nil || s.Disk.State != diskRemoved {
+				if s.Disk == nil || s.Disk.State != diskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
 					t.Errorf("Status does not say that the directory is gone:\n%v", s)
 				}
 				if s.Votes || s.Leading {

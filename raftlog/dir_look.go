@@ -22,7 +22,7 @@ type DirView struct {
 // answer within the limit, and ErrStorage if the write fails. Look takes no lock, so it answers while
 // Put or Log waits for the disk. Its errors end no log: they are about another file.
 func (d *Dir) Look(within time.Duration, write bool) (DirView, error) {
-	hung := fmt.Errorf("%w: %s has not answered a look for %v", ErrHung, d.cfg.Path, within)
+	hung := fmt.Errorf("%w: %s has not answered for %v", ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
 		return DirView{}, hung // an earlier look has not returned
 	}
