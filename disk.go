@@ -262,6 +262,15 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
 }
 
+// awaited returns what the log says for what the cluster room waits for: disks that do not work are why
+// voters that are in reach elect none.
+func (n *Node) awaited(waiting string) string {
+	if n.dir == nil || bug("disks-not-logged") {
+		return waiting
+	}
+	return cmp.Or(n.waitsForDisks(n.Status()), waiting)
+}
+
 // waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
 func (n *Node) waitsForDisks(s Status) string {
 	var faults []string

@@ -20,16 +20,18 @@ type errorLines struct {
 	slog.Handler
 	mu    *sync.Mutex
 	lines *[]string
+	reach *bool // a line says that voters are in reach
 }
 
 func (h errorLines) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h errorLines) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
 	if r.Level >= slog.LevelError {
-		h.mu.Lock()
 		*h.lines = append(*h.lines, r.Message)
-		h.mu.Unlock()
 	}
+	*h.reach = *h.reach || strings.Contains(r.Message, "are in reach")
+	h.mu.Unlock()
 	return h.Handler.Handle(ctx, r)
 }
 
@@ -39,6 +41,7 @@ type faultyFleet struct {
 	root  string
 	disks []*disk
 	lines [3][]string
+	reach [3]bool // a line of the log says that voters are in reach
 	mu    sync.Mutex
 }
 
@@ -48,7 +51,7 @@ func startFaulty(t *testing.T) *faultyFleet {
 		d := &disk{FS: raftlog.OSFS()}
 		e, c := f.env(i), durableConfig(f.fleet, f.root, i, i)
 		e.files = d
-		c.Logger = slog.New(errorLines{c.Logger.Handler(), &f.mu, &f.lines[i]})
+		c.Logger = slog.New(errorLines{c.Logger.Handler(), &f.mu, &f.lines[i], &f.reach[i]})
 		n, err := start(t.Context(), c, e)
 		if err != nil {
 			t.Fatal(err)
@@ -175,6 +178,13 @@ func TestAllDisksBroken(t *testing.T) {
 							t.Errorf("node %d: %v", i, s.Waiting)
 						}
 					}
+					f.mu.Lock()
+					for i, said := range f.reach {
+						if said {
+							t.Errorf("node %d logs that voters are in reach, and not that their disks do not work", i)
+						}
+					}
+					f.mu.Unlock()
 					if want := 3 - healthy; told != want { // also one with nothing to write any more
 						t.Errorf("%d instances say that their disk is broken, want %d", told, want)
 					}

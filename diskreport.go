@@ -138,7 +138,7 @@ func (n *Node) watchDisk() {
 	})
 	n.spawn(func() {
 		reported, ill, looks := false, false, 0
-		for timer := time.NewTimer(diskLookEvery); ; timer.Reset(diskLookEvery) {
+		for timer := time.NewTimer(0); ; timer.Reset(diskLookEvery) {
 			select {
 			case <-timer.C:
 				n.lookAtDisk(looks%diskWriteEvery == 0 || ill)
