@@ -73,6 +73,9 @@ func remedy(state string) string {
 const (
 	diskLookEvery = 2 * time.Second // between two looks at the directory
 	diskHungAfter = 3 * time.Second // from when on a call of the disk counts as hung
+
+	// diskWriteEvery is how many looks there are to one that also writes. With a fault each look writes.
+	diskWriteEvery = 5
 )
 
 // diskState is what this instance knows about its own disk.
@@ -81,8 +84,8 @@ type diskState struct {
 	news  chan struct{}   // one slot: there is something new to report
 
 	mu     sync.Mutex // guards what follows; never held across a wait
-	lasts  *DiskFault // failed or removed; nil: neither
-	passes *DiskFault // hung or low; nil: neither
+	lasts  *DiskFault // failed or removed, at the cost of the vote; nil: neither
+	passes *DiskFault // hung, low, or failed at a look; nil: none of them
 }
 
 // diskCall is a kind of call. Of one kind at most one is under way.
@@ -140,7 +143,10 @@ func (n *Node) diskFailed(state string, cause error) {
 
 // diskCause returns what happened, without the kinds of error around it and the way out behind it.
 func diskCause(err error) string {
-	text := strings.ReplaceAll(err.Error(), raftlog.ErrStorage.Error()+": ", "")
+	text := err.Error()
+	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, raftlog.ErrDirLost} {
+		text = strings.ReplaceAll(text, kind.Error()+": ", "")
+	}
 	text, _, _ = strings.Cut(text, "; ")
 	return text
 }
@@ -165,33 +171,40 @@ func (n *Node) noteDisk(state string, cause error) (first, news bool) {
 	return first, true
 }
 
-// passing notes a state of the disk that may end by itself; "" means that there is none.
+// passing notes a state of the disk that may end by itself; "" means that there is none. As long as
+// nothing of the log has failed, a disk that refuses a look's write costs no vote.
 func (n *Node) passing(state, cause string) {
 	d := &n.disk
 	d.mu.Lock()
 	was := d.passes
-	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause), Remedy: remedy(state)}
-	same := was != nil && was.State == state
-	if same {
+	var f *DiskFault
+	if state != "" {
+		f = &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause), Remedy: remedy(state)}
+	}
+	same := was == f || was != nil && f != nil && was.State == state
+	ill := was != nil && was.State != diskLow
+	if f != nil && was != nil && (same || ill && state != diskLow) {
 		f.Since = was.Since
 	}
-	if d.passes = f; state == "" {
-		d.passes = nil
-	}
+	d.passes = f
 	lasts := d.lasts != nil
 	d.mu.Unlock()
-	switch {
-	case same || lasts:
-	case state == diskHung:
-		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
-		n.reportSoon()
-	case state == diskLow:
-		n.logger.Warn("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
-		n.reportSoon()
-	case was != nil:
-		n.logger.Info("the disk of this voter is well again", "dir", n.config.Dir, "was", was.State)
-		n.reportSoon()
+	if same || lasts {
+		return
 	}
+	defer n.reportSoon()
+	if f == nil {
+		n.logger.Info("the disk of this voter is well again", "dir", n.config.Dir, "was", was.State)
+		return
+	}
+	log := n.logger.Error
+	switch {
+	case state == diskLow:
+		log = n.logger.Warn
+	case ill:
+		log = n.logger.Info // the fault is known, and has changed
+	}
+	log("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
 // diskWell forgets an error of the disk: a replica has been started in the directory.
@@ -212,9 +225,9 @@ func (n *Node) isDisk(err error) bool {
 	return hung || errors.Is(err, raftlog.ErrStorage) || errors.Is(err, cluster.ErrUnsaved)
 }
 
-// lookAtDisk compares the disk with what it should be.
-func (n *Node) lookAtDisk() {
-	view, err := n.dir.Look(diskLookEvery)
+// lookAtDisk compares the disk with what it should be; with write it also writes.
+func (n *Node) lookAtDisk(write bool) {
+	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
 	switch {
 	case errors.Is(err, raftlog.ErrDirLost):
@@ -222,7 +235,9 @@ func (n *Node) lookAtDisk() {
 	case hung >= diskHungAfter && !bug("hung-disk-not-told"):
 		n.passing(diskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
 	case errors.Is(err, raftlog.ErrHung):
-		n.passing(diskHung, err.Error())
+		n.passing(diskHung, diskCause(err))
+	case err != nil:
+		n.passing(diskFailed, diskCause(err))
 	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes) && !bug("full-disk-not-foretold"):
 		n.passing(diskLow, fmt.Sprintf("%d MiB are left for %s, less than Config.DirFreeBytes, %d MiB",
 			view.FreeBytes>>20, n.config.Dir, n.config.DirFreeBytes>>20))
@@ -245,6 +260,15 @@ func (s watchedStore) Save(b raftlog.Batch) error {
 // Prepare implements raftlog.Store.
 func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) error {
 	return s.node.during(diskPrepares, func() error { return s.Store.Prepare(ctx, snapshot) })
+}
+
+// awaited returns what the log says for what the cluster room waits for: disks that do not work are why
+// voters that are in reach elect none.
+func (n *Node) awaited(waiting string) string {
+	if n.dir == nil || bug("disks-not-logged") {
+		return waiting
+	}
+	return cmp.Or(n.waitsForDisks(n.Status()), waiting)
 }
 
 // waitsForDisks says what an instance without a session waits for if disks are the reason, or "".

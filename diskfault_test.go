@@ -20,16 +20,18 @@ type errorLines struct {
 	slog.Handler
 	mu    *sync.Mutex
 	lines *[]string
+	reach *bool // a line says that voters are in reach
 }
 
 func (h errorLines) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h errorLines) Handle(ctx context.Context, r slog.Record) error {
+	h.mu.Lock()
 	if r.Level >= slog.LevelError {
-		h.mu.Lock()
 		*h.lines = append(*h.lines, r.Message)
-		h.mu.Unlock()
 	}
+	*h.reach = *h.reach || strings.Contains(r.Message, "are in reach")
+	h.mu.Unlock()
 	return h.Handler.Handle(ctx, r)
 }
 
@@ -39,6 +41,7 @@ type faultyFleet struct {
 	root  string
 	disks []*disk
 	lines [3][]string
+	reach [3]bool // a line of the log says that voters are in reach
 	mu    sync.Mutex
 }
 
@@ -48,7 +51,7 @@ func startFaulty(t *testing.T) *faultyFleet {
 		d := &disk{FS: raftlog.OSFS()}
 		e, c := f.env(i), durableConfig(f.fleet, f.root, i, i)
 		e.files = d
-		c.Logger = slog.New(errorLines{c.Logger.Handler(), &f.mu, &f.lines[i]})
+		c.Logger = slog.New(errorLines{c.Logger.Handler(), &f.mu, &f.lines[i], &f.reach[i]})
 		n, err := start(t.Context(), c, e)
 		if err != nil {
 			t.Fatal(err)
@@ -175,8 +178,15 @@ func TestAllDisksBroken(t *testing.T) {
 							t.Errorf("node %d: %v", i, s.Waiting)
 						}
 					}
-					if told < 2 { // the third may have nothing to write any more
-						t.Errorf("%d instances say that their disk is broken, want at least 2", told)
+					f.mu.Lock()
+					for i, said := range f.reach {
+						if said {
+							t.Errorf("node %d logs that voters are in reach, and not that their disks do not work", i)
+						}
+					}
+					f.mu.Unlock()
+					if want := 3 - healthy; told != want { // also one with nothing to write any more
+						t.Errorf("%d instances say that their disk is broken, want %d", told, want)
 					}
 					for _, d := range f.disks {
 						d.broken.Store(false)
@@ -186,6 +196,42 @@ func TestAllDisksBroken(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestAnIdleVoterNoticesItsDisk: a voter with nothing to write says that its disk does not work, before
+// that costs a vote; the others name it; and it is well again once the disk is.
+func TestAnIdleVoterNoticesItsDisk(t *testing.T) {
+	for name, b := range breaks {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFaulty(t)
+				victim := f.follower()
+				mine := f.lock(victim, "k")
+				time.Sleep(time.Minute) // fake time: whatever is still to be written
+				term := f.nodes[victim].Status().Term
+				b.fault(f.disks[victim])
+				time.Sleep((diskWriteEvery + 2) * diskLookEvery) // fake time: a look that writes, and its limit
+				s := f.nodes[victim].Status()
+				if s.Disk == nil || s.Disk.State != b.state || !strings.Contains(s.Disk.Cause, b.cause) || strings.Contains(s.Disk.Cause, "raftlog") || !s.Votes {
+					t.Errorf("an idle voter with a broken disk says:\n%v", s)
+				}
+				f.health(fmt.Sprintf("node-%d answers and locks; %s", victim, diskWords(b.state)))
+				f.disks[victim].broken.Store(false)
+				f.disks[victim].delay.Store(0)
+				time.Sleep(time.Minute + 2*diskLookEvery) // fake time: what hung has returned
+				if s = f.nodes[victim].Status(); s.Disk != nil || !s.Votes || s.Term != term {
+					t.Errorf("the disk is well, and the voter says:\n%v", s)
+				}
+				f.mu.Lock()
+				if n := len(f.lines[victim]); n != 1 {
+					t.Errorf("one fault is %d ERROR lines: %q", n, f.lines[victim])
+				}
+				f.mu.Unlock()
+				unlock(t, mine)
+				f.nothingLeft()
+			})
+		})
 	}
 }
 
@@ -207,7 +253,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				}
 				time.Sleep(6 * time.Second) // fake time: a look, and what follows
 				s := f.nodes[victim].Status()
-				if s.Disk == nil || s.Disk.State != diskRemoved {
+				if s.Disk == nil || s.Disk.State != diskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
 					t.Errorf("Status does not say that the directory is gone:\n%v", s)
 				}
 				if s.Votes || s.Leading {
@@ -279,6 +325,8 @@ func TestAFullDiskIsForetold(t *testing.T) {
 		for i, n := range f.nodes {
 			if h, err := n.Health(t.Context()); err != nil || !strings.Contains(h.String(), "disk of node-1: its disk is almost full") {
 				t.Errorf("node %d: %v\n%v", i, err, h)
+			} else if !strings.HasPrefix(h.Advice, "make room before you stop any other instance: node-1: 10 MiB") {
+				t.Errorf("node %d: the next safe step is %q", i, h.Advice)
 			}
 		}
 		f.disks[1].room.Store(1 << 30)

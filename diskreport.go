@@ -137,17 +137,19 @@ func (n *Node) watchDisk() {
 		cancel()
 	})
 	n.spawn(func() {
-		reported := false
-		for timer := time.NewTimer(diskLookEvery); ; timer.Reset(diskLookEvery) {
+		reported, ill, looks := false, false, 0
+		for timer := time.NewTimer(0); ; timer.Reset(diskLookEvery) {
 			select {
 			case <-timer.C:
-				n.lookAtDisk()
+				n.lookAtDisk(looks%diskWriteEvery == 0 || ill)
+				looks++
 			case <-n.disk.news:
 			case <-ctx.Done():
 				timer.Stop()
 				return
 			}
 			fault := n.diskFault()
+			ill = fault != nil && fault.State != diskLow
 			if fault == nil && !reported {
 				continue
 			}

@@ -102,6 +102,8 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
 	case h.Eligible == 2:
 		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
+	case h.low() != "" && !bug("stop-any-with-a-full-disk"):
+		return "make room before you stop any other instance: " + h.low()
 	case len(h.CannotLose) > 0:
 		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")
 	}
@@ -153,6 +155,17 @@ func (h *Health) faulty() string {
 	for _, f := range h.Disks {
 		if f.State != diskLow {
 			list = append(list, plain.Sprintf("%s answers and locks; %v", f.Name, f.DiskFault))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// low says whose disks are almost full, or returns "". Their next write that needs room ends a vote.
+func (h *Health) low() string {
+	var list []string
+	for _, f := range h.Disks {
+		if f.State == diskLow {
+			list = append(list, plain.Sprintf("%s: %s", f.Name, f.Cause))
 		}
 	}
 	return strings.Join(list, "; ")

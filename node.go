@@ -188,7 +188,7 @@ func (n *Node) startCluster() error {
 		Settings: n.config.group().birth(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
-		Member: n.isMember(), Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(),
+		Member: n.isMember(), Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(), Awaited: n.awaited,
 	}
 	if n.records != nil {
 		config.Records = n.records

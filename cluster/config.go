@@ -46,6 +46,9 @@ type Config struct {
 	// Changed is told whom gossip saw before and sees now, whenever that or what is known of one of them has changed. It must not block or keep the
 	// slices; it is called on the owner goroutine, and once before Start returns. nil: nobody wants to know.
 	Changed func(before, after []Member)
+	// Awaited returns what to log in place of what this instance waits for, on the owner goroutine: the
+	// host may know the reason behind it. It must not block. Nil logs what is awaited.
+	Awaited func(waiting string) string
 	Random  func([]byte) // fills with unpredictable bytes; nil: crypto/rand
 	Logger  *slog.Logger // nil: slog.Default()
 }

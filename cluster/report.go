@@ -91,6 +91,9 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 		return min(due, idle)
 	}
 	said.line, said.lineAt = waiting, now
+	if c.cfg.Awaited != nil {
+		waiting = c.cfg.Awaited(waiting)
+	}
 	c.cfg.Logger.Info(waiting)
 	return idle
 }

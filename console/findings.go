@@ -159,7 +159,13 @@ func (s *scene) voterFindings() (all []finding) {
 		return nil
 	}
 	advice := sentence(h.Advice)
+	for _, d := range h.Disks {
+		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch, What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()), Next: advice})
+	}
 	for _, m := range h.Missing {
+		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != "low" }) {
+			continue // its disk is why
+		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
 	}
 	if h.Due && len(h.Missing) == 0 {

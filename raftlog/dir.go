@@ -32,6 +32,7 @@ const (
 	lockName   = "lock"
 	originName = "origin"
 	metaName   = "meta.db"
+	probeName  = "probe"
 
 	segmentBytesMin = 16 << 10
 	segmentBytesMax = 1 << 30
@@ -42,6 +43,7 @@ const (
 //	lock               held while the directory is open
 //	origin             tells a copied directory from the one that was made here
 //	meta.db            records of other rooms, and which logs have been here (bbolt)
+//	probe              one byte that Look writes, to find out whether the disk works
 //	wal-<ID>-<seq>     segments of the log of that raft ID
 //	snap-<ID>-<n>      its snapshot, and the one before until the next is written
 //	spare-<ID>-<seq>   segments that were, to be used again

@@ -15,12 +15,14 @@ type DirView struct {
 	FreeKnown bool   // the system reports it
 }
 
-// Look compares the directory with the one that was opened, and reads how much room is left. The
-// error wraps ErrDirLost if the directory was removed or another one is in its place: what is
-// written from then on is gone with the process. It wraps ErrHung if the disk does not answer within
-// the limit. Look takes no lock, so it answers while Put or Log waits for the disk.
-func (d *Dir) Look(within time.Duration) (DirView, error) {
-	hung := fmt.Errorf("%w: %s has not answered a look for %v", ErrHung, d.cfg.Path, within)
+// Look compares the directory with the one that was opened, and reads how much room is left. With
+// write it also writes one byte and syncs it, so that a disk that is broken is noticed while nothing
+// else is written. The error wraps ErrDirLost if the directory was removed or another one is in its
+// place: what is written from then on is gone with the process. It wraps ErrHung if the disk does not
+// answer within the limit, and ErrStorage if the write fails. Look takes no lock, so it answers while
+// Put or Log waits for the disk. Its errors end no log: they are about another file.
+func (d *Dir) Look(within time.Duration, write bool) (DirView, error) {
+	hung := fmt.Errorf("%w: %s has not answered for %v", ErrHung, d.cfg.Path, within)
 	if !d.looking.CompareAndSwap(false, true) {
 		return DirView{}, hung // an earlier look has not returned
 	}
@@ -30,10 +32,13 @@ func (d *Dir) Look(within time.Duration) (DirView, error) {
 	}
 	done := make(chan result, 1)
 	go func() { // a system call that hangs cannot be ended: nothing waits for it, and it ends by itself
-		defer d.looking.Store(false)
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
+		if r.err == nil && write && !bug("idle-disk-unnoticed") {
+			r.err = d.tryWrite()
+		}
+		d.looking.Store(false) // before the answer: the caller may look again at once
 		done <- r
 	}()
 	limit := time.NewTimer(within)
@@ -44,6 +49,27 @@ func (d *Dir) Look(within time.Duration) (DirView, error) {
 	case <-limit.C:
 		return DirView{}, hung
 	}
+}
+
+// tryWrite writes the probe file in place, as the log writes its segments: that needs no more room once
+// the file is there, so a disk that is only full does not fail it.
+func (d *Dir) tryWrite() error {
+	path := filepath.Join(d.cfg.Path, probeName)
+	f, err := d.cfg.Files.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = d.cfg.Files.Create(path)
+	}
+	if err == nil {
+		_, err = f.WriteAt([]byte{0}, 0)
+		if err == nil {
+			err = f.Sync()
+		}
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: writing %s: %w", ErrStorage, path, err)
+	}
+	return nil
 }
 
 // identify keeps what the lock file is known by: its device and inode, or what the system has in

@@ -30,16 +30,36 @@ func TestLookNoticesALostDirectory(t *testing.T) {
 			d, err := OpenDir(DirConfig{Path: path})
 			wantNil(t, err)
 			defer d.Close()
-			view, err := d.Look(time.Minute)
+			view, err := d.Look(time.Minute, true)
 			wantNil(t, err)
 			if view.FreeKnown && view.FreeBytes == 0 {
 				t.Error("there is no room left")
 			}
 			lose(t, path)
-			_, err = d.Look(time.Minute)
+			_, err = d.Look(time.Minute, true)
 			wantIs(t, err, ErrDirLost)
 		})
 	}
+}
+
+// TestLooksFollowEachOther: a look that has returned is not in the way of the next, and each writes.
+func TestLooksFollowEachOther(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	d, err := OpenDir(DirConfig{Path: path})
+	wantNil(t, err)
+	defer d.Close()
+	for range 1000 {
+		_, err := d.Look(time.Minute, false)
+		wantNil(t, err)
+	}
+	_, err = d.Look(time.Minute, true)
+	wantNil(t, err)
+	wantNil(t, os.Remove(filepath.Join(path, probeName)))
+	wantNil(t, os.Mkdir(filepath.Join(path, probeName), dirPerm))
+	_, err = d.Look(time.Minute, true)
+	wantIs(t, err, ErrStorage)
+	_, err = d.Log(1, 2)
+	wantNil(t, err) // a look's error ends nothing
 }
 
 // silentFS does not answer until it is let go.
@@ -63,7 +83,7 @@ func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 		defer d.Close()
 		for i := range 2 {
 			began := time.Now()
-			_, err = d.Look(time.Second)
+			_, err = d.Look(time.Second, false)
 			wantIs(t, err, ErrHung)
 			if took, most := time.Since(began), time.Second*time.Duration(1-i); took > most {
 				t.Errorf("look %d took %v, more than %v", i, took, most)
@@ -71,7 +91,7 @@ func TestLookDoesNotWaitForAHungDisk(t *testing.T) {
 		}
 		close(files.let)
 		synctest.Wait()
-		_, err = d.Look(time.Second)
+		_, err = d.Look(time.Second, false)
 		wantNil(t, err)
 	})
 }

@@ -202,6 +202,10 @@ func (f facts) headless(d *diagnosis) {
 		since = " for " + short(t)
 	}
 	need := len(voters)/2 + 1
+	for _, ill := range f.disks() {
+		d.why("disk of %s: %v", ill.Name, ill.DiskFault)
+		d.step("%s: %s", ill.Name, ill.Remedy)
+	}
 	d.why("group %s has %d voters and needs %d of them; %d answer: %s", view.Status.Group, len(voters), need, len(alive), f.list(alive))
 	for _, v := range missing {
 		d.why("missing: %s: %s", f.named(v), f.fate(v.Instance, v.Address))

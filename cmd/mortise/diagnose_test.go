@@ -39,6 +39,16 @@ func leaderless(r *guest.Report) {
 	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", "lost", int64(90*time.Second)
 }
 
+// burnt is a disk that costs a vote.
+var burnt = mortise.DiskFault{State: "failed", Cause: "EIO", Remedy: "free or repair it"}
+
+func illDisk(r *guest.Report) { r.Status.Disk = &burnt }
+
+func illLeaderless(r *guest.Report) {
+	illDisk(r)
+	leaderless(r)
+}
+
 // TestDiagnose is a table of what can be wrong: what is said of it, and what is not.
 func TestDiagnose(t *testing.T) {
 	well := &mortise.Health{Leader: "a", Eligible: 3, Target: 3, Advice: "any one instance may be stopped"}
@@ -98,6 +108,18 @@ func TestDiagnose(t *testing.T) {
 		"a founder is missing": {
 			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Answer = desk.Answer{Founders: []string{"a", "z"}} })}, health: well},
 			want:  []string{"the founder z does not answer"},
+		},
+		"a disk has failed": {
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", illDisk)}, health: &mortise.Health{
+				Missing: []mortise.MissingVoter{{Name: "c", Instance: "c", Silent: 7 * time.Second}},
+				Disks:   []mortise.FaultyDisk{{Name: "c", Instance: "c", DiskFault: burnt}}, Advice: "stop no other instance now",
+			}},
+			want: []string{"disk of c: its disk has failed since", "(EIO): free or repair it", "c: free or repair it\nstop no other"},
+			not:  []string{"the voter c is not heard of", "the network between them"},
+		},
+		"all disks have failed": {
+			facts: facts{reports: []guest.Report{instance("a", illLeaderless), instance("b", illLeaderless), instance("c", illLeaderless)}},
+			want:  []string{"there is no leader", "disk of a: its disk has failed", "disk of c: its disk has failed", "a: free or repair it\nb: free or repair it\nc: free"},
 		},
 		"one has failed": {
 			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), instance("c", nil), instance("d", func(r *guest.Report) { r.Answer.Failed = "its disk burns" })}, health: well},

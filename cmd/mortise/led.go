@@ -26,6 +26,7 @@ const (
 	instanceFailed  rank = iota // an instance holds nothing until it is restarted
 	instanceCut                 // an instance is granted nothing
 	nothingGranted              // it waits, or the group is in its grace
+	diskIll                     // it costs a vote, or soon will
 	voterMissing                // one more loss may cost the majority
 	noneToLose                  // the loss of one instance would end the group, since another was lost before
 	leaseInDanger               // locks may be lost
@@ -93,7 +94,13 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 
 // voterTroubles is what the leader says.
 func (f facts) voterTroubles(by guest.Report) (all []trouble) {
+	for _, d := range f.disks() {
+		all = append(all, trouble{diskIll, plain.Sprintf("the disk of %s: %v", d.Name, d.DiskFault), plain.Sprintf("%s: %s", d.Name, d.Remedy)})
+	}
 	for _, m := range f.health.Missing {
+		if f.ill(m.Instance) {
+			continue // it is named above, with its disk
+		}
 		what := plain.Sprintf("the voter %s is not heard of for %s: %s", m.Name, short(m.Silent), f.fate(m.Instance, addressOf(by.Status.Voters, m.Instance)))
 		all = append(all, trouble{voterMissing, what, ""})
 	}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// disks returns the disks that have a fault, each once, as the leader and all that answer know them:
+// those that cost a vote before those that are almost full.
+func (f facts) disks() (list []mortise.FaultyDisk) {
+	add := func(faults []mortise.FaultyDisk) {
+		for _, d := range faults {
+			if !slices.ContainsFunc(list, func(o mortise.FaultyDisk) bool { return o.Instance == d.Instance }) {
+				list = append(list, d)
+			}
+		}
+	}
+	for _, r := range f.answers() { // what an instance says of itself counts more than what others have heard
+		if s := r.Status; s.Disk != nil {
+			add([]mortise.FaultyDisk{{Name: s.Name, Instance: s.Instance, DiskFault: *s.Disk}})
+		}
+	}
+	if f.health != nil {
+		add(f.health.Disks)
+	}
+	for _, r := range f.answers() {
+		add(r.Status.FaultyDisks)
+	}
+	slices.SortStableFunc(list, func(a, b mortise.FaultyDisk) int {
+		if aLow, bLow := a.State == "low", b.State == "low"; aLow != bLow {
+			if aLow {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list
+}
+
+// ill reports whether the disk of an instance has a fault that costs its vote.
+func (f facts) ill(instance string) bool {
+	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool { return d.Instance == instance && d.State != "low" })
+}
