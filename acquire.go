@@ -73,8 +73,9 @@ func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request,
 func (n *Node) explainUnder(under *session.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
-	if under != nil && under.Shared() && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
-		deadlock.upgrade = true
+	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
+		deadlock.upgrade = under.Shared()
+		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
 	}
 	return err
 }

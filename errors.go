@@ -115,15 +115,16 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // DeadlockError says that a request was refused because it would have waited for a lock under which it is made itself, by the steps of the
 // circle. The others of the circle go on. Unlock what you hold, and begin again; or ask for all locks at once, with LockAll.
 //
-// Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a circle is found when its last request comes. Two
-// cases are not found: a circle in which one waits for permits of a semaphore that another one may give back, and one among more than
-// 10,000 requests.
+// Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a circle is found when its last request comes. One
+// among more than 10,000 requests is not found. A circle through permits of a semaphore is found if nothing outside of the circle can give enough back;
+// it counts as one only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each link waits for its key, which the next one holds, or comes to first; the last one waits for a
 	// lock of the first.
 	Circle []DeadlockLink
 
 	upgrade bool // the request wants alone what it is made under, which is shared
+	permits bool // it is made under permits of the key that it wants
 }
 
 // DeadlockLink is one of those who wait for each other.
@@ -139,6 +140,9 @@ func (e *DeadlockError) Error() string {
 	}
 	if e.upgrade {
 		text += ", under a shared lock of the same key: a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning"
+	}
+	if e.permits {
+		text += ", under permits of the same key: unlock them first, or ask for all that the work needs at once"
 	}
 	return text
 }

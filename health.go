@@ -68,7 +68,7 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string, disks
 		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
 	}
 	for _, id := range r.CannotSurvive {
-		name := fmt.Sprintf("replica %x", id)
+		name := "replica " + nodeid.Hex(id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
 			name = cmp.Or(people[c.Voters[at].Instance].name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}

@@ -38,7 +38,7 @@ func (l life) Bound(c birth.Charter, raft uint64) {
 		return
 	}
 	if err != nil {
-		n.fail(fmt.Errorf("mortise: found group %016x: %w", c.Group, err))
+		n.fail(fmt.Errorf("mortise: found group %s: %w", nodeid.Hex(c.Group), err))
 		return
 	}
 	if !n.bind(r, c.Group) {

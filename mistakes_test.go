@@ -58,7 +58,13 @@ func TestMistakesAreNamed(t *testing.T) {
 			`a shared lock cannot be upgraded; unlock it first, or take the exclusive lock from the beginning`)
 		unlock(t, shared)
 
-		err := n.Do(t.Context(), "k", func(ctx context.Context, token Token) error {
+		permits := f.acquire(0, Request{Key: "p", Permits: 3, Of: 3})
+		_, err := n.Acquire(permits.Context(t.Context()), Request{Key: "p", Permits: 1, Of: 3})
+		wants("one permit more than there are", err, nil, `mortise: deadlock: node-0 waits for "p", under permits of the same key: `+
+			`unlock them first, or ask for all that the work needs at once`)
+		unlock(t, permits)
+
+		err = n.Do(t.Context(), "k", func(ctx context.Context, token Token) error {
 			if _, err := n.ForceUnlock(t.Context(), "k", token, "a test"); err != nil {
 				return err
 			}

@@ -155,5 +155,3 @@ func holderName(b []byte, session lockfsm.SessionID) string {
 	}
 	return fmt.Sprintf("session %d", session)
 }
-
-func groupText(group uint64) string { return fmt.Sprintf("%016x", group) }

@@ -3,7 +3,7 @@ package mortise
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Recover gives up a group whose majority is lost for good, by its ID as Status.Group shows it: the explicit way out
@@ -22,7 +22,7 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := (asker{rights: n.self.Capability}).isRoot(); err != nil {
 		return err
 	}
-	id, err := strconv.ParseUint(group, 16, 64)
+	id, err := nodeid.ParseHex(group)
 	if err != nil {
 		return fmt.Errorf("mortise: recover: %q is no group ID; Status.Group shows it", group)
 	}

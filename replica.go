@@ -3,7 +3,7 @@ package mortise
 import (
 	"context"
 	"errors"
-	"fmt"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -344,7 +344,7 @@ func (r *replica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 		defer cancel()
 		err := r.node.port.SendSnapshot(ctx, r.node.peer(m.GetTo()), m)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter", fmt.Sprintf("%016x", m.GetTo()), "error", err)
+			r.missed.warn(r.node, "a snapshot did not reach a voter; it is sent again", "voter", nodeid.Hex(m.GetTo()), "error", err)
 		}
 		done(err == nil)
 	})

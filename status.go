@@ -147,7 +147,7 @@ func withSession(list []string, id lockfsm.SessionID) []string {
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]person, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = c.Phase.String(), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
-		s.Group = groupText(c.Group)
+		s.Group = nodeid.Hex(c.Group)
 	}
 	for _, v := range c.Voters {
 		is := people[v.Instance]

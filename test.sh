@@ -35,6 +35,9 @@ systems() {
     GOOS=$system go vet ./... # type-checks every package and test for that system
   done
 }
+newest() { # takes minutes, and what it finds changes with others' releases: every night
+  ! $long || scripts/versions-check
+}
 ended() { # the process and its output
   local failed=0
   wait "$1" || failed=$?
@@ -92,7 +95,7 @@ processes=$!
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
 step "everything that users install, from an empty module" scripts/publish-check
-step "the newest dependencies, and beside other modules" scripts/versions-check
+step "the newest dependencies, and beside other modules" newest
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips

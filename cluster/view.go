@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/mortise-lock/mortise/cluster/birth"
 
@@ -117,4 +116,4 @@ func (c *Cluster) Status() Status {
 func sortedNames(peers map[string]member) []string { return slices.Sorted(maps.Keys(peers)) }
 
 // idText writes an ID as people read it in logs.
-func idText(id uint64) string { return strconv.FormatUint(id, 16) }
+func idText(id uint64) string { return nodeid.Hex(id) }

@@ -13,7 +13,8 @@ const maxLinks = 64
 // Requests made under one lock side by side, by several goroutines, are nothing to each other: each can end before the other.
 //
 // What is alone waits for all before it, and what shares waits for those before it that are alone, and with them for all before those. Whether
-// it waits for one that shares cannot be said: another one's permits may do. So a circle of permits alone is not found.
+// it waits for one that shares cannot be said: another one's permits may do. Where the search has left such a question open, circle_permits.go
+// answers it.
 
 // search is the way backward from one new request.
 type search struct {
@@ -22,6 +23,7 @@ type search struct {
 	seen  map[*entry]bool
 	path  []Link
 	steps int
+	open  bool // it has passed over a request of which it cannot say whether it is waited for
 }
 
 // circular reports whether the new request of c would close a circle, and leaves it in m.circle.
@@ -38,7 +40,7 @@ func (m *Machine) circular(s *session, c *view) bool {
 		found = f.behind(s, more.next(), c)
 	}
 	m.circle = f.path[:min(len(f.path), maxLinks)]
-	return found
+	return found || (f.open || f.steps >= circleSteps) && m.circularByPermits(s, c)
 }
 
 // owner returns the request under which e's was made, or nil if there was none or it is over.
@@ -62,6 +64,7 @@ func (f *search) waits(s *session, l *lock, e *entry, alone bool) bool {
 	for ; e != nil && !f.seen[e] && f.steps < circleSteps; e = e.ahead {
 		f.steps++
 		if alone = alone || e.permits == 0; !alone {
+			f.open = true
 			continue
 		}
 		f.seen[e] = true

@@ -96,7 +96,8 @@
 // version more, with which upgrades are tested.
 //
 // Version 2 has added the Value of a Detach: why a hold ends, or is left for its delay, that its holder has
-// not given back. Its events are Expired, and such an end is kept in the state with those by force.
+// not given back. Its events are Expired, and such an end is kept in the state with those by force. And
+// circles of requests are found that lead through permits (circle_permits.go).
 //
 // # Decisions where the design left room
 //

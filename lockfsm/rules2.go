@@ -7,6 +7,11 @@ package lockfsm
 // request allows. Such an end is Expired, and is kept with the other ends for people.
 const LapsesSince = 2
 
+// PermitCirclesSince is the version from which on a request is refused as a deadlock also if it would
+// wait for its own end through permits that only the blocked ones could give back. The command is the
+// same, so the version in force decides and not that of the command.
+const PermitCirclesSince = 2
+
 // lapses reports whether the command ends a hold that its holder has not given back.
 func (c *view) lapses() bool { return c.Kind == Detach && len(c.value) > 0 }
 

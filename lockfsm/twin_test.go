@@ -586,6 +586,35 @@ func (t *twin) good(key string) bool {
 // circular reports whether e, at the end of its queues, would wait for a request under which it is made: it follows who waits for whom until
 // nothing new is found.
 func (t *twin) circular(e twinEntry) bool {
+	return t.waitsForOneOf(e) || t.charter.Rules >= 2 && !t.ends(e, e.owner) && t.ends(e, 0)
+}
+
+// ends reports whether e, made under owner, would be served if each request ended as soon as it can: one that holds or fits,
+// and has none left that was made under it.
+func (t *twin) ends(e twinEntry, owner Number) bool {
+	e.owner = owner
+	left := append(slices.Clone(t.entries), e)
+	for {
+		i := slices.IndexFunc(left, func(o twinEntry) bool {
+			under := func(below twinEntry) bool { return below.session == o.session && below.owner == o.number }
+			full := func(key string) bool {
+				row := slices.DeleteFunc(slices.Clone(left), func(b twinEntry) bool { return b.place > o.place || !slices.Contains(b.keys, key) })
+				return !fit(row)
+			}
+			return !slices.ContainsFunc(left, under) && (o.token != 0 || !slices.ContainsFunc(o.keys, full))
+		})
+		switch {
+		case i < 0:
+			return false
+		case left[i].place == e.place:
+			return true
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+}
+
+// waitsForOneOf follows who waits for whom where that can be said.
+func (t *twin) waitsForOneOf(e twinEntry) bool {
 	waits := map[Revision]bool{} // by place, what e waits for
 	add := func(e twinEntry) {
 		for _, key := range e.keys {

@@ -23,8 +23,11 @@
 //
 // # Guarantees
 //
-//   - A tick whose job has returned (with an error too, unless its context had ended) does not run again, as long as the wall clocks of any two instances differ by at most Skew (as shrunk) and
-//     the instance that ran it neither crashes nor loses its lock before the end of the tick. See Failure for the rest.
+//   - A tick whose job has returned (with an error too, unless its context had ended) does not run again: the group records the last 16 finished
+//     ticks of a job as data of the key Name/finished, and whichever instance gets the lock of a tick asks there first. The record lives as long
+//     as the group. Between the return of the job and the record, and with a locker that is no [Store], the lock of the tick
+//     stands for it, as long as the wall clocks of any two instances differ by at most Skew (as shrunk) and the
+//     instance that ran it neither crashes nor loses its lock before the end of the tick. See Failure for the rest.
 //   - Two runs of one job never hold its lock at the same time, whatever the clocks say: while the job runs its lock, whose key is Name, is held
 //     too. Whoever locks Name by hand holds the job off.
 //   - [Tick.Token] is the token of that lock: it rises from run to run of a job, whichever ticks they belong to. A resource that compares
@@ -44,7 +47,8 @@
 // # Leaving
 //
 // When ctx ends or the node leaves, the context of a running job ends. If the job then returns an error its tick counts as not run, its lock is released at
-// once, and another instance may take it over. If the job has returned before, Run keeps the lock to the end of the tick all the same, for otherwise the next in
+// once, and another instance may take it over. If the job has returned before and the tick is recorded, Run returns at once. Without a record (the locker is
+// no [Store], or the data had no room) Run keeps the lock to the end of the tick, for otherwise the next in
 // the queue would run it again: Run returns up to Late+Skew after the tick, 10 s by default, and Leave waits for that as for any holder. Beyond the time that Leave
 // has (10 s unless its context says more) the lock is left to expire.
 //
@@ -52,11 +56,11 @@
 //
 // It is at least once, not exactly once. A tick runs a second time, one run after the other has ended or lost its lock:
 //
-//   - If the instance crashes or loses its lease while it has the tick, in the middle of the job or after it, another instance gets the lock when the session
+//   - If the instance crashes or loses its lease in the middle of the job, or before the tick is recorded, another instance gets the lock when the session
 //     expires, within SessionTTL and one failover, and runs the tick if it may still begin by its own clock. With Late below SessionTTL
 //     that hardly happens, and the tick of a crash is lost. A job that must be taken over needs a Late of more than SessionTTL, 15 s or more with the default
 //     of 10 s; a job that must not be repeated needs a short one.
-//   - If clocks differ by more than Skew. The later run has the higher token, so tokens do not refuse it. Tokens refuse only a run that goes
+//   - If clocks differ by more than Skew and the tick is not recorded, or no longer. The later run has the higher token, so tokens do not refuse it. Tokens refuse only a run that goes
 //     on although it lost its lock.
 //
 // What must not happen twice remembers, in the same transaction as its effect, the [Tick.Time] that it was done for.
@@ -76,6 +80,6 @@
 //
 // One time for "over" and for "free": an instance whose clock is behind the holder's would get the lock the moment the holder releases it, find
 // the tick not over by its own clock, and run it again. A leader that runs all jobs: one instance has all the work, and a tick is
-// lost whenever the leader changes. A record of what has run, in place of time: it needs a store that outlives the group, which the
-// job has and we have not.
+// lost whenever the leader changes. A record of what has run, in place of time: it would need a store that outlives the
+// group, which the job has and we have not; so the record stands beside the time.
 package tick

@@ -20,15 +20,15 @@ const (
 var errOver = errors.New("tick: the tick is over")
 
 // Locker is what Run needs of a *mortise.Node, which is one: Do waits for key, runs fn with a context that ends when the lock is lost or
-// the node leaves, and unlocks, also if fn panics.
+// the node leaves, and unlocks, also if fn panics. One that is a [Store] too, as a node is, remembers which ticks are finished.
 type Locker interface {
 	Do(ctx context.Context, key string, fn func(ctx context.Context, token mortise.Token) error) error
 }
 
 // Run runs a job once per tick, on one of the instances that call it. It returns only when there is nothing more to do: the cause of ctx's end,
 // nil when the schedule has ended, mortise.ErrLeaving or ErrClosed when the node leaves or is closed, any other error of the locker but a lost lock
-// and too many requests, or what is wrong with the job. A job that fails does not end it. It may return up to Late+Skew
-// after the last tick that it ran, see the package comment. It starts no goroutine that outlives it.
+// and too many requests, or what is wrong with the job. A job that fails does not end it. With a locker that is no [Store] it
+// may return up to Late+Skew after the last tick that it ran, see the package comment. It starts no goroutine that outlives it.
 func Run(ctx context.Context, locker Locker, job Job) error {
 	job, err := job.withDefaults()
 	if err != nil {
@@ -37,7 +37,7 @@ func Run(ctx context.Context, locker Locker, job Job) error {
 	if locker == nil {
 		return errors.New("tick: the locker is nil")
 	}
-	r := &runner{locker: locker, job: job, plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
+	r := &runner{locker: locker, finished: finishedOf(locker, job.Name), job: job, plan: plan{schedule: job.Schedule, late: job.Late, skew: job.Skew}}
 	// Nobody else wants this lock. Its context is how a runner that waits hours for a tick learns that the node leaves.
 	presence := job.Name + "/run/" + rand.Text()
 	for {
@@ -69,9 +69,10 @@ func busy(err error) bool {
 
 // runner is one Run. Only its goroutine uses it.
 type runner struct {
-	locker Locker
-	job    Job
-	plan   plan
+	locker   Locker
+	finished finished
+	job      Job
+	plan     plan
 }
 
 // now reads the wall clock without the monotonic one, which does not follow it when it is set.
@@ -100,11 +101,8 @@ func (r *runner) loop(ctx context.Context) error {
 
 // attend waits for the lock of a tick that may begin, and runs the job if it gets it in time. It returns an error that ends the loop.
 func (r *runner) attend(ctx context.Context, w window) error {
-	key := r.job.Name + "/" + w.at.UTC().Format(time.RFC3339Nano)
-	had, err := r.within(ctx, key, purpose.Tick, w, func(held context.Context, _ mortise.Token) {
-		if r.work(held, w) {
-			r.keep(held, w)
-		}
+	had, err := r.within(ctx, r.job.Name+"/"+w.name(), purpose.Tick, w, func(held context.Context, _ mortise.Token) {
+		r.hold(held, w)
 	})
 	switch {
 	case had, ctx.Err() != nil:
@@ -118,6 +116,30 @@ func (r *runner) attend(ctx context.Context, w window) error {
 		return nil
 	}
 	return err
+}
+
+// hold is what is done under the lock of a tick: the job, unless it has been done before, and then nothing until the tick is free.
+func (r *runner) hold(held context.Context, w window) {
+	asking, cancel := context.WithTimeout(held, max(0, w.over.Sub(r.now())))
+	recorded, err := r.finished.has(asking, w)
+	cancel()
+	switch {
+	case held.Err() != nil:
+		return
+	case err != nil: // it may be done: another instance can ask
+		r.plan.pass(w.at)
+		r.job.Report(r.tick(w, 0), err)
+		return
+	case recorded:
+		r.plan.attended(w.at)
+	case !r.work(held, w):
+		return
+	default:
+		writing, cancel := context.WithTimeout(context.WithoutCancel(held), max(0, w.free.Sub(r.now()))+recording)
+		recorded = r.finished.add(writing, w)
+		cancel()
+	}
+	r.keep(held, w, recorded)
 }
 
 // work runs the job under its own lock, and reports what came of it. It returns whether the tick is done with, so that nobody may run
@@ -186,9 +208,13 @@ func (r *runner) do(ctx context.Context, key, what string, fn func(context.Conte
 	return fn(lock.Context(ctx), lock.Token())
 }
 
-// keep holds the lock of a tick that is done with until nobody can want it, also when we are asked to end. Only its loss ends that early.
-func (r *runner) keep(held context.Context, w window) {
+// keep holds the lock of a tick that is done with until nobody can want it, so that the others need not look at the record. When we are asked to end
+// it goes on if the tick is not recorded; then only the loss of the lock ends it early.
+func (r *runner) keep(held context.Context, w window, recorded bool) {
 	sleep(held, w.free.Sub(r.now()))
+	if recorded {
+		return
+	}
 	if cause := context.Cause(held); cause == nil || errors.Is(cause, mortise.ErrLost) || errors.Is(cause, mortise.ErrClosed) {
 		return
 	}

@@ -23,6 +23,7 @@ type crew struct {
 	job   tick.Job
 	takes time.Duration // of the job, which then returns fails
 	fails error
+	store *store // nil: the lockers have none
 
 	mu      sync.Mutex // guards all below
 	running int
@@ -63,10 +64,20 @@ func (c *crew) join(name string, off time.Duration) *member {
 	}
 	go func() {
 		defer close(m.ended)
-		m.err = tick.Run(ctx, m, job)
+		m.err = tick.Run(ctx, c.locker(m), job)
 		m.after = time.Since(c.began)
 	}()
 	return m
+}
+
+func (c *crew) locker(m *member) tick.Locker {
+	if c.store == nil {
+		return m
+	}
+	return struct {
+		*fakelock.Instance
+		*store
+	}{m.Instance, c.store}
 }
 
 func (c *crew) work(ctx context.Context, name string, t tick.Tick) error {

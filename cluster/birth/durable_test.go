@@ -259,7 +259,7 @@ func TestADurableMemberNeverGivesUp(t *testing.T) {
 		if c.phase != Member || c.group != 99 {
 			t.Errorf("having met %+v it is %v of %x", other, c.phase, c.group)
 		}
-		if other.Leader && !strings.Contains(c.Waiting(), `"b" (b:1) belongs to group 46`) {
+		if other.Leader && !strings.Contains(c.Waiting(), `"b" (b:1) belongs to group 0000000000000046`) {
 			t.Errorf("it waits for %q", c.Waiting())
 		}
 	}

@@ -27,7 +27,7 @@ func TestWhoMayRecover(t *testing.T) {
 			c.now += reachedFor + 1
 			return 99
 		}, ""},
-		"another group":  {func(*Core) uint64 { return 98 }, "belongs to group 63, not to 62"},
+		"another group":  {func(*Core) uint64 { return 98 }, "belongs to group 0000000000000063, not to 0000000000000062"},
 		"no group named": {func(*Core) uint64 { return 0 }, "name the group"},
 		"a newborn": {func(c *Core) uint64 {
 			c.doomed = "x"

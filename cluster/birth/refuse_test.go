@@ -351,7 +351,7 @@ func TestMemberWithoutLeaderAtJoinBlocksAndIsNamed(t *testing.T) {
 	c.joinToo("z:1")
 	c.tell("z:1", Who{Instance: nodeidtest.ID(9), Name: "z", Addr: "z:1", Phase: Member, Group: 0x98})
 	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50), Group: 60, Raft: [7]uint64{1, 2, 3, 4, 5, 6, 7}})
-	if text := c.Waiting(); c.Phase() != Newborn || !strings.Contains(text, `"z" (z:1) still belongs to group 98, which has no leader`) {
+	if text := c.Waiting(); c.Phase() != Newborn || !strings.Contains(text, `"z" (z:1) still belongs to group 0000000000000098, which has no leader`) {
 		t.Errorf("it is %v and waits for %q", c.Phase(), text)
 	}
 }

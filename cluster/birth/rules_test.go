@@ -261,7 +261,7 @@ func TestNewbornBetweenTwoGroupsJoinsNeither(t *testing.T) {
 		})
 	}
 	c.Tick(c.now, 0, Random{})
-	if c.Phase() != Newborn || !strings.Contains(c.Waiting(), "46 and 47") {
+	if c.Phase() != Newborn || !strings.Contains(c.Waiting(), "0000000000000046 and 0000000000000047") {
 		t.Errorf("it is %v and waits for %q", c.Phase(), c.Waiting())
 	}
 }

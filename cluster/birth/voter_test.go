@@ -3,6 +3,7 @@ package birth
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -166,7 +167,7 @@ func TestWhoMayBePrepared(t *testing.T) {
 		detail string
 	}{
 		"another life":          {func(_ *Core, p *Prepare) { p.To = nodeidtest.ID(4) }, true, ""},
-		"another group":         {func(_ *Core, p *Prepare) { p.Group = 98 }, false, "does not belong to group 62"},
+		"another group":         {func(_ *Core, p *Prepare) { p.Group = 98 }, false, "does not belong to group 0000000000000062"},
 		"a newborn":             {func(c *Core, _ *Prepare) { c.phase, c.group = Newborn, 0 }, false, "does not belong"},
 		"bound":                 {func(c *Core, _ *Prepare) { c.phase = Bound }, false, "does not belong"},
 		"it looks around":       {func(c *Core, _ *Prepare) { c.settling = true }, false, "looks around"},
@@ -240,7 +241,7 @@ func TestAVoterGoesOnWithItsDirectory(t *testing.T) {
 		for _, e := range events {
 			text = append(text, map[EventKind]string{BoundTo: "bound", Prepared: "prepared", Joined: "joined", Removed: "removed"}[e.Kind])
 			if e.Kind != Joined {
-				text[len(text)-1] += " " + groupName(e.Raft)
+				text[len(text)-1] += " " + strconv.FormatUint(e.Raft, 16)
 			}
 		}
 		return text

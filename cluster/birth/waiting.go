@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Waiting says in one sentence what this instance waits for and what its user can do about it. It is empty if nothing is awaited.
@@ -216,7 +218,7 @@ func count(have, want int) string {
 }
 
 // groupName writes a group ID as people read it in logs.
-func groupName(group uint64) string { return strconv.FormatUint(group, 16) }
+func groupName(group uint64) string { return nodeid.Hex(group) }
 
 // clockText writes a moment of the wall clock as people read it in logs.
 func clockText(unixMS int64) string {

@@ -2,7 +2,6 @@ package voters
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -38,7 +37,7 @@ func (m *member) label() string {
 		if m.Addr != "" {
 			return "the instance at " + m.Addr
 		}
-		return fmt.Sprintf("replica %x", m.ID)
+		return "replica " + nodeid.Hex(m.ID)
 	}
 	return strconv.Quote(m.who.Name)
 }

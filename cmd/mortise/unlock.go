@@ -11,6 +11,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
@@ -76,6 +77,11 @@ func recoverGroup(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	id, err := nodeid.ParseHex(group)
+	if err != nil {
+		return usageError(plain.Sprintf("%q is no ID of a group; mortise doctor shows it", group))
+	}
+	group = nodeid.Hex(id) // as a status shows it
 	g, err := c.guest()
 	if err != nil {
 		return err

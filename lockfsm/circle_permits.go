@@ -1,0 +1,261 @@
+package lockfsm
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// permitSteps bounds the search for a circle through permits, in entries looked at. Beyond it a circle
+// is not found, and its members wait until one gives up.
+const permitSteps = 20_000
+
+// game finds the circles through permits, where circle.go cannot say which of several holders a
+// request waits for. It takes all that the new request could wait for, by whatever number of steps,
+// and plays them to their end: a request ends if it holds, or has room in all its queues, and no
+// request that was made under it is left. If the new request is left, it is not served whatever the
+// others do; and if it were served without being a part of the locks that it is made under, it waits
+// for its own end, and is refused. A circle that was there before it keeps it waiting, but is not its
+// own: it is not refused for that.
+//
+// The order of the moves is that of the places, and what is taken in does not depend on the order in
+// which it is found; so each replica finds the same within the same bound.
+type game struct {
+	players []*player
+	of      map[*entry]*player // by the entry that stands for the request
+	rows    map[*lock]*row
+	asked   *player // the new request
+	steps   int
+}
+
+// player is a request in a game.
+type player struct {
+	e           *entry // nil for the new request
+	rows        []*row // its queues, of the new one those that exist
+	permits, of uint32
+	above       *player // that under which it was made, if it is in the game
+	under       int     // how many were made under it
+	left        int     // how many of them have not ended
+	ended       bool
+}
+
+// row is one queue in a game.
+type row struct {
+	lock    *lock
+	scanned Revision // all entries up to this place are in the game
+	taken   uint64   // by those that are left, of the part that this round has come to
+	least   uint32
+}
+
+// circularByPermits reports whether the new request of c would wait for its own end, and leaves the
+// circle in m.circle.
+func (m *Machine) circularByPermits(s *session, c *view) bool {
+	if m.charter.Rules < PermitCirclesSince || bug("permit-circle-not-seen") {
+		return false
+	}
+	g := game{of: map[*entry]*player{}, rows: map[*lock]*row{}, asked: &player{}}
+	asked := entry{permits: c.permits, of: c.of}
+	g.asked.permits, g.asked.of = asked.terms()
+	g.ask(m.locks[string(c.key)], c)
+	for more := c.more; more.left > 0; {
+		g.ask(m.locks[string(more.next())], c)
+	}
+	if !g.gather() {
+		return false
+	}
+	owner := g.of[s.requests[c.owner]]
+	if owner == nil {
+		return false
+	}
+	slices.SortFunc(g.players, func(a, b *player) int { return cmp.Compare(a.e.rev, b.e.rev) })
+	g.players = append(g.players, g.asked)
+	owner.under++
+	g.asked.above = owner
+	if !g.play() || g.asked.ended && !bug("outsider-blocks") {
+		return false
+	}
+	path := g.path(s, c)
+	owner.under--
+	g.asked.above = nil
+	if !g.play() || !g.asked.ended {
+		return false
+	}
+	m.circle = path
+	return true
+}
+
+func (g *game) ask(l *lock, c *view) {
+	if l == nil {
+		return
+	}
+	g.asked.rows = append(g.asked.rows, g.row(l))
+	if !l.takes(c) {
+		g.scan(l, l.last)
+	}
+}
+
+func (g *game) row(l *lock) *row {
+	r := g.rows[l]
+	if r == nil {
+		r = &row{lock: l}
+		g.rows[l] = r
+	}
+	return r
+}
+
+// gather takes in whatever those in the game could wait for, and reports whether that is within the
+// bound.
+func (g *game) gather() bool {
+	for next := 0; next < len(g.players) && g.steps <= permitSteps; next++ {
+		p := g.players[next]
+		for _, each := range p.e.all(new([1]*entry)) {
+			p.rows = append(p.rows, g.row(each.lock))
+			if !each.inside {
+				g.scan(each.lock, each.ahead)
+			}
+		}
+		for _, e := range p.e.session.owned[p.e.number] {
+			g.join(e).above = p
+			p.under++
+		}
+	}
+	return g.steps <= permitSteps
+}
+
+// scan takes in the entries of a queue up to e.
+func (g *game) scan(l *lock, e *entry) {
+	r := g.row(l)
+	top := r.scanned
+	if e != nil {
+		r.scanned = max(top, e.rev)
+	}
+	for ; e != nil && e.rev > top && g.steps <= permitSteps; e = e.ahead {
+		g.join(e)
+	}
+}
+
+func (g *game) join(e *entry) *player {
+	g.steps++
+	e = e.lead()
+	p := g.of[e]
+	if p == nil {
+		p = &player{e: e}
+		p.permits, p.of = e.terms()
+		g.of[e] = p
+		g.players = append(g.players, p)
+	}
+	return p
+}
+
+// play goes through all in rounds, until no more of them end, and reports whether that is within the
+// bound.
+func (g *game) play() bool {
+	for _, p := range g.players {
+		p.left, p.ended = p.under, false
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, r := range g.rows {
+			r.taken, r.least = 0, math.MaxUint32
+		}
+		for _, p := range g.players {
+			if p.ended {
+				continue
+			}
+			if g.steps += max(len(p.rows), 1); g.steps > permitSteps {
+				return false
+			}
+			if p.left > 0 || !p.served() {
+				p.stay()
+				continue
+			}
+			p.ended, moved = true, true
+			if p.above != nil {
+				p.above.left--
+			}
+		}
+	}
+	return true
+}
+
+// served reports whether p holds, or has room beside those that are left before it.
+func (p *player) served() bool {
+	return p.e != nil && p.e.token != 0 || !slices.ContainsFunc(p.rows, p.crowded)
+}
+
+func (p *player) crowded(r *row) bool {
+	return r.taken > 0 && r.taken+uint64(p.permits) > uint64(min(r.least, p.of))
+}
+
+func (p *player) stay() {
+	for _, r := range p.rows {
+		r.taken, r.least = r.taken+uint64(p.permits), min(r.least, p.of)
+	}
+}
+
+// path returns the shortest way from the new request to one under which it is made, through those that
+// are left when the game is over.
+func (g *game) path(s *session, c *view) []Link {
+	type step struct {
+		before int // in ways
+		p      *player
+		link   *Link // nil: p was made under the one before
+	}
+	above := map[*player]bool{}
+	for p := g.asked.above; p != nil; p = p.above {
+		above[p] = true
+	}
+	seen := map[*player]bool{g.asked: true}
+	ways := []step{{p: g.asked}}
+	for _, r := range g.rows {
+		r.scanned = 0
+	}
+	behind := func(at int, l *lock, e *entry, s *session) {
+		r := g.rows[l]
+		top := r.scanned
+		if e != nil {
+			r.scanned = max(top, e.rev)
+		}
+		for ; e != nil && e.rev > top; e = e.ahead {
+			if p := g.of[e.lead()]; p != nil && !p.ended && !seen[p] {
+				seen[p] = true
+				ways = append(ways, step{at, p, &Link{Session: s.id, Record: s.record, Key: l.key}})
+			}
+		}
+	}
+	for at := 0; at < len(ways); at++ {
+		p := ways[at].p
+		if above[p] {
+			var path []Link
+			for ; at > 0; at = ways[at].before {
+				if link := ways[at].link; link != nil {
+					path = append(path, *link)
+				}
+			}
+			slices.Reverse(path)
+			return path[:min(len(path), maxLinks)]
+		}
+		if p == g.asked {
+			for _, r := range p.rows {
+				if !r.lock.takes(c) {
+					behind(at, r.lock, r.lock.last, s)
+				}
+			}
+			continue
+		}
+		if p.e.token == 0 {
+			for _, each := range p.e.all(new([1]*entry)) {
+				if !each.inside {
+					behind(at, each.lock, each.ahead, p.e.session)
+				}
+			}
+		}
+		for _, e := range p.e.session.owned[p.e.number] {
+			if below := g.of[e]; !below.ended && !seen[below] {
+				seen[below] = true
+				ways = append(ways, step{at, below, nil})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package lockfsm
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestCirclesThroughPermits asks for the two sides of the rule, by playing each state to its end: every
+// request that can end does. What is let in never leaves a request that cannot, and what is refused
+// would have been one.
+func TestCirclesThroughPermits(t *testing.T) {
+	refused, alone := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		c := smallCharter()
+		c.Rules = PermitCirclesSince
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t, m}
+		w.do(Command{Kind: Born}, Done)
+		sessions := []SessionID{w.session(1), w.session(2), w.session(3)}
+		next := map[SessionID]Number{}
+		for range 60 {
+			id := sessions[r.IntN(len(sessions))]
+			live := m.players(id)
+			if len(live) > 0 && r.IntN(3) == 0 {
+				w.do(Command{Kind: Release, Session: id, Epoch: 1, Number: live[r.IntN(len(live))].number}, Done)
+				continue
+			}
+			next[id]++
+			command := drawn(r, id, next[id], live)
+			before := m.players(0)
+			result := m.Apply(1, 1, encode(t, command))
+			if result.Code != Deadlock {
+				if left := playOut(m.players(0)); len(left) > 0 {
+					t.Fatalf("seed %d: %v for %+v, and these never end: %+v", seed, result.Code, command, left)
+				}
+				continue
+			}
+			refused++
+			if len(result.Circle) == 1 {
+				alone++
+			}
+			asked := contestant{session: id, number: command.Number, owner: command.Owner, keys: append([]string{command.Key}, command.Keys...)}
+			asked.permits, asked.of = (&entry{permits: command.Permits, of: command.Of}).terms()
+			asked.place = 1 << 62
+			if !slices.ContainsFunc(playOut(append(before, asked)), func(p contestant) bool { return p.place == asked.place }) {
+				t.Fatalf("seed %d: %+v is refused, and would have been served: %+v", seed, command, before)
+			}
+			if last := result.Circle[0]; last.Session != id {
+				t.Fatalf("seed %d: the circle begins with %v", seed, last)
+			}
+		}
+	}
+	if refused < 100 || alone < 10 {
+		t.Fatalf("%d circles, %d of one request: too few to say anything", refused, alone)
+	}
+	t.Logf("%d circles, %d of one request", refused, alone)
+}
+
+func drawn(r *rand.Rand, id SessionID, n Number, live []contestant) Command {
+	keys := []string{"a", "b", "c"}
+	c := Command{Kind: Acquire, Session: id, Epoch: 1, Number: n, Key: keys[r.IntN(3)], Of: 3, Permits: 1 + r.Uint32N(3)}
+	if r.IntN(4) == 0 {
+		c.Key, c.Keys = "a", keys[1+r.IntN(2):]
+	}
+	if r.IntN(5) == 0 {
+		c.Permits, c.Of = 0, 0
+	}
+	if len(live) > 0 {
+		c.Owner = live[r.IntN(len(live))].number
+	}
+	return c
+}
+
+// contestant is a request of the game that playOut plays.
+type contestant struct {
+	session     SessionID
+	number      Number
+	owner       Number
+	keys        []string
+	place       Revision
+	holds       bool
+	permits, of uint32
+}
+
+// players lists the requests of one session, or of all with 0.
+func (m *Machine) players(of SessionID) (all []contestant) {
+	for id, s := range m.sessions {
+		for _, e := range s.requests {
+			if of != 0 && of != id {
+				continue
+			}
+			p := contestant{session: id, number: e.number, place: e.rev, holds: e.token != 0}
+			p.permits, p.of = e.terms()
+			if e.rest != nil {
+				p.owner = e.rest.owner
+			}
+			for _, each := range e.all(new([1]*entry)) {
+				p.keys = append(p.keys, each.lock.key)
+			}
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b contestant) int { return int(a.place) - int(b.place) })
+	return all
+}
+
+// playOut ends what can end, again and again, and returns the rest: a request ends that holds, or has room
+// in all of its queues, if none is left that was made under it.
+func playOut(all []contestant) []contestant {
+	for {
+		i := slices.IndexFunc(all, func(p contestant) bool {
+			under := func(o contestant) bool { return o.session == p.session && o.owner == p.number }
+			return !slices.ContainsFunc(all, under) && (p.holds || !slices.ContainsFunc(p.keys, func(key string) bool { return !p.room(all, key) }))
+		})
+		if i < 0 {
+			return all
+		}
+		all = slices.Delete(slices.Clone(all), i, i+1)
+	}
+}
+
+func (p contestant) room(all []contestant, key string) bool {
+	taken, least := uint64(p.permits), p.of
+	for _, o := range all {
+		if o.place < p.place && slices.Contains(o.keys, key) {
+			taken, least = taken+uint64(o.permits), min(least, o.of)
+		}
+	}
+	return taken <= uint64(least)
+}
+
+// TestPermitCirclesByVersion: the rule is in force for a group that has agreed on it, and not before:
+// replicas of other builds would decide otherwise.
+func TestPermitCirclesByVersion(t *testing.T) {
+	w := newWorld(t)
+	a := w.session(1)
+	more := Command{Kind: Acquire, Session: a, Epoch: 1, Key: "k", Permits: 1, Of: 3, Owner: 1}
+	all := Command{Kind: Acquire, Session: a, Epoch: 1, Number: 1, Key: "k", Permits: 3, Of: 3}
+	w.do(all, Granted)
+	more.Number = 2
+	w.do(more, Waiting)
+	w.do(Command{Kind: Cancel, Session: a, Epoch: 1, Number: 2}, Done)
+	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
+	more.Number = 3
+	r := w.do(more, Deadlock)
+	if len(r.Circle) != 1 || r.Circle[0].Key != "k" || r.Circle[0].Session != a {
+		t.Fatalf("the circle is told as %+v", r.Circle)
+	}
+	w.check()
+}
+
+// TestPermitCircleIsBounded: behind a queue longer than the bound nothing is found, and nothing takes long.
+func TestPermitCircleIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.do(Command{Kind: Raise, Version: PermitCirclesSince}, Done)
+	a, b := w.session(1), w.session(2)
+	take := func(s SessionID, n, owner Number, permits uint32, want Code) {
+		w.do(Command{Kind: Acquire, Session: s, Epoch: 1, Number: n, Key: "k", Permits: permits, Of: permitSteps * 2, Owner: owner}, want)
+	}
+	for n := range Number(permitSteps + 1) {
+		take(b, n+1, 0, 1, Granted)
+	}
+	take(a, 1, 0, 2, Granted)
+	take(a, 2, 1, permitSteps*2-1, Waiting) // never served, and not found
+	b2 := w.session(3)
+	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 1, Key: "j", Permits: 2, Of: 3}, Granted)
+	w.do(Command{Kind: Acquire, Session: b2, Epoch: 1, Number: 2, Key: "j", Permits: 2, Of: 3, Owner: 1}, Deadlock)
+}
