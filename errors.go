@@ -116,7 +116,8 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 // circle. The others of the circle go on. Unlock what you hold, and begin again; or ask for all locks at once, with LockAll.
 //
 // Only a request whose context comes from a [Lock.Context] is known to be made under a lock, and a circle is found when its last request comes. One
-// among more than 10,000 requests is not found. A circle through permits of a semaphore is found if nothing outside of the circle can give enough back;
+// among more than 10,000 requests is not found, nor one through permits whose search takes more than 20,000 steps. A circle through permits of
+// a semaphore is found if nothing outside of the circle can give enough back;
 // it counts as one only in a group whose instances all know version 2 of the rules.
 type DeadlockError struct {
 	// Circle begins with the refused request. Each link waits for its key, which the next one holds, or comes to first; the last one waits for a
