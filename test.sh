@@ -17,10 +17,18 @@ case ${1-} in
 esac
 
 steps=$(grep -c '^ *step "' "$0") at=0
+if $long; then
+  steps=$((steps + $(grep -c '^nightly "' "$0")))
+fi
 step() { # what it is, and the command
   at=$((at + 1))
   printf '\n[%d of %d, %dm%02ds] %s\n' "$at" "$steps" $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
   "${@:2}"
+}
+nightly() {
+  if $long; then
+    step "$@"
+  fi
 }
 # nested vets and tests a module of its own, with the given flags of go test.
 nested() { (cd "$1" && go vet ./... && go test -count=1 "${@:2}" ./...); }
@@ -34,9 +42,6 @@ systems() {
   for system in linux darwin windows; do
     GOOS=$system go vet ./... # type-checks every package and test for that system
   done
-}
-newest() { # takes minutes, and what it finds changes with others' releases: every night
-  ! $long || scripts/versions-check
 }
 ended() { # the process and its output
   local failed=0
@@ -53,14 +58,16 @@ fips() { # FIPS 140-3
   GOFIPS140=v1.0.0 go test -count=1 -run 'TLS|Real|Hello|Impostor|ManInTheMiddle' ./transport
 }
 
-# The cores have no goroutine: the race detector would find nothing, and take ten times as long.
-cores=$(go list ./cluster/birth ./cluster/voters ./internal/house ./internal/plain ./internal/planted ./internal/sim)
-shells=$(go list ./... | grep -vxF "$cores")
+# What runs without the race detector. The cores have no goroutine, so it would find nothing, and take
+# ten times as long; programs and pages take minutes under it, every night.
+plain=$(go list ./cluster/birth ./cluster/voters ./lockfsm/... ./internal/{house,plain,planted,sim,history,process} ./examples/... ./console ./cmd/...)
+raced=$(go list ./... | grep -vxF "$plain")
 # Tests that take the race detector minutes, and whose code runs under it in others too.
 hours='Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then
+  raced=$(go list ./...)
   skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
 else
   skip=$hours seeds=(-n 120) births=() bugs=(-some) real=(-part) attack=(-t 30s)
@@ -68,37 +75,36 @@ fi
 
 step "format" formatted
 step "vet, on three systems" systems
-step "the cores" go test -count=1 $cores
+command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
+step "cores, programs and pages" go test -count=1 $plain
 # One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at
 # once in one context of the race detector, which then crashes inside itself (Go 1.26,
 # golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
-step "all else, under the race detector" go test -race -cpu=1 -count=1 -timeout=60m -skip "$skip" $shells
-command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
+step "all else, under the race detector" go test -race -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
 step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" .
 step "without it: 64 nodes in one process" go test -count=1 -run LargeCluster ./mortisetest
-step "without it: the state machine and its twin" go test -count=1 -run Twin ./lockfsm
 step "simulated clusters" ./sim.sh "${seeds[@]}"
 step "simulated births" ./sim.sh -b "${births[@]}"
+# Real processes wait most of the time, so the planted bugs run beside them.
+machines=$(mktemp)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
+./proctest.sh "${real[@]}" >"$machines" 2>&1 &
+processes=$!
 step "planted bugs: the tests must notice them" ./planted.sh "${bugs[@]}"
-step "planted bugs: the simulation must notice them" ./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
+nightly "planted bugs: the simulation must notice them" ./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
+step "real processes, each on a machine of its own (begun with the planted bugs)" ended "$processes" "$machines"
 if command -v spin >/dev/null; then
   step "the model of the lease hand-over" model/run.sh -quick
 else
   printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
 fi
 step "a process with the secret attacks three others" ./attack.sh "${attack[@]}" -p99 10s # what it costs in time depends on the machine
-# Real processes wait most of the time, so the nested modules are tested beside them.
-machines=$(mktemp)
-trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
-./proctest.sh "${real[@]}" >"$machines" 2>&1 &
-processes=$!
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
 step "everything that users install, from an empty module" scripts/publish-check
-step "the newest dependencies, and beside other modules" newest
+nightly "the newest dependencies, and beside other modules" scripts/versions-check # what it finds changes with others' releases
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
-step "real processes, each on a machine of its own (begun with the second judge)" ended "$processes" "$machines"
 step "known vulnerabilities" ./vulncheck.sh
 printf '\nall of it holds, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2
