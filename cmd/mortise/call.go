@@ -27,6 +27,7 @@ type call struct {
 	program   []string // what stands behind --, of run
 	environ   []string // of the process, as it was before flags changed it; for the command that run runs
 
+	prefix  string // begins the names of the variables that describe the cluster
 	json    bool
 	within  time.Duration
 	changed map[string]string // variables that flags have set, without their prefix
@@ -40,7 +41,7 @@ type call struct {
 	secret  secretOptions
 }
 
-// prefix begins the names of our variables.
+// prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.
 const prefix = "MORTISE"
 
 // flagFor is a flag that stands for a variable of mortise.ConfigFromEnv.
@@ -93,6 +94,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 		fs.Func(f.name, f.about+"; "+prefix+"_"+f.variable, func(v string) error { c.changed[f.variable] = v; return nil })
 	}
 	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE", func(string) error { c.changed["INSECURE"] = "true"; return nil })
+	fs.StringVar(&c.prefix, "env-prefix", prefix, "begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
 	fs.Func("o", "output: table or json (table)", func(v string) error {
 		if v != "table" && v != "json" {
@@ -133,14 +135,14 @@ func (c *call) config() (mortise.Config, error) {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {
-		_ = os.Unsetenv(prefix + "_SECRET")
+		_ = os.Unsetenv(c.prefix + "_SECRET")
 	}
 	for name, value := range c.changed {
-		if err := os.Setenv(prefix+"_"+name, value); err != nil {
+		if err := os.Setenv(c.prefix+"_"+name, value); err != nil {
 			return mortise.Config{}, err
 		}
 	}
-	config, err := mortise.ConfigFromEnv(prefix)
+	config, err := mortise.ConfigFromEnv(c.prefix)
 	if err != nil {
 		return config, usageError(err.Error())
 	}
@@ -155,6 +157,9 @@ func (c *call) guest() (*guest.Guest, error) {
 	config, err := c.config()
 	if err != nil {
 		return nil, err
+	}
+	if len(config.Join) == 0 {
+		return nil, usageError("where is the cluster? Name an instance with -join host:port, or set " + c.prefix + "_JOIN")
 	}
 	g, err := guest.Open(config)
 	if err != nil {

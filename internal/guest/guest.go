@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,7 +112,10 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 }
 
 // errOpen is why an address is not dialed.
-var errOpen = errors.New("it is on another machine and nothing protects the connection: set Secret (or TLS), or Insecure if the cluster has neither")
+var errOpen = errors.New("it is on another machine and nothing protects the connection: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither")
+
+// errPlain is why a process on this machine does not answer, most likely.
+var errPlain = errors.New("it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)")
 
 // dial refuses plain text to other machines unless that is wanted.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
@@ -151,6 +155,9 @@ func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Ans
 
 // explain adds to a failed handshake what it means.
 func (g *Guest) explain(err error) error {
+	if g.source == nil && !g.config.Insecure && !errors.Is(err, errOpen) && strings.Contains(err.Error(), "EOF") {
+		return fmt.Errorf("%w: %w", transport.ErrForeign, errPlain)
+	}
 	if g.source == nil || !errors.Is(err, transport.ErrForeign) {
 		return err
 	}
