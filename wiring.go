@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 
@@ -260,10 +263,22 @@ type outbound struct {
 	gossip *transport.Gossip
 }
 
+// foreign is what the room cluster is told of a process that is not one of us.
+func foreign(err error) error {
+	if !errors.Is(err, transport.ErrForeign) {
+		return nil
+	}
+	why := credentials.Explain(err)
+	if strings.HasPrefix(why, "the TLS handshake failed: ") { // then it was none, and the peer has said why
+		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
+	}
+	return &cluster.ForeignError{Why: plain.Text(why)}
+}
+
 func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, nodeid.ID, error) {
 	answer, from, err := o.port.Ask(ctx, addr, to, question)
 	for _, kind := range [...][2]error{
-		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, cluster.ErrForeign}, {transport.ErrOther, cluster.ErrOther},
+		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)}, {transport.ErrOther, cluster.ErrOther},
 	} {
 		if errors.Is(err, kind[0]) {
 			return nil, nodeid.ID{}, errors.Join(kind[1], err)

@@ -48,6 +48,9 @@ func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, 
 		}
 	}
 	outcome := outcomeOf(answer, err)
+	if why, ok := errors.AsType[*ForeignError](err); ok {
+		answer = []byte(why.Why)
+	}
 	o.core.Guide(c.cfg.Host.Guide())
 	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
 	if outcome != birth.Answered || c.gossip == nil {

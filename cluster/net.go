@@ -20,6 +20,16 @@ var (
 	ErrOther = errors.New("another instance answers there")
 )
 
+// ForeignError is an ErrForeign of which the reason is known: another secret, say.
+type ForeignError struct {
+	Why string // for people, without the address
+}
+
+func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why }
+
+// Is makes errors.Is(err, ErrForeign) true.
+func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
+
 // Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
 type Asker = birth.Asker
 

@@ -78,6 +78,9 @@ func mix(x uint64) uint64 {
 	return x ^ (x >> 31)
 }
 
+// whyMax bounds what is kept of a reason, which may quote what a stranger has sent.
+const whyMax = 400
+
 // deadline returns when the present phase has to be looked at again even if nothing happens.
 func (c *Core) deadline() time.Duration {
 	switch {
@@ -90,7 +93,7 @@ func (c *Core) deadline() time.Duration {
 }
 
 // Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
-// what it proves. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
+// what it proves. Of outcome Foreign answer is the reason, for people, or nil. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
 	c.now = now
 	for i := range c.offers {
@@ -114,6 +117,9 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		return
 	}
 	s := sighting{outcome: outcome, asked: asked, got: now}
+	if outcome == Foreign {
+		s.why = string(answer[:min(len(answer), whyMax)])
+	}
 	if outcome == Answered {
 		who, err := decodeWho(answer)
 		if err != nil {

@@ -42,6 +42,7 @@ type sighting struct {
 	got     time.Duration
 	first   time.Duration // since when it has been this life that is met here
 	who     Who
+	why     string // of outcome Foreign, for people; empty if it is not known
 }
 
 // fresh reports whether the sighting proves something about now.

@@ -385,4 +385,10 @@ func TestWaitingNamesWhereNobodyIs(t *testing.T) {
 	if got := c.Waiting(); got != want {
 		t.Errorf("waits for\n%q, want\n%q", got, want)
 	}
+	at, _ := find(c.places, "z:1")
+	c.places[at].pending = 1 << 40
+	c.Result(c.now, 1<<40, c.now, Foreign, nodeid.ID{}, []byte("it has another secret"))
+	if got := c.Waiting(); got != want+" (it has another secret)" {
+		t.Errorf("waits for\n%q", got)
+	}
 }

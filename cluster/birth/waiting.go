@@ -140,6 +140,7 @@ func (c *Core) replicaMissing(list []candidate) string {
 // absent says at which Join addresses there is nobody, or nobody of us. They block nothing, but may be why somebody is missing.
 func (c *Core) absent() string {
 	var refused, foreign []string
+	why := ""
 	for _, p := range c.places {
 		switch {
 		case p.entry == "" || !p.last.fresh(c.now, freshFor):
@@ -147,6 +148,9 @@ func (c *Core) absent() string {
 			refused = append(refused, p.label())
 		case p.last.outcome == Foreign:
 			foreign = append(foreign, p.label())
+			if why == "" && p.last.why != "" && !bug("foreign-without-reason") {
+				why = " (" + p.last.why + ")"
+			}
 		}
 	}
 	text := ""
@@ -154,7 +158,7 @@ func (c *Core) absent() string {
 		text += "; nobody listens at " + some(refused)
 	}
 	if len(foreign) > 0 {
-		text += "; another cluster or another program listens at " + some(foreign)
+		text += "; another cluster or another program listens at " + some(foreign) + why
 	}
 	return text
 }
