@@ -101,9 +101,12 @@ func (c *Core) muted() string {
 // waitingJoiner is what a newborn waits for that is no founder.
 func (c *Core) waitingJoiner() string {
 	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader"
-	var met []string
+	var met, others []string
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, metFor)
+		if ok && !c.known(p) && who.Instance != c.instance {
+			others = append(others, p.label())
+		}
 		if !ok || !c.known(p) || slices.Contains(met, who.Name) {
 			continue
 		}
@@ -116,6 +119,11 @@ func (c *Core) waitingJoiner() string {
 		if !slices.Contains(met, f) {
 			missing = append(missing, strconv.Quote(f))
 		}
+	}
+	if len(met) == 0 && len(others) > 0 && !bug("strangers-not-named") {
+		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
+			": if these are to found, the Name of each (the host name by default) has to stand in Founders, and that of this one (" +
+			strconv.Quote(c.name) + ") too"
 	}
 	if len(missing) > 0 {
 		return text + "; of the Founders it has not met " + some(missing) + c.absent()

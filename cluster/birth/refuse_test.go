@@ -392,3 +392,16 @@ func TestWaitingNamesWhereNobodyIs(t *testing.T) {
 		t.Errorf("waits for\n%q", got)
 	}
 }
+
+// Instances under other names than those in Founders are named, with what is wrong.
+func TestFoundersThatMatchNobody(t *testing.T) {
+	s := Settings{Founders: []string{"n1", "n2", "n3"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
+	c := newborn(s)
+	c.Places([]Entry{{Name: "x", Addrs: []string{"a:1", "b:1"}, Resolved: always}}, nil)
+	c.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "host-2", Addr: "b:1", Settings: s, Rules: 3, WallUnixMS: 1_000_000})
+	want := `; it has met none of them ("n1", "n2", "n3"), and sees "host-2" (b:1): if these are to found, the Name of each ` +
+		`(the host name by default) has to stand in Founders, and that of this one ("a") too`
+	if got := c.Waiting(); !strings.HasSuffix(got, want) {
+		t.Errorf("waits for\n%q, want at its end\n%q", got, want)
+	}
+}

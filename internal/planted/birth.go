@@ -36,6 +36,7 @@ func birth() []Bug {
 		{Name: "todays-rule", Room: "cluster/birth", Hazard: "L1", Some: true, Breaks: "a group whose links were cut is given up before its voters have connections again"},
 		{Name: "lives-instead-of-replicas", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group two of whose three replicas have retired waits for them forever"},
 		{Name: "silence-is-over", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group is given up while a voter that is cut off would make a majority"},
+		{Name: "strangers-not-named", Room: "cluster/birth", Hazard: "none", Breaks: "three instances whose names are not in Founders are told to start what is missing"},
 		{Name: "foreign-without-reason", Room: "cluster/birth", Hazard: "none", Breaks: "an instance with another secret says that another program listens, and not that the secrets differ"},
 		{Name: "name-not-evidence", Room: "cluster/birth", Hazard: "none", Breaks: "a group whose founders were started again elsewhere waits for their old addresses forever"},
 		{Name: "new-voter-not-asked", Room: "cluster/birth", Hazard: "none", Breaks: "a voter dies before others know its name, and its dead group is kept until people give it up"},
