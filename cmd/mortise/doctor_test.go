@@ -229,5 +229,5 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	f.common = []string{"JOINN=127.0.0.1:1"}
 	f.mortise("ls").wants(t, exitUsage, "MORTISE_JOINN")
 	f.common = nil
-	f.mortise("ls").wants(t, exitUsage, "Join: is empty")
+	f.mortise("ls").wants(t, exitUsage, "or set MORTISE_JOIN")
 }
