@@ -19,6 +19,7 @@ const (
 	disksEnv = "MORTISE_DISKS" // how often each fault is made; 2 without it: of a leader, and of another voter
 
 	diskNoticed = 5 * time.Second // from a fault until Status names it, where something is written meanwhile
+	writers     = 16              // callers of each instance that lock without a pause
 	roomLasts   = 2 * time.Minute // until the log needs more room than it has reserved, with the load of these tests
 	votesAgain  = 2 * time.Minute // what Status promises of an instance whose disk works again
 )
@@ -37,12 +38,13 @@ type diskFault struct {
 	spoil, mend func(d *disk)
 	restart     bool          // the instance has to be started again, as its Status says
 	lasts       time.Duration // until what is written meanwhile meets the fault
+	callers     int           // that write much, so that it does
 }
 
 // diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
 // whose image was cut off stands for a disk that is broken.
 var diskFaults = []diskFault{
-	{name: "full", state: "failed", make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts},
+	{name: "full", state: "failed", make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers},
 	{name: "read-only", state: "failed", make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
 	{name: "removed", state: "removed", make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
 	{name: "hung", state: "hung", make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
@@ -56,7 +58,7 @@ func TestDisks(t *testing.T) {
 	for _, f := range diskFaults {
 		t.Run(f.name, func(t *testing.T) {
 			begin(t, whole)
-			w, disks, fleet := diskWorld(t, f.make)
+			w, disks, fleet := diskWorld(t, f.make, f.callers)
 			for round := range times(t, disksEnv, 2) {
 				ill := w.leader(fleet...)
 				if round%2 == 1 {
@@ -73,7 +75,7 @@ func TestDisks(t *testing.T) {
 // every instance then names both, and says that they have to be restarted when there is room again.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
-	w, disks, fleet := diskWorld(t, (*disk).small)
+	w, disks, fleet := diskWorld(t, (*disk).small, writers)
 	w.lose(fleet...)
 	for _, d := range disks {
 		d.fill()
@@ -107,8 +109,8 @@ func TestAllDisksFull(t *testing.T) {
 }
 
 // diskWorld starts three voters, each on a disk of its own.
-func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
-	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, callers: 16})
+func diskWorld(t *testing.T, make func(*disk), callers int) (*world, map[string]*disk, []*instance) {
+	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, callers: callers})
 	disks := map[string]*disk{}
 	shared := &disk{t: t, dir: w.dir} // so that what is unmounted here is unmounted for all processes
 	shared.run("mount", "--bind", w.dir, w.dir)
