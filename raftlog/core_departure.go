@@ -6,17 +6,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// Who loses its vote hears of it from the leader, before or after the others. One that knows it stands for election no more, and may be asked for
-// its vote all the same by those that do not know: with more of the log than they have it would refuse them all, and nobody could be elected
-// by anybody, for ever. So it never has more than a majority of those that keep their votes. Two rules see to that, with careful for what a
-// leader loses in a crash:
+// A replica that loses its vote may hear of it before the others do. Once it knows, it does not stand
+// for election any more, but those that do not know may still need its vote. If it had more of the log
+// than they have it would refuse them, and no leader could be elected, for ever. So it never has more
+// than a majority of those that keep their votes. Two rules see to that; careful sees to what a leader
+// loses in a crash:
 //
-//   - Behind an entry that takes votes away nothing is proposed until it is applied, by the leader too, which may lose its own.
-//   - Until an entry of the leader behind the configuration is committed, and a majority of the voters knows by it who votes, learners are sent only
-//     what is committed.
+//   - No batch is proposed behind a change of the configuration until that is applied. A leader may
+//     lose its own vote by it.
+//   - Learners are sent only what is committed, until an entry behind the configuration is committed: a
+//     majority of the voters knows by that entry who votes.
 
-// changes reports whether a change of the configuration may be in the log that is not applied: one of this lead, the end of a joint configuration,
-// or whatever an earlier leader has left.
+// changes reports whether the log may have a change of the configuration that is not applied: one of
+// this lead, the end of a joint configuration, or one of an earlier leader.
 func (c *Core) changes() bool {
 	return !c.group.leads && !bug("behind-a-found-departure") || c.pending() && !bug("behind-a-departure")
 }

@@ -9,7 +9,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// beyond reports whether a message of a leader says more than the entry at an index: a later entry, or that the entry is committed.
+// beyond reports whether a message has an entry behind an index, or says that the one there is
+// committed.
 func beyond(m *raftpb.Message, index uint64) bool {
 	n := len(m.GetEntries())
 	return n > 0 && m.GetEntries()[n-1].GetIndex() > index || m.GetCommit() >= index
@@ -20,8 +21,8 @@ func votes(in, who *replica) bool {
 	return slices.Contains(in.config.Voters, who.id) || slices.Contains(in.config.Outgoing, who.id)
 }
 
-// A leader takes a vote away, and dies when the one that has lost it knows of that, and no other. The others are a majority, and still
-// need its vote: it must not have more of the log than they have.
+// A leader takes a vote away and dies when only the replica that has lost it knows. The others are a
+// majority and still need its vote, so it must not have more of the log than they have.
 func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	for _, demoted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("demoted=%v", demoted), func(t *testing.T) {
@@ -61,8 +62,8 @@ func TestALeaderThatDiesLeavesNoVoteThatIsNeeded(t *testing.T) {
 	}
 }
 
-// Who is elected while it loses its vote leads until it has carried that out, and goes. What it was asked to do meanwhile must not stay in its
-// log: the others still need its vote, and do not have it.
+// A replica that is elected while it loses its vote leads until that is carried out. A batch that it was
+// handed meanwhile must not stay in its log alone: the others still need its vote.
 func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	l := c.elect()
@@ -111,7 +112,7 @@ func TestALeaderThatLosesItsVoteLeavesTheOthersAble(t *testing.T) {
 	c.verify()
 }
 
-// The same, of one that finds its removal in its log when it is elected.
+// The same, of a replica whose log has its removal when it is elected.
 func TestALeaderThatFindsItsRemovalLeavesTheOthersAble(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	l := c.elect()

@@ -37,7 +37,7 @@ const crowdBytes = 256
 // propose puts the batches that wait into as many entries as may be under way. The more batches wait, the more share an entry and its
 // cost: under load this bound is what makes the batches large.
 //
-// Nothing is put behind a change of the configuration that is not applied yet, see core_departure.go.
+// No batch is put behind a change of the configuration that is not applied, see core_departure.go.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
