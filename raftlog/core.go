@@ -70,6 +70,7 @@ type Core struct {
 	taking           taking            // the snapshot that is being taken here
 	taken            uint64            // snapshots taken
 	commits          []*raftpb.Message // appends that wait for the next tick, one for each follower at most
+	withheld         []*raftpb.Message // appends to learners that wait until a majority knows the configuration
 
 	out  Output            // being collected
 	done Output            // the last one handed out, for its memory

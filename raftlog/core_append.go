@@ -69,6 +69,9 @@ func (c *Core) careful() bool {
 	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark) && !bug("more-than-the-leader")
 }
 
+// early reports whether a message has entries that must be durable here before it leaves.
+func (c *Core) early(m *raftpb.Message) bool { return lastIndex(m) > c.durable && c.careful() }
+
 // sendStored sends messages once all that waits to be stored is durable.
 func (c *Core) sendStored(messages []*raftpb.Message) {
 	a := &c.appends

@@ -36,11 +36,13 @@ const crowdBytes = 256
 
 // propose puts the batches that wait into as many entries as may be under way. The more batches wait, the more share an entry and its
 // cost: under load this bound is what makes the batches large.
+//
+// No batch is put behind a change of the configuration that is not applied, see core_departure.go.
 func (c *Core) propose() {
 	g := &c.group
 	back := g.back
 	g.back = 0
-	for (c.role.Leading || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
+	for (c.role.Leading && !c.changes() || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {

@@ -21,6 +21,7 @@ func (c *Core) Turn() Output {
 		if ready {
 			c.handle(c.node.Ready())
 		}
+		c.handOver()
 		c.save()
 		if !c.out.Idle() || !ready && len(c.due) == 0 && !c.nudge() {
 			break
@@ -60,7 +61,6 @@ func (c *Core) handle(rd raft.Ready) {
 	for _, rs := range rd.ReadStates {
 		c.group.confirmed(rs)
 	}
-	careful := c.careful()
 	var after []*raftpb.Message
 	held := false
 	for _, m := range rd.Messages {
@@ -70,15 +70,17 @@ func (c *Core) handle(rd raft.Ready) {
 		case raft.LocalApplyThread:
 			c.apply(m)
 		default:
-			if n := len(m.GetEntries()); careful && n > 0 && m.GetEntries()[n-1].GetIndex() > c.durable {
+			switch {
+			case c.withholds(m):
+				c.withhold(m)
+			case c.early(m):
 				after = append(after, m)
-				continue
-			} else if n == 0 && !careful && m.GetType() == raftpb.MsgApp {
+			case m.GetType() == raftpb.MsgApp && len(m.GetEntries()) == 0 && !c.careful():
 				c.hold(m)
 				held = true
-				continue
+			default:
+				c.send(m)
 			}
-			c.send(m)
 		}
 	}
 	if held {

@@ -75,6 +75,8 @@
 // Once a configuration is applied the leader proposes an empty entry, unless something else follows it. Whoever acknowledges that knows the
 // configuration to be committed, also after a crash (Progress.Settled): having the entry alone is not knowing.
 //
+// While a change is under way no batch is put behind it, so callers wait for one or two round trips.
+//
 // A replica that is not in the configuration any more goes on; a leader steps down. Its vote may still be needed by those who do not know
 // yet, so whoever asked for its removal says when it stops.
 //
@@ -90,6 +92,9 @@
 //   - Configured is called in order with Apply, with equal configurations for equal indexes on all replicas.
 //   - From a change of the configuration until the leader durably knows it to be committed, nobody has more of the log than the leader has on
 //     its disk. Otherwise a leader could restart with less than somebody has who has lost its vote by then, and be elected by nobody.
+//   - A replica that has lost its vote has no more of the log than a majority of those that keep theirs.
+//     Otherwise, if the leader died, it would refuse its vote to those that do not know that it has none
+//     (core_departure.go).
 //   - The process is never ended, whatever a store, an Applier, raft or a message does.
 //
 // # Concurrency

@@ -194,7 +194,8 @@ func (r *replica) leaves(m *raftpb.Message) {
 			r.c.check.fault("replica %d: vote for %d in term %d left before it was durable", r.id, m.GetTo(), m.GetTerm())
 		}
 	case raftpb.MsgAppResp:
-		if !m.GetReject() && (last < m.GetIndex() || st.HardState.GetTerm() < m.GetTerm()) {
+		// One of an earlier term may be late: a later leader has replaced what it acknowledges.
+		if !m.GetReject() && (last < m.GetIndex() && st.HardState.GetTerm() == m.GetTerm() || st.HardState.GetTerm() < m.GetTerm()) {
 			r.c.check.fault("replica %d: acknowledgement of %d left when %d was durable", r.id, m.GetIndex(), last)
 		}
 	}
