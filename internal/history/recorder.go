@@ -13,7 +13,7 @@ import (
 
 const (
 	maxKey        = 1024            // bytes of a key that are recorded; no valid key is as long
-	defaultBuffer = 4 << 20         // bytes
+	defaultBuffer = 16 << 20        // bytes: a disk that others keep busy stands still for seconds
 	closeTimeout  = 5 * time.Second // how long Close waits for a writer that hangs
 )
 
@@ -25,7 +25,7 @@ type RecorderConfig struct {
 	Node string
 	// Now is the clock of the history, in nanoseconds. Safe for concurrent use. Required.
 	Now func() int64
-	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and counted. Default: 4 MiB.
+	// Buffer bounds what waits for the writer, in bytes. What comes beyond it is dropped, and counted. Default: 16 MiB.
 	Buffer int
 }
 
