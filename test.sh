@@ -63,7 +63,7 @@ fips() { # FIPS 140-3
 plain=$(go list ./cluster/birth ./cluster/voters ./lockfsm/... ./internal/{house,plain,planted,sim,history,process} ./examples/... ./console ./cmd/...)
 raced=$(go list ./... | grep -vxF "$plain")
 # Tests that take the race detector minutes, and whose code runs under it in others too.
-hours='Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+hours='Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then
@@ -80,7 +80,8 @@ step "cores, programs and pages" go test -count=1 $plain
 # One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at
 # once in one context of the race detector, which then crashes inside itself (Go 1.26,
 # golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
-step "all else, under the race detector" go test -race -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
+# Three at a time, since many wait for the network.
+step "all else, under the race detector" go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
 step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" .
 step "without it: 64 nodes in one process" go test -count=1 -run LargeCluster ./mortisetest
 step "simulated clusters" ./sim.sh "${seeds[@]}"
