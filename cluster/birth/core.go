@@ -71,6 +71,7 @@ type Core struct {
 	applied    Configuration // by this life's replica
 	fates      []*fate       // of the replicas that are known, oldest first
 	whole      time.Duration // since when all that a new group needs answer without a break; zero means they do not
+	doubts     doubts        // of the newest configuration that is known
 	supersedes []uint64      // what the group took the place of
 	rulesOf    Settings      // the group's settings, where phase is not Newborn
 	leader     bool

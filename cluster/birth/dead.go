@@ -39,6 +39,7 @@ func (c *Core) member() {
 	if c.whole == 0 {
 		c.whole = c.now
 	}
+	c.doubt(after)
 	reason := "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String()
 	switch {
 	case other && (c.forsaken(after) || bug("foreign-leader-ends-group")):
@@ -68,8 +69,46 @@ func (c *Core) dead(after time.Duration) bool {
 		return true
 	}
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
-		return g.majority(func(v Voter) bool { return !c.over(v, after) })
+		return !c.unapplied(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
 	})
+}
+
+// doubt notes since when the newest configuration that is known is refuted without a break.
+func (c *Core) doubt(after time.Duration) {
+	switch g := (Configuration{At: c.at, Voters: c.newest()}); {
+	case !c.refuted(g, after):
+		c.doubts = doubts{}
+	case c.doubts.at != g.At:
+		c.doubts = doubts{at: g.At, since: c.now}
+	}
+}
+
+// refuted reports whether no voter of a configuration has applied it: each is over, or its replica runs
+// and has told that it has applied another. A voter that is silent, or does not tell, may have.
+func (c *Core) refuted(g Configuration, after time.Duration) bool {
+	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
+		if v.Learner {
+			return false // it is no candidate
+		}
+		if !c.running(v, after) {
+			return !c.over(v, after) && !bug("hearsay-of-the-silent-dropped")
+		}
+		applied := c.applied.At
+		if v.Instance != c.instance {
+			who := c.answering(v, after)
+			if who.Standing == nil || who.Group != c.group {
+				return true
+			}
+			applied = who.Standing.Applied.At
+		}
+		return applied == 0 || applied == g.At
+	})
+}
+
+// unapplied reports whether a configuration is known by hearsay alone and has been refuted for so long
+// that nothing which its leader sent before it ended can arrive any more.
+func (c *Core) unapplied(g Configuration) bool {
+	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver && !bug("hearsay-kept")
 }
 
 // forsaken reports whether another group with a leader is a reason to go. Without a replica of its

@@ -164,6 +164,98 @@ func TestAppliedConfigurationsCount(t *testing.T) {
 	}
 }
 
+// hearsay is a voter, n1, of the replicas of n1 to n3 that was told by its leader, n3, of the
+// configuration in which n4 votes in the place of n2. No other had applied it when the leader died.
+func hearsay(settings Settings) *Core {
+	c := orphan(settings, five(3)...)
+	c.take(8, told())
+	c.follow(c.newest())
+	c.now += time.Second
+	return c
+}
+
+// told are the voters of that configuration.
+func told() []Voter { return slices.Delete(five(4), 1, 2) }
+
+// applies is life, of a replica that has applied the configuration of that number.
+func applies(i, at uint64) Who {
+	who := life(i, i)
+	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
+	if at == 8 {
+		who.Standing.Applied.Voters = told()
+	}
+	return who
+}
+
+// A configuration that only its dead leader had applied keeps the group for as long as messages of that
+// leader may arrive, and no longer. It keeps the group if a voter may have applied it.
+func TestHearsay(t *testing.T) {
+	older := life(4, 4)
+	older.Standing = nil
+	foreign := applies(4, 7)
+	foreign.Group = 8
+	for name, tc := range map[string]struct {
+		fourth func(round int) *Who // what n4 says, or nil if it is silent
+		ends   bool
+	}{
+		"it has applied the one before": {func(int) *Who { who := applies(4, 7); return &who }, true},
+		"it has applied a newer one":    {func(int) *Who { who := applies(4, 9); return &who }, true},
+		"it has applied it":             {func(int) *Who { who := applies(4, 8); return &who }, false},
+		"it has applied nothing":        {func(int) *Who { who := applies(4, 0); return &who }, false},
+		"it does not tell":              {func(int) *Who { return &older }, false},
+		"it tells of another group":     {func(int) *Who { return &foreign }, false},
+		"it applies it in the end": {func(round int) *Who {
+			who := applies(4, 7)
+			if round >= 29 {
+				who = applies(4, 8)
+			}
+			return &who
+		}, false},
+		"it was silent for a while": {func(round int) *Who {
+			if who := applies(4, 7); round < 10 || round > 15 {
+				return &who
+			}
+			return nil
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := hearsay(names3(4))
+			ended := false
+			for round := range 35 {
+				c.tell("n2:1", life(2, 0))
+				c.tell("n3:1", life(3, 0))
+				if who := tc.fourth(round); who != nil {
+					c.tell("n4:1", *who)
+				}
+				if ended = c.ends(); ended && time.Duration(round)*time.Second <= hearsayOver {
+					t.Fatalf("given up after %d s, when a message of the dead leader may still arrive", round)
+				}
+				if ended {
+					break
+				}
+				c.now += time.Second
+			}
+			if ended != tc.ends {
+				t.Errorf("given up is %v, want %v: %s", ended, tc.ends, c.Waiting())
+			}
+		})
+	}
+}
+
+// The hearsay of a voter that is silent counts: with Replicas a new group does not need it, and it may
+// have applied that configuration.
+func TestHearsayOfTheSilent(t *testing.T) {
+	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
+	for round := range 60 {
+		c.now += time.Second
+		c.tell("n2:1", life(2, 0))
+		c.tell("n3:1", life(3, 0))
+		if c.ends() {
+			t.Fatalf("given up after %d s, though n4 may have applied it, and is a majority with this voter", round)
+		}
+	}
+}
+
 // An instance that was told of fewer founders than its group has asks for those of its group, in the next life too.
 func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
 	c := orphan(names3(3), five(3)...)

@@ -78,6 +78,14 @@
 // voters that are not over are a majority, of each half if it is joint: those that voters which are
 // alive have applied, and the newest that is known. Else it is dead.
 //
+// The newest that is known may be hearsay: a leader applied it, told it and died before another
+// replica had applied it. A candidate campaigns by the configuration that it has itself applied, so
+// hearsay elects only if one of its voters has applied it, or may yet do so. It no longer counts
+// when for thirty seconds without a break each of its voters was over, or ran and told that it had
+// applied another configuration. In that time everything that the dead leader has sent arrives or is
+// lost, since a link on which nothing is heard ends after 25 s. A voter that is silent, one that has
+// applied nothing, and one of a build that does not tell keep the hearsay.
+//
 // A member gives up its group only if it has known no leader for longer than the largest TTL, no
 // answer names one, all that a new group needs have answered since and lived at one time, and the
 // group is dead. What a new group needs are the Founders of this instance and those of its group,

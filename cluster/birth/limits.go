@@ -27,6 +27,7 @@ const (
 	sampledFor    = 30 * time.Second       // how long it counts that an address behind Join was asked for a living group
 	suspectFor    = time.Minute            // how long a place is asked that gossip or a hint has named
 	silentOver    = 10 * time.Minute       // with Replicas: a voter that was silent for so long is over
+	hearsayOver   = 30 * time.Second       // longer than a silent link lasts: until then a message of a dead leader may arrive
 	electedWithin = 10 * time.Second       // a group whose majority answers should have a leader by then
 	rivalFor      = 2 * time.Minute        // how long the word of another group counts as a reason to ask again
 

@@ -66,6 +66,12 @@ type fate struct {
 	over    bool          // it never votes again
 }
 
+// doubts say that no voter of a configuration has applied it. The zero value says nothing.
+type doubts struct {
+	at    uint64        // its number
+	since time.Duration // since when that is so without a break
+}
+
 // fateOf returns what is known of a replica, or nil if it is new here.
 func (c *Core) fateOf(raft uint64) *fate {
 	at := slices.IndexFunc(c.fates, func(f *fate) bool { return f.voter.Raft == raft })

@@ -40,6 +40,8 @@ func birth() []Bug {
 		{Name: "foreign-without-reason", Room: "cluster/birth", Hazard: "none", Breaks: "an instance with another secret says that another program listens, and not that the secrets differ"},
 		{Name: "name-not-evidence", Room: "cluster/birth", Hazard: "none", Breaks: "a group whose founders were started again elsewhere waits for their old addresses forever"},
 		{Name: "new-voter-not-asked", Room: "cluster/birth", Hazard: "none", Breaks: "a voter dies before others know its name, and its dead group is kept until people give it up"},
+		{Name: "hearsay-kept", Room: "cluster/birth", Hazard: "none", Breaks: "a dead group is kept for ever because of a configuration that only its dead leader had applied"},
+		{Name: "hearsay-of-the-silent-dropped", Room: "cluster/birth", Hazard: "none", Breaks: "a group is given up while a silent voter has applied a configuration in which it can be elected"},
 		{Name: "half-of-joint", Room: "cluster/birth", Hazard: "none", Breaks: "a group that is dead in one half of a joint configuration waits forever"},
 		{Name: "own-founders-after-adoption", Room: "cluster/birth", Hazard: "none", Breaks: "an instance that names itself alone gives up the group that has adopted it, and founds beside it"},
 		{Name: "foreign-leader-ends-group", Room: "cluster/birth", Hazard: "none", Breaks: "a group that elects is given up because another group is in reach"},
