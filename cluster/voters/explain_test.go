@@ -66,6 +66,11 @@ func TestMayStop(t *testing.T) {
 	if !MayStop(v, 9) {
 		t.Error("a silent voter keeps a leaver")
 	}
+	v.Replicas[2].Settled, v.Replicas[2].Active = false, false
+	if MayStop(v, 9) {
+		t.Error("no other voter knows that the configuration is committed: the leaver is needed if the leader dies")
+	}
+	v.Replicas[2].Settled = true
 	v.Config.Outgoing = []ID{1, 2, 9}
 	if MayStop(v, 9) {
 		t.Error("A5: a vote that the joint configuration still counts may stop")

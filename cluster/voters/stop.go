@@ -3,8 +3,9 @@ package voters
 import "slices"
 
 // MayStop is what a leader answers to a leaver that asks whether it may stop (rule 13): a configuration without it is applied here, this is
-// another replica, and every voter that is heard of knows that this configuration is committed. A joint configuration still counts the leaver's
-// vote, also where it is over and nobody has said so yet; see the package comment. leaver is its raft ID, 0 if it has none.
+// another replica, and a majority of the voters, among them every one that is heard of, knows that this configuration is committed. A joint
+// configuration still counts the leaver's vote, also where it is over and only the leader knows; see the package comment. leaver is its raft
+// ID, 0 if it has none.
 func MayStop(v View, leaver ID) bool {
 	if leaver == 0 {
 		return true
@@ -20,7 +21,18 @@ func MayStop(v View, leaver ID) bool {
 			return false
 		}
 	}
-	return true
+	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing) || bug("alone-is-enough")
+}
+
+// settled reports whether a majority of some voters knows that the configuration is committed. No voters are one.
+func (v View) settled(voters []ID) bool {
+	know := 0
+	for _, r := range v.Replicas {
+		if r.Settled && slices.Contains(voters, r.ID) {
+			know++
+		}
+	}
+	return len(voters) == 0 || know > len(voters)/2
 }
 
 // AllLeaving reports whether every instance in reach has said that it leaves (rule 13): there is no successor to wait for, and each closes its

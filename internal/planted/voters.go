@@ -17,6 +17,7 @@ func voting() []Bug {
 		{Name: "ended-id-added", Room: "cluster/voters", Seeds: 20, Hazard: "30, S4, B1", Some: true, Breaks: "a raft ID gets a second stay in the configuration, without its data"},
 		{Name: "leader-removes-itself", Room: "cluster/voters", Seeds: 20, Hazard: "A5, 41", Some: true, Breaks: "a leader that leaves takes its own vote and strands the others"},
 		{Name: "leaver-stops-early", Room: "cluster/voters", Hazard: "A5", Breaks: "a leaver stops while a joint configuration counts its vote, or on its own word"},
+		{Name: "alone-is-enough", Room: "cluster/voters", Hazard: "A5", Breaks: "a leader that hears of no other voter lets a leaver stop, and dies: a majority is back and needs the leaver's vote"},
 		{Name: "commit-not-told", Room: "cluster/voters", Hazard: "A5", Breaks: "a leaver stops when only the leader knows that it is out, and with the leader's death its vote is needed"},
 		{Name: "live-one-removed", Room: "cluster/voters", Hazard: "L10", Some: true, Breaks: "three become one and the other healthy copy is thrown away"},
 		{Name: "restless-left-out", Room: "cluster/voters", Hazard: "43, L6", Some: true, Breaks: "three restarts of all in a row leave one voter for three instances, and its restart ends the group"},
