@@ -58,6 +58,7 @@ type Core struct {
 	ledAt      uint64             // tick at which the leader has spoken last
 
 	stand            standing
+	asking           asking
 	group            group  // batches and rounds that wait; all of it belongs to role.Term
 	backs            uint64 // the last group.back
 	reminder         uint64 // the group.back that a reminder is under way for; 0: none is

@@ -39,6 +39,7 @@ func (c *Core) Tick(now clock.Time) {
 		c.forget()
 		c.observe()
 		c.standUp()
+		c.askAgain()
 		c.watch()
 	}
 }
@@ -74,7 +75,7 @@ func (c *Core) NextTick() clock.Time {
 
 // Step takes a message of another replica. What no replica of this version sends is ignored, as is what raft refuses.
 func (c *Core) Step(m *raftpb.Message) {
-	if !acceptable(m, c.id) {
+	if !acceptable(m, c.id) || c.yields(m) {
 		return
 	}
 	// The errors that raft returns here say that a message is of no use any more, which is nothing to act on.

@@ -70,6 +70,9 @@ func (c *Core) handle(rd raft.Ready) {
 		case raft.LocalApplyThread:
 			c.apply(m)
 		default:
+			if kind := m.GetType(); kind == raftpb.MsgPreVote || kind == raftpb.MsgVote {
+				c.asks(m)
+			}
 			switch {
 			case c.withholds(m):
 				c.withhold(m)

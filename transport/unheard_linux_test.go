@@ -44,6 +44,9 @@ func TestUnheardConnectionsEnd(t *testing.T) {
 			if want := int(unheardFor.Milliseconds()); err != nil || got != want {
 				t.Errorf("what is not acknowledged waits for %d ms (%v), want %d", got, err, want)
 			}
+			if thin, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpThinLinearTimeouts); err != nil || thin != 1 {
+				t.Errorf("the pauses between tries are equal: %d (%v), want 1", thin, err)
+			}
 		}); err != nil {
 			t.Error(err)
 		}

@@ -8,6 +8,7 @@ func bounds() []Bug {
 		{Name: "arrivals-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance that begins many calls ends the connections of others, whose calls take their time"},
 		{Name: "connections-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance takes all connections that there are for all"},
 		{Name: "unheard-for-minutes", Room: "transport", Hazard: "none", Breaks: "after a cut of some seconds TCP tries again only after as long as the cut was"},
+		{Name: "pauses-double", Room: "transport", Hazard: "none", Breaks: "on a network that loses packets each one lost doubles the pause before the next try, and an election takes seconds"},
 		{Name: "no-quota", Room: "transport", Hazard: "none", Breaks: "one instance takes the places and the memory that are there for all"},
 		{Name: "snapshot-judged-late", Room: "transport", Hazard: "none", Breaks: "a snapshot of another group is gathered whole before it is refused"},
 		{Name: "snapshot-trickles", Room: "transport", Hazard: "none", Breaks: "a byte now and then keeps a place for a snapshot for ever"},

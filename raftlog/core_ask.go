@@ -1,0 +1,85 @@
+package raftlog
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// This file makes elections short where messages take long or are lost. Raft asks for a vote once and
+// then waits for an election timeout, and two voters that ask at the same time vote for themselves and
+// wait as well. Both rules below only repeat or drop messages, as a network may, so what raft promises
+// about terms and votes rests on raft alone.
+
+const (
+	// askTicks is how long a candidate waits for votes before it asks again.
+	askTicks = 4
+
+	// yieldTicks is how long a voter leaves the election to another: two round trips of 100 ms.
+	yieldTicks = 8
+)
+
+// asking is what a candidate asks the other voters.
+type asking struct {
+	questions []*raftpb.Message // as raft sent them, to every voter
+	again     uint64            // tick at which they are sent again
+	yielded   uint64            // term of the election that was left to another; zero means none was
+	until     uint64            // tick until which it is
+}
+
+// asks notes the questions of a campaign that begins.
+func (c *Core) asks(m *raftpb.Message) {
+	a := &c.asking
+	if len(a.questions) > 0 {
+		if first := a.questions[0]; first.GetTerm() != m.GetTerm() || first.GetType() != m.GetType() || first.GetTo() == m.GetTo() {
+			a.questions = a.questions[:0]
+		}
+	}
+	a.questions, a.again = append(a.questions, m), c.ticks+askTicks
+}
+
+// askAgain repeats the questions of a campaign that goes on. A voter does not answer while it believes
+// in the leader before, and a message may be lost.
+func (c *Core) askAgain() {
+	a := &c.asking
+	if len(a.questions) == 0 || c.ticks < a.again {
+		return
+	}
+	first, s := a.questions[0], c.node.BasicStatus()
+	standing := first.GetType() == raftpb.MsgPreVote && s.RaftState == raft.StatePreCandidate && first.GetTerm() == s.GetTerm()+1 ||
+		first.GetType() == raftpb.MsgVote && s.RaftState == raft.StateCandidate && first.GetTerm() == s.GetTerm()
+	if !standing || bug("asked-once") {
+		a.questions = nil
+		return
+	}
+	a.again = c.ticks + askTicks
+	for _, m := range a.questions {
+		c.send(proto.CloneOf(m))
+	}
+}
+
+// yields reports whether a message is to be ignored since this voter leaves the election to another: to
+// one with a lower ID that asks at the same time and has as much of the log. It does so once in a term,
+// so that a voter that cannot win keeps no other from winning.
+func (c *Core) yields(m *raftpb.Message) bool {
+	a := &c.asking
+	switch m.GetType() {
+	case raftpb.MsgPreVote:
+		if m.GetFrom() < c.id && (m.GetTerm() > a.yielded || bug("yields-for-ever")) && c.matches(m) && !bug("no-candidate-yields") {
+			a.yielded, a.until = m.GetTerm(), c.ticks+yieldTicks
+		}
+	case raftpb.MsgPreVoteResp:
+		return !m.GetReject() && m.GetTerm() == a.yielded && c.ticks < a.until
+	}
+	return false
+}
+
+// matches reports whether a candidate has as much of the log as this voter.
+func (c *Core) matches(m *raftpb.Message) bool {
+	last, err := c.view.LastIndex()
+	if err != nil {
+		return false
+	}
+	term, err := c.view.Term(last)
+	return err == nil && (m.GetLogTerm() > term || m.GetLogTerm() == term && m.GetIndex() >= last)
+}

@@ -1,0 +1,147 @@
+package raftlog
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// distance is a network in which each message takes two ticks, which makes a round trip 100 ms, and in
+// which some are lost. Time passes in fifths of a tick, and each replica's ticks have a phase of their own.
+type distance struct {
+	c      *cluster
+	random *rand.Rand
+	loss   float64
+	now    int // in steps
+	late   []delayed
+}
+
+type delayed struct {
+	at int
+	m  *raftpb.Message
+}
+
+const (
+	stepsPerTick = 5
+	hop          = 2 * stepsPerTick
+)
+
+// step lets a fifth of a tick pass.
+func (d *distance) step() {
+	d.now++
+	for _, r := range d.c.replicas {
+		if r.core == nil {
+			continue
+		}
+		r.now = r.now.Add(testTick / stepsPerTick)
+		r.core.Tick(r.now)
+		r.turn()
+		if r.save != nil {
+			r.sync()
+		}
+		r.finish()
+	}
+	for _, m := range d.c.wire {
+		if d.random.Float64() >= d.loss {
+			d.late = append(d.late, delayed{d.now + hop, m})
+		}
+	}
+	d.c.wire = d.c.wire[:0]
+	for len(d.late) > 0 && d.late[0].at <= d.now {
+		d.c.deliver(take(&d.late, 0).m)
+	}
+}
+
+// failover returns how many ticks pass from the end of a leader until another leads. If it is gone, the
+// others see the end of its streams; else they only hear nothing more. deaf hears nothing at all.
+func failover(t *testing.T, seed uint64, voters int, gone bool, loss float64, deaf uint64) float64 {
+	c := newCluster(t, seed, voters, func(cfg *CoreConfig) { cfg.ElectionTicks, cfg.HeartbeatTicks = 20, 4 })
+	l := c.elect()
+	if l.id == deaf {
+		if err := l.core.Transfer(uint64(voters)); err != nil {
+			t.Fatal(err)
+		}
+		l.turn()
+		c.settle(10)
+	}
+	d := &distance{c: c, random: rand.New(rand.NewPCG(seed, 3)), loss: loss}
+	for _, r := range c.replicas {
+		r.now = r.now.Add(testTick / stepsPerTick * time.Duration(d.random.IntN(stepsPerTick)))
+	}
+	for range 40*stepsPerTick + d.random.IntN(4*stepsPerTick) {
+		d.step()
+	}
+	if l = c.leader(); l == nil || l.id == deaf {
+		return failover(t, seed+1000, voters, gone, loss, deaf) // it was deposed by so many losses
+	}
+	c.lose = func(m *raftpb.Message) bool { return m.GetTo() == deaf }
+	d.late = slices.DeleteFunc(d.late, func(m delayed) bool { return m.m.GetTo() == deaf })
+	l.crash(false)
+	heirs := c.others(l)
+	hears := map[*replica]int{}
+	for _, r := range heirs {
+		hears[r] = d.now + hop + d.random.IntN(2)
+	}
+	for began := d.now; d.now-began < 1000*stepsPerTick; {
+		for _, r := range heirs {
+			if gone && hears[r] == d.now {
+				r.core.Gone(l.id)
+				r.turn()
+			}
+		}
+		if d.step(); c.leader() != nil {
+			c.verify()
+			return float64(d.now-began) / stepsPerTick
+		}
+	}
+	t.Fatalf("seed %d: no replica leads after 1000 ticks", seed)
+	return 0
+}
+
+// failovers returns how long many failovers took: the mean, and what one of twenty exceeds.
+func failovers(t *testing.T, voters int, gone bool, loss float64, deaf uint64) (mean, most float64) {
+	const seeds = 150
+	var took []float64
+	for seed := range uint64(seeds) {
+		n := failover(t, seed, voters, gone, loss, deaf)
+		took, mean = append(took, n), mean+n/seeds
+	}
+	slices.Sort(took)
+	most = took[seeds*95/100]
+	t.Logf("%d voters, gone %v, %v lost, %d is deaf: median %.1f ticks, mean %.1f, one of twenty takes more than %.1f",
+		voters, gone, loss, deaf, took[seeds/2], mean, most)
+	return mean, most
+}
+
+// At a round trip of 100 ms two voters that see the end of their leader stand together, and one gives
+// way. Where messages are lost they ask again. An election takes two round trips more than seeing the
+// end of the leader, and one more until an entry of the new term is committed.
+func TestElectionsAtADistance(t *testing.T) {
+	for _, tc := range []struct {
+		gone       bool
+		loss       float64
+		mean, most float64
+	}{
+		{true, 0, 16, 17},
+		{true, 0.2, 31, 60},
+		{false, 0, 40, 55},
+		{false, 0.2, 52, 100},
+	} {
+		for _, voters := range []int{3, 5} {
+			if mean, most := failovers(t, voters, tc.gone, tc.loss, 0); mean > tc.mean || most > tc.most {
+				t.Errorf("it takes %.1f ticks, one of twenty more than %.1f, want %v and %v at most", mean, most, tc.mean, tc.most)
+			}
+		}
+	}
+}
+
+// A voter that asks and cannot win, since it hears no answer, keeps no other from winning: it takes no
+// longer than an election in which none gives way.
+func TestADeafCandidateWinsNothing(t *testing.T) {
+	if mean, most := failovers(t, 5, true, 0, 1); mean > 55 || most > 70 {
+		t.Errorf("it takes %.1f ticks, one of twenty more than %.1f", mean, most)
+	}
+}
