@@ -83,7 +83,7 @@ func (s *scene) groupFindings() []finding {
 			ID: "no-leader", Level: broken, What: "No leader: nothing is granted, and what is held is lost when its session runs out.", Why: sentence(st.Waiting),
 			Next: bringBack(st),
 		}}
-	case st.Session != "attached":
+	case st.Session != mortise.SessionAttached:
 		return []finding{{
 			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
 			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
@@ -92,7 +92,7 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
 		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Do what this sentence says; if it names nothing to do, wait."}}
-	case st.Lease != "safe":
+	case st.Lease != mortise.LeaseSafe:
 		return []finding{{
 			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
 			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
@@ -145,7 +145,7 @@ func (s *scene) instances() int {
 	}
 	names := map[string]bool{} // one that has lost a session is listed twice for a while
 	for _, m := range s.all.members {
-		if m.Tier == "root" {
+		if m.Tier == mortise.TierRoot {
 			names[m.Instance] = true
 		}
 	}
@@ -163,7 +163,7 @@ func (s *scene) voterFindings() (all []finding) {
 		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch, What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()), Next: advice})
 	}
 	for _, m := range h.Missing {
-		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != "low" }) {
+		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != mortise.DiskLow }) {
 			continue // its disk is why
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})
