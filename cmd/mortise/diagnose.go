@@ -96,7 +96,7 @@ func (f facts) nobody(d *diagnosis) {
 	d.Problem = "no instance answers"
 	steps := map[guest.Outcome]string{
 		guest.Refused:      "start the instances at the addresses that refuse the connection: their processes do not run, or Join names a wrong address or port",
-		guest.Silent:       "see whether the machines that do not answer are up, and whether a firewall lets the port through from here; one that wants a secret is silent too to a command that was given none",
+		guest.Silent:       "see whether the machines that do not answer are up, and whether a firewall lets the port through from here",
 		guest.Foreign:      "give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it",
 		guest.OtherVersion: "use a build of this command that fits the instances",
 	}

@@ -131,7 +131,7 @@ func (f facts) missingTroubles() (all []trouble) {
 	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
 	for _, r := range f.silent() {
 		if r.Outcome == guest.Foreign {
-			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another", f.place(r))
+			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another or none", f.place(r))
 		}
 	}
 	if n := len(f.members()); first.Answer.Replicas > n {

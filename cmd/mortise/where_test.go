@@ -30,7 +30,8 @@ func TestWhereTheClusterIs(t *testing.T) {
 		code       int
 	}{
 		"nowhere":            {"get x", "Name an instance with -join host:port, or set MORTISE_JOIN", exitUsage},
-		"no secret":          {"get x -join " + at, "if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)", exitNotReady},
+		"no secret":          {"get x -join " + at, "the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)", exitNotReady},
+		"no secret, doctor":  {"doctor -join " + at, "give this command the secret (or certificates) and the cluster label of the instances", exitNo},
 		"elsewhere":          {"get x -join 192.0.2.1:7947 -timeout 1s", "(-secret-file, or MORTISE_SECRET)", exitNotReady},
 		"a service's own":    {"status -env-prefix ORDERS_LOCK", at, exitOK},
 		"nowhere, a service": {"get x -env-prefix BILLS", "or set BILLS_JOIN", exitUsage},

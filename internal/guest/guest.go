@@ -117,6 +117,12 @@ var errOpen = errors.New("it is on another machine and nothing protects the conn
 // errPlain is why a process on this machine does not answer, most likely.
 var errPlain = errors.New("it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)")
 
+// What a program says if only one of the two sides has a secret or certificates.
+var (
+	errSecured = errors.New("the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)")
+	errOther   = errors.New("the instance has no secret, and this program was given one: leave it out (with -insecure if the instance is on another machine)")
+)
+
 // dial refuses plain text to other machines unless that is wanted.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	open := g.source == nil && !g.config.Insecure
@@ -155,6 +161,12 @@ func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Ans
 
 // explain adds to a failed handshake what it means.
 func (g *Guest) explain(err error) error {
+	switch {
+	case errors.Is(err, transport.ErrSecured):
+		return fmt.Errorf("%w: %w", transport.ErrForeign, errSecured)
+	case errors.Is(err, transport.ErrPlain):
+		return fmt.Errorf("%w: %w", transport.ErrForeign, errOther)
+	}
 	if g.source == nil && !g.config.Insecure && !errors.Is(err, errOpen) && strings.Contains(err.Error(), "EOF") {
 		return fmt.Errorf("%w: %w", transport.ErrForeign, errPlain)
 	}

@@ -35,7 +35,7 @@ const (
 	Answered     Outcome = "answered"
 	Refused      Outcome = "refused" // the address takes no connections
 	Silent       Outcome = "silent"  // no answer came
-	Foreign      Outcome = "foreign" // it has another secret, or none
+	Foreign      Outcome = "foreign" // it has another secret than this program, or only one of the two has one
 	OtherVersion Outcome = "version" // it speaks no version that this program speaks
 )
 
