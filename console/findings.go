@@ -31,6 +31,7 @@ type finding struct {
 	What  string  `json:"what"`
 	Why   string  `json:"why,omitempty"`
 	Next  string  `json:"next"`
+	Again bool    `json:"-"` // the finding before has the same Next
 	About []about `json:"about,omitempty"`
 }
 
@@ -49,6 +50,9 @@ func (s *scene) findings(v *view) []finding {
 		all = append(all, s.lockFindings(v)...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Level, a.Level) })
+	for i := range all {
+		all[i].Again = i > 0 && all[i].Next == all[i-1].Next
+	}
 	if len(all) > 0 {
 		return all
 	}
@@ -72,6 +76,11 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{
 			ID: "two-groups", Level: broken, What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
 			Next: "Stop the instances of one of the two groups, best of the one with fewer, and start them again: they join the other. It does not end by itself.",
+		}}
+	case st.Group == "" && strings.Contains(st.Waiting, otherSide):
+		return []finding{{
+			ID: "other-secret", Level: broken, What: "This instance has no group: its secret, certificate or Cluster is not that of the others.", Why: sentence(st.Waiting),
+			Next: "Do what this sentence says, and restart the instances whose configuration changes.",
 		}}
 	case st.Group == "":
 		return []finding{{
@@ -107,6 +116,8 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
+	otherSide = "the other side " // of a connection that TLS or the lack of it has refused
+	unreached = " cannot be reached: bring them back"
 )
 
 // nameFindings says that the name of this instance is used twice, which it knows also without a leader.
@@ -122,6 +133,9 @@ func (s *scene) nameFindings() []finding {
 
 // bringBack is the next step without a leader.
 func bringBack(s mortise.Status) string {
+	if strings.Contains(s.Waiting, unreached) { // that is newer than what gossip sees
+		return "Bring back a majority of the voters: those that cannot be reached are named above."
+	}
 	var names []string
 	for _, v := range unseen(s) {
 		switch {

@@ -61,6 +61,20 @@ func TestWhatStandsFirst(t *testing.T) {
 			s.status.Leader, s.status.Session, s.status.Waiting = "", mortise.SessionSeeking, "group g has no leader"
 			return s
 		}(), "no-leader", broken, "nothing is granted", "force"},
+		"no leader, and gossip is late": {func() *scene {
+			s := scened()
+			s.status.Leader, s.status.Session = "", mortise.SessionSeeking
+			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: bring them back, with their directories`
+			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true}, {Name: "s3", Address: "s3:1", Votes: true}}
+			return s
+		}(), "no-leader", broken, "Bring back a majority of the voters: those that cannot be reached are named above.", "Not seen from here"},
+		"another secret": {func() *scene {
+			s := scened()
+			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
+			s.status.Waiting = "birth waits: s2:1 cannot be asked: the other side has no secret"
+			return s
+		}(), "other-secret", broken, "its secret, certificate or Cluster is not that of the others. Birth waits: s2:1 cannot be asked: the other side has no secret. " +
+			"Do what this sentence says", "still starting"},
 		"no session": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
 			s.status.Session = mortise.SessionOpening
