@@ -152,7 +152,7 @@ func TestHolderOnOneWay(t *testing.T) {
 				time.Sleep(20 * time.Second) // fake time: beyond the keepalive of the streams
 				s := f.nodes[3].Status()
 				t.Logf("it says: %s", s.Waiting)
-				if s.Session == "attached" || s.Waiting == "" {
+				if s.Session == SessionAttached || s.Waiting == "" {
 					t.Errorf("it does not know that it is cut off:\n%v", s)
 				}
 				if now := f.nodes[leader].Status(); !now.Leading || now.Term != term {

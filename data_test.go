@@ -112,16 +112,16 @@ func TestDataIsTheCallersOwn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e.What == "current" && told["Watch"] != nil {
+				if e.What == EventCurrent && told["Watch"] != nil {
 					break
 				}
-				if e.What == "current" {
+				if e.What == EventCurrent {
 					if _, err := n.Put(ctx, key, []byte("right"), revision); err != nil {
 						t.Fatal(err)
 					}
-				} else if e.What == "data" && told["reset"] == nil {
+				} else if e.What == EventData && told["reset"] == nil {
 					told["reset"] = e.Data
-				} else if e.What == "data" {
+				} else if e.What == EventData {
 					told["Watch"] = e.Data
 				}
 			}

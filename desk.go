@@ -161,10 +161,10 @@ func (n *Node) answerWatch(ctx context.Context, from asker, q desk.Question, a *
 		case len(events) == watchMost:
 			return fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix", ErrBadRequest, watchMost)
 		}
-		if events = append(events, e); e.What == "reset" {
+		if events = append(events, e); e.What == EventReset {
 			events = append(events[:0], e) // it has begun anew
 		}
-		if a.Position = e.Position; e.What == "current" {
+		if a.Position = e.Position; e.What == EventCurrent {
 			break
 		}
 	}

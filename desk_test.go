@@ -112,12 +112,12 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 		}
 		for i := range f.nodes { // what there is now, then what happens, then nothing for a while
 			a := f.desks(i, desk.Question{Op: desk.Watch, Key: "k/"})
-			if events := eventsOf(a); len(events) != len(locks)+1 || events[0].What != "reset" || events[len(events)-1].What != "current" || a.Position == 0 {
+			if events := eventsOf(a); len(events) != len(locks)+1 || events[0].What != EventReset || events[len(events)-1].What != EventCurrent || a.Position == 0 {
 				t.Fatalf("node %d begins with %d events, the first of them %+v", i, len(events), events[0])
 			}
 			unlock(t, f.lock(i, "k/new"))
 			events := eventsOf(f.desks(i, desk.Question{Op: desk.Watch, Key: "k/", After: a.Position}))
-			if len(events) == 0 || events[0].What != "held" || events[0].Key != "k/new" {
+			if len(events) == 0 || events[0].What != EventHeld || events[0].Key != "k/new" {
 				t.Errorf("node %d goes on with %+v", i, events)
 			}
 			last := f.desks(i, desk.Question{Op: desk.Watch, Key: "none/", After: a.Position})

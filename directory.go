@@ -98,7 +98,7 @@ func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err err
 func (n *Node) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
-		n.noteDisk(diskFailed, err)
+		n.noteDisk(DiskFailed, err)
 	}
 	if n.onlyVoter(n.cluster().Status()) {
 		n.logger.Error("the log of the only voter cannot be used: nothing is granted until its directory is removed and "+
@@ -155,7 +155,7 @@ func (l life) Refused(err error) {
 // Unsaved implements cluster.DurableHost: what this instance can no longer write down it must not vote on.
 func (l life) Unsaved(err error) {
 	n := l.node()
-	n.diskFailed(diskFailed, err)
+	n.diskFailed(DiskFailed, err)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
 		n.bind(nil, r.group)

@@ -20,10 +20,7 @@ import (
 
 // DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
 type DiskFault struct {
-	// State is "failed" after an error of the disk, "hung" while a call does not return, "removed"
-	// if the directory was removed or replaced below the running instance, and "low" as a warning:
-	// less than Config.DirFreeBytes is left.
-	State  string
+	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
 	Cause  string    // the error, with the path
 	Remedy string    // what to do
@@ -34,37 +31,29 @@ func (f DiskFault) String() string {
 	return plain.Sprintf("%s since %s (%s): %s", diskWords(f.State), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
 }
 
-// The states of a DiskFault.
-const (
-	diskFailed  = "failed"
-	diskHung    = "hung"
-	diskRemoved = "removed"
-	diskLow     = "low"
-)
-
 // diskWords says what a state means.
-func diskWords(state string) string {
+func diskWords(state DiskState) string {
 	switch state {
-	case diskFailed:
+	case DiskFailed:
 		return "its disk has failed"
-	case diskHung:
+	case DiskHung:
 		return "its disk does not answer"
-	case diskRemoved:
+	case DiskRemoved:
 		return "its directory was removed or replaced"
-	case diskLow:
+	case DiskLow:
 		return "its disk is almost full"
 	}
-	return "its disk is " + state
+	return "its disk is " + string(state)
 }
 
 // remedy says what an operator does about a state.
-func remedy(state string) string {
+func remedy(state DiskState) string {
 	switch state {
-	case diskFailed:
+	case DiskFailed:
 		return "free or repair the disk; restart this instance if it does not vote again within 2 minutes, or if no leader answers"
-	case diskHung:
+	case DiskHung:
 		return "see to the disk; restart this instance if its call never returns"
-	case diskRemoved:
+	case DiskRemoved:
 		return "restart this instance while the other voters run: it makes a new directory and gets a vote again"
 	}
 	return "free some room: without it the next write that needs room ends this instance's vote"
@@ -78,8 +67,8 @@ const (
 	diskWriteEvery = 5
 )
 
-// diskState is what this instance knows about its own disk.
-type diskState struct {
+// diskWatch is what this instance knows about its own disk.
+type diskWatch struct {
 	began [3]atomic.Int64 // clock.Time at which a call of each kind began; 0: none is under way
 	news  chan struct{}   // one slot: there is something new to report
 
@@ -105,7 +94,7 @@ func (n *Node) during(call diskCall, f func() error) error {
 }
 
 // hungFor returns for how long the oldest call of the disk has not returned.
-func (d *diskState) hungFor(now clock.Time) (longest time.Duration) {
+func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 	for i := range d.began {
 		if began := d.began[i].Load(); began != 0 {
 			longest = max(longest, now.Sub(clock.Time(began)))
@@ -131,7 +120,7 @@ func (n *Node) diskFault() *DiskFault {
 
 // diskFailed notes an error of the disk that has cost this instance its vote, or a directory that is
 // gone. One failure is one ERROR line in the log: what follows from it is none of its own.
-func (n *Node) diskFailed(state string, cause error) {
+func (n *Node) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
 	case first || news && bug("storage-failure-twice"):
@@ -153,16 +142,16 @@ func diskCause(err error) string {
 
 // noteDisk notes it for Status. It reports whether this is the first that is known of a failure, and
 // whether it says more than what was known.
-func (n *Node) noteDisk(state string, cause error) (first, news bool) {
+func (n *Node) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	had := d.lasts
-	if had != nil && (had.State == state || had.State == diskRemoved) {
+	if had != nil && (had.State == state || had.State == DiskRemoved) {
 		return false, false
 	}
-	first = had == nil && (d.passes == nil || d.passes.State == diskLow)
+	first = had == nil && (d.passes == nil || d.passes.State == DiskLow)
 	if !first {
 		f.Since = cmp.Or(had, d.passes).Since
 	}
@@ -173,7 +162,7 @@ func (n *Node) noteDisk(state string, cause error) (first, news bool) {
 
 // passing notes a state of the disk that may end by itself; "" means that there is none. As long as
 // nothing of the log has failed, a disk that refuses a look's write costs no vote.
-func (n *Node) passing(state, cause string) {
+func (n *Node) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
 	was := d.passes
@@ -182,8 +171,8 @@ func (n *Node) passing(state, cause string) {
 		f = &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(cause), Remedy: remedy(state)}
 	}
 	same := was == f || was != nil && f != nil && was.State == state
-	ill := was != nil && was.State != diskLow
-	if f != nil && was != nil && (same || ill && state != diskLow) {
+	ill := was != nil && was.State != DiskLow
+	if f != nil && was != nil && (same || ill && state != DiskLow) {
 		f.Since = was.Since
 	}
 	d.passes = f
@@ -199,7 +188,7 @@ func (n *Node) passing(state, cause string) {
 	}
 	log := n.logger.Error
 	switch {
-	case state == diskLow:
+	case state == DiskLow:
 		log = n.logger.Warn
 	case ill:
 		log = n.logger.Info // the fault is known, and has changed
@@ -211,7 +200,7 @@ func (n *Node) passing(state, cause string) {
 func (n *Node) diskWell() {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
-	if n.disk.lasts != nil && n.disk.lasts.State != diskRemoved {
+	if n.disk.lasts != nil && n.disk.lasts.State != DiskRemoved {
 		n.disk.lasts = nil
 	}
 }
@@ -231,15 +220,15 @@ func (n *Node) lookAtDisk(write bool) {
 	hung := n.disk.hungFor(n.env.clock.Now())
 	switch {
 	case errors.Is(err, raftlog.ErrDirLost):
-		n.diskFailed(diskRemoved, err)
+		n.diskFailed(DiskRemoved, err)
 	case hung >= diskHungAfter && !bug("hung-disk-not-told"):
-		n.passing(diskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
+		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
 	case errors.Is(err, raftlog.ErrHung):
-		n.passing(diskHung, diskCause(err))
+		n.passing(DiskHung, diskCause(err))
 	case err != nil:
-		n.passing(diskFailed, diskCause(err))
+		n.passing(DiskFailed, diskCause(err))
 	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes) && !bug("full-disk-not-foretold"):
-		n.passing(diskLow, fmt.Sprintf("%d MiB are left for %s, less than Config.DirFreeBytes, %d MiB",
+		n.passing(DiskLow, fmt.Sprintf("%d MiB are left for %s, less than Config.DirFreeBytes, %d MiB",
 			view.FreeBytes>>20, n.config.Dir, n.config.DirFreeBytes>>20))
 	default:
 		n.passing("", "")
@@ -274,12 +263,12 @@ func (n *Node) awaited(waiting string) string {
 // waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
 func (n *Node) waitsForDisks(s Status) string {
 	var faults []string
-	own := s.Disk != nil && s.Disk.State != diskLow
+	own := s.Disk != nil && s.Disk.State != DiskLow
 	if own {
 		faults = append(faults, plain.Sprintf("this instance: %v", *s.Disk))
 	}
 	for _, f := range s.FaultyDisks {
-		if f.State != diskLow && (!own || f.Instance != s.Instance) {
+		if f.State != DiskLow && (!own || f.Instance != s.Instance) {
 			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
 		}
 	}

@@ -88,13 +88,13 @@ func (f *faultyFleet) health(texts ...string) {
 // breaks are the faults of a disk, and what Status says of each.
 var breaks = map[string]struct {
 	fault func(d *disk)
-	state string
+	state DiskState
 	cause string
 }{
-	"ENOSPC": {func(d *disk) { d.cause = syscall.ENOSPC; d.broken.Store(true) }, diskFailed, "no space left on device"},
-	"EPERM":  {func(d *disk) { d.cause = syscall.EPERM; d.broken.Store(true) }, diskFailed, "operation not permitted"},
-	"EIO":    {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, diskFailed, "input/output error"},
-	"hung":   {func(d *disk) { d.delay.Store(int64(time.Minute)) }, diskHung, ""},
+	"ENOSPC": {func(d *disk) { d.cause = syscall.ENOSPC; d.broken.Store(true) }, DiskFailed, "no space left on device"},
+	"EPERM":  {func(d *disk) { d.cause = syscall.EPERM; d.broken.Store(true) }, DiskFailed, "operation not permitted"},
+	"EIO":    {func(d *disk) { d.cause = syscall.EIO; d.broken.Store(true) }, DiskFailed, "input/output error"},
+	"hung":   {func(d *disk) { d.delay.Store(int64(time.Minute)) }, DiskHung, ""},
 }
 
 // TestABrokenDiskIsTold: the instance itself says what is wrong with its disk, since when and what to
@@ -253,7 +253,7 @@ func TestARemovedDirectoryIsNoticed(t *testing.T) {
 				}
 				time.Sleep(6 * time.Second) // fake time: a look, and what follows
 				s := f.nodes[victim].Status()
-				if s.Disk == nil || s.Disk.State != diskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
+				if s.Disk == nil || s.Disk.State != DiskRemoved || strings.Contains(s.Disk.Cause, "raftlog") {
 					t.Errorf("Status does not say that the directory is gone:\n%v", s)
 				}
 				if s.Votes || s.Leading {
@@ -319,7 +319,7 @@ func TestAFullDiskIsForetold(t *testing.T) {
 		f := startFaulty(t)
 		f.disks[1].room.Store(10 << 20)
 		time.Sleep(5 * time.Second) // fake time
-		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != diskLow || !s.Votes || !strings.Contains(s.Disk.Cause, "10 MiB") {
+		if s := f.nodes[1].Status(); s.Disk == nil || s.Disk.State != DiskLow || !s.Votes || !strings.Contains(s.Disk.Cause, "10 MiB") {
 			t.Errorf("Status does not warn:\n%v", s)
 		}
 		for i, n := range f.nodes {

@@ -76,7 +76,7 @@ func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 		if d.list == nil {
 			d.list = map[nodeid.ID]diskReport{}
 		}
-		f.State, f.Cause, f.Remedy = shortText(f.State), shortText(f.Cause), shortText(f.Remedy)
+		f.State, f.Cause, f.Remedy = DiskState(shortText(string(f.State))), shortText(f.Cause), shortText(f.Remedy)
 		d.list[from] = diskReport{*f, now}
 	}
 }
@@ -149,7 +149,7 @@ func (n *Node) watchDisk() {
 				return
 			}
 			fault := n.diskFault()
-			ill = fault != nil && fault.State != diskLow
+			ill = fault != nil && fault.State != DiskLow
 			if fault == nil && !reported {
 				continue
 			}
@@ -173,7 +173,7 @@ func (n *Node) reportSoon() {
 // this instance give up its vote.
 func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
-	removed := fault != nil && fault.State == diskRemoved && r != nil
+	removed := fault != nil && fault.State == DiskRemoved && r != nil
 	if removed && r.role.Load().Leading {
 		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
 	}
@@ -239,9 +239,9 @@ func (r *replica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	n := r.node
 	gone := map[nodeid.ID]bool{asks: true}
 	for id, f := range n.diskReports.all(now) {
-		gone[id] = gone[id] || f.State != diskLow
+		gone[id] = gone[id] || f.State != DiskLow
 	}
-	if own := n.diskFault(); own != nil && own.State != diskLow {
+	if own := n.diskFault(); own != nil && own.State != DiskLow {
 		gone[n.instance()] = true
 	}
 	left := map[uint64]bool{}
@@ -274,7 +274,7 @@ func (n *Node) yieldVote(fault *DiskFault) {
 // replicaFailed logs why a replica could not be started; a fault of the disk is logged once.
 func (n *Node) replicaFailed(err error) {
 	if n.isDisk(err) {
-		n.diskFailed(diskFailed, err)
+		n.diskFailed(DiskFailed, err)
 		return
 	}
 	if errors.Is(err, raftlog.ErrLogOpen) && n.diskFault() != nil {
@@ -302,7 +302,7 @@ func (n *Node) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 		if slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
 			continue
 		}
-		f.Name, f.Instance, f.State = shortText(f.Name), shortText(f.Instance), shortText(f.State)
+		f.Name, f.Instance, f.State = shortText(f.Name), shortText(f.Instance), DiskState(shortText(string(f.State)))
 		f.Cause, f.Remedy = shortText(f.Cause), shortText(f.Remedy)
 		mine = append(mine, f)
 	}

@@ -90,7 +90,7 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	s.Members, _, _ = known.last(2)
 	for _, m := range append(s.Members, s.Voters...) {
-		if all := m.Name + m.Address + m.Zone + m.For + m.Tier; plain.Text(all) != all || all == "" {
+		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)
 		}
 	}

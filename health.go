@@ -142,7 +142,7 @@ func (h *Health) missing() string {
 // diskOf returns the fault of an instance's disk that costs its vote, or nil.
 func (h *Health) diskOf(instance string) *FaultyDisk {
 	for i := range h.Disks {
-		if f := &h.Disks[i]; f.Instance == instance && f.State != diskLow {
+		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
 			return f
 		}
 	}
@@ -153,7 +153,7 @@ func (h *Health) diskOf(instance string) *FaultyDisk {
 func (h *Health) faulty() string {
 	var list []string
 	for _, f := range h.Disks {
-		if f.State != diskLow {
+		if f.State != DiskLow {
 			list = append(list, plain.Sprintf("%s answers and locks; %v", f.Name, f.DiskFault))
 		}
 	}
@@ -164,7 +164,7 @@ func (h *Health) faulty() string {
 func (h *Health) low() string {
 	var list []string
 	for _, f := range h.Disks {
-		if f.State == diskLow {
+		if f.State == DiskLow {
 			list = append(list, plain.Sprintf("%s: %s", f.Name, f.Cause))
 		}
 	}

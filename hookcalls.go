@@ -40,7 +40,7 @@ func (n *Node) acquireHooked(ctx context.Context, client *session.Client, r Requ
 	l, err := n.acquireIn(ctx, client, r, w)
 	now := n.env.clock.Now()
 	e := w.event
-	e.Err, e.Took, e.Outcome = err, now.Sub(began), "granted"
+	e.Err, e.Took, e.Outcome = err, now.Sub(began), OutcomeGranted
 	if err != nil {
 		e.Outcome = outcome(err)
 	}
@@ -49,7 +49,7 @@ func (n *Node) acquireHooked(ctx context.Context, client *session.Client, r Requ
 		if f := l.first().hooked; f != nil {
 			e.Tag = f.event.Tag
 		}
-		e.Outcome, e.Token = "entered", l.Token()
+		e.Outcome, e.Token = OutcomeEntered, l.Token()
 		n.acquired(ctx, e)
 		return n.leakable(l), err
 	case l != nil:
@@ -91,7 +91,7 @@ func (w *hooked) met(e *LockEvent) {
 		}
 	}
 	switch {
-	case e.Outcome == "held":
+	case e.Outcome == OutcomeHeld:
 		e.Waiting = e.Behind.Waiters
 	case e.Behind != nil:
 		e.Waiting = max(e.Behind.Waiters-1, 0) // it is counted itself
@@ -114,7 +114,7 @@ func (w *hooked) isGranted() {
 func (w *hooked) isLost(why session.Loss, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := LockEvent{Outcome: why.String(), Err: lossOf(err)}
+	e := LockEvent{Outcome: Outcome(why.String()), Err: lossOf(err)}
 	if !w.granted {
 		w.lost = &e
 		return
@@ -192,20 +192,20 @@ func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 	if h == nil {
 		return err
 	}
-	e := LockEvent{Err: err, Took: n.env.clock.Now().Sub(began), Outcome: [...]string{"confirmed", "soon", "detached", "lapsed"}[how.way]}
+	e := LockEvent{Err: err, Took: n.env.clock.Now().Sub(began), Outcome: [...]Outcome{OutcomeConfirmed, OutcomeSoon, OutcomeDetached, OutcomeLapsed}[how.way]}
 	switch {
 	case errors.Is(err, ErrLost):
-		e.Outcome = "lost"
+		e.Outcome = OutcomeLost
 	case errors.Is(err, ErrClosed):
-		e.Outcome = "closed"
+		e.Outcome = OutcomeClosed
 	case errors.Is(err, ErrNoRoom): // a Detach; it has ended, and that is confirmed
-		e.Outcome = "confirmed"
+		e.Outcome = OutcomeConfirmed
 	case err != nil:
-		e.Outcome = "unconfirmed"
+		e.Outcome = OutcomeUnconfirmed
 	case left:
-		e.Outcome = "left"
+		e.Outcome = OutcomeLeft
 	}
-	if e = w.about(e, began); left || e.Outcome == "lost" {
+	if e = w.about(e, began); left || e.Outcome == OutcomeLost {
 		e.Held = 0
 	}
 	n.teller.call(func() { h(ctx, e) })
@@ -213,18 +213,18 @@ func (l *Lock) letGoHooked(ctx context.Context, how letting, left bool) error {
 }
 
 // kind names what r asks for.
-func (r *Request) kind() string {
+func (r *Request) kind() LockKind {
 	switch {
 	case r.Resume != 0:
-		return "resumed"
+		return LockResumed
 	case r.Permits != 0 || r.Of != 0:
-		return "permits"
+		return LockPermits
 	case r.Shared:
-		return "shared"
+		return LockShared
 	case len(r.Keys) > 1:
-		return "several"
+		return LockSeveral
 	}
-	return "exclusive"
+	return LockExclusive
 }
 
 // first is the key by which a lock is called.
@@ -239,22 +239,22 @@ func (r *Request) first() string {
 }
 
 // outcome names the error of an Acquire.
-func outcome(err error) string {
+func outcome(err error) Outcome {
 	var deadlock *DeadlockError
 	if errors.As(err, &deadlock) {
-		return "deadlock"
+		return OutcomeDeadlock
 	}
 	for _, known := range [...]struct {
 		err  error
-		name string
+		name Outcome
 	}{
-		{context.DeadlineExceeded, "timeout"}, {context.Canceled, "canceled"}, {ErrHeld, "held"}, {ErrQueueFull, "queue_full"}, {ErrNotReady, "not_ready"},
-		{ErrOverloaded, "overloaded"}, {ErrLeaving, "leaving"}, {ErrClosed, "closed"}, {ErrBadRequest, "bad_request"}, {ErrBadKey, "bad_request"}, {ErrNotHeld, "not_held"},
-		{ErrNoRoom, "no_room"},
+		{context.DeadlineExceeded, OutcomeTimeout}, {context.Canceled, OutcomeCanceled}, {ErrHeld, OutcomeHeld}, {ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady},
+		{ErrOverloaded, OutcomeOverloaded}, {ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest}, {ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld},
+		{ErrNoRoom, OutcomeNoRoom},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name
 		}
 	}
-	return "failed"
+	return OutcomeFailed
 }

@@ -48,7 +48,7 @@ func leaked(about *leak) {
 	if f.hold.Err() != nil {
 		return // it was lost before, and nobody has to unlock it
 	}
-	e := w.about(LockEvent{Outcome: "leaked"}, n.env.clock.Now())
+	e := w.about(LockEvent{Outcome: OutcomeLeaked}, n.env.clock.Now())
 	e.Where = about.where()
 	n.teller.later(func() { n.teller.hooks.Leaked(e) })
 }

@@ -49,15 +49,15 @@ func (w *witness) news(news *session.News) {
 		w.tellSession(before, after)
 	}
 	if after.Lease != before.Lease {
-		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
+		e := NodeEvent{State: NodeState(after.Lease.String()), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
 		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
 	}
 	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
 	for _, took := range news.Renewed {
-		n.teller.tell(renewed, NodeEvent{State: "acknowledged", Session: id, Own: w.own, Took: took})
+		n.teller.tell(renewed, NodeEvent{State: StateAcknowledged, Session: id, Own: w.own, Took: took})
 	}
 	for range news.Unanswered {
-		n.teller.tell(renewed, NodeEvent{State: "unanswered", Session: id, Own: w.own})
+		n.teller.tell(renewed, NodeEvent{State: StateUnanswered, Session: id, Own: w.own})
 	}
 }
 
@@ -68,9 +68,9 @@ func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
 	if !changed {
 		return
 	}
-	e := NodeEvent{State: "unavailable", Took: took}
+	e := NodeEvent{State: StateUnavailable, Took: took}
 	if can {
-		e.State = "available"
+		e.State = StateAvailable
 	}
 	n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
@@ -79,10 +79,10 @@ func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
 func (w *witness) tellSession(before, after *session.ClientStatus) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
-		w.node.teller.tell(pick, NodeEvent{State: after.Ended.String(), Session: sessionText(before.Session), Own: w.own})
+		w.node.teller.tell(pick, NodeEvent{State: NodeState(after.Ended.String()), Session: sessionText(before.Session), Own: w.own})
 	}
 	if after.Session != 0 {
-		w.node.teller.tell(pick, NodeEvent{State: "opened", Session: sessionText(after.Session), Own: w.own})
+		w.node.teller.tell(pick, NodeEvent{State: StateOpened, Session: sessionText(after.Session), Own: w.own})
 	}
 }
 
@@ -159,14 +159,14 @@ func (n *Node) noteLeader(r *replica) {
 	if is == n.told.now {
 		return
 	}
-	e := NodeEvent{State: "new", Term: is.term}
+	e := NodeEvent{State: StateNew, Term: is.term}
 	switch {
 	case is.instance.IsZero():
-		e.State = "none"
+		e.State = StateNone
 	case is == n.told.last, is.instance == n.told.last.instance && (is.term == 0 || n.told.last.term == 0):
-		e.State = "again"
+		e.State = StateAgain
 	}
-	again := e.State == "again" && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
+	again := e.State == StateAgain && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
 	if n.told.now = is; !is.instance.IsZero() {
 		n.told.last = is
 		c := n.cluster().Status()
@@ -200,13 +200,13 @@ func (n *Node) membersChanged() func(before, after []cluster.Member) {
 		}
 		for _, m := range after {
 			if _, ok := had[m.Instance]; !ok && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: "joined", Name: m.Name, Instance: m.Instance.String()})
+				n.teller.tell(pick, NodeEvent{State: StateJoined, Name: m.Name, Instance: m.Instance.String()})
 			}
 			delete(had, m.Instance)
 		}
 		for _, m := range before {
 			if _, gone := had[m.Instance]; gone && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: "left", Name: m.Name, Instance: m.Instance.String()})
+				n.teller.tell(pick, NodeEvent{State: StateLeft, Name: m.Name, Instance: m.Instance.String()})
 			}
 		}
 	}
@@ -233,9 +233,9 @@ func (s timedStore) Save(b raftlog.Batch) error {
 	if len(b.Entries) == 0 && b.Snapshot == nil && err == nil {
 		return nil
 	}
-	e := NodeEvent{State: "synced", Took: s.node.env.clock.Now().Sub(began), Err: err}
+	e := NodeEvent{State: StateSynced, Took: s.node.env.clock.Now().Sub(began), Err: err}
 	if err != nil {
-		e.State = "failed"
+		e.State = StateFailed
 	}
 	s.node.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
 	return err

@@ -135,7 +135,7 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		late.isGranted()
 		late.isLost(session.LossExpired, ErrLost)
 		synctest.Wait()
-		if len(told) != 2 || told[0].Outcome != "lease" || told[1].Outcome != "expired" {
+		if len(told) != 2 || told[0].Outcome != OutcomeLease || told[1].Outcome != OutcomeExpired {
 			t.Errorf("%+v", told)
 		}
 	})
@@ -174,7 +174,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 		e := <-leaks
 		byKey[e.Key] = e
 	}
-	if e := byKey["leaked"]; e.Outcome != "leaked" || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookqueue_test.go:") {
+	if e := byKey["leaked"]; e.Outcome != OutcomeLeaked || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookqueue_test.go:") {
 		t.Errorf("%+v", e)
 	}
 	if _, ok := byKey["entered"]; !ok {

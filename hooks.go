@@ -30,7 +30,7 @@ type Hooks struct {
 	Acquired func(ctx context.Context, e LockEvent) (tag any)
 
 	// Unlocked is told the end of the first Unlock, UnlockSoon, Detach or Lapse of every handle, with the context of the call (UnlockSoon and Lapse have none, and give
-	// context.Background()). Outcome "lost" means that the lock was not held any more.
+	// context.Background()). OutcomeLost means that the lock was not held any more.
 	Unlocked func(ctx context.Context, e LockEvent)
 
 	// Lost is told that a lock ended which was not unlocked; Outcome is the reason.
@@ -41,54 +41,51 @@ type Hooks struct {
 	// told minutes later, or never. A lock whose Lock.Context has not ended is not forgotten. This hook costs eight allocations and a kilobyte a lock; the other three of locks two allocations together.
 	Leaked func(e LockEvent)
 
-	// Renewed is told each answer to a renewal of a session's lease (State "acknowledged", Took is the round trip with the confirmation of a
-	// majority), and each renewal of a leader from whom no answer came until it was given up ("unanswered").
+	// Renewed is called for each answer to a renewal of a session's lease, with StateAcknowledged: Took is
+	// the round trip with the confirmation of a majority. It is called with StateUnanswered for each renewal
+	// that was given up because the leader did not answer.
 	Renewed func(e NodeEvent)
 
-	// Session is told, of the node's session and of those of NewSession, "opened", and its end: "closed" (in good order), "expired" (the group has ended it), "restarted" (this instance
-	// began a new life) or "stopped" (the node was closed, and the session runs out).
+	// Session is called when the node's session, or one of NewSession, begins (StateOpened) and when it
+	// ends: StateClosed (in good order), StateExpired (the group has ended it), StateRestarted (this
+	// instance began a new life) or StateStopped (the node was closed, and the session runs out).
 	Session func(e NodeEvent)
 
-	// Lease is told, of each of these sessions, each change of State: "safe", "jeopardy" and "lost", as in Status.Lease, with what is Left.
+	// Lease is called for each change of a session's lease: StateSafe, StateJeopardy or StateLost, as in
+	// Status.Lease, with what is Left.
 	Lease func(e NodeEvent)
 
-	// Leader is told "new", with its Name, when this instance knows of another leader than before, or of the same in a new Term; "none" when it
-	// knows of none; and "again" when it finds the last one again. Only instances that vote know the Term.
+	// Leader is called with StateNew and the leader's Name when this instance learns of another leader, or
+	// of the same one in a new Term; with StateNone when it knows of none; and with StateAgain when it
+	// finds the last one again. Only instances that vote know the Term.
 	Leader func(e NodeEvent)
 
-	// Member is told "joined" and "left", with Name and Instance, as gossip sees it. Not every instance gossips: Node.Members lists all.
+	// Member is called with StateJoined or StateLeft, with Name and Instance, as gossip sees it. Not every
+	// instance gossips: Node.Members lists all.
 	Member func(e NodeEvent)
 
-	// Available is told "available" and "unavailable" when this instance begins or ceases to be able to be granted a lock: its session is
-	// attached to a leader, its lease is not lost and the group is past its grace. Took is how long the state before has lasted.
+	// Available is called with StateAvailable or StateUnavailable when this instance begins or ceases to be
+	// able to be granted a lock: its session is attached to a leader, its lease is not lost and the group
+	// is past its grace. Took is how long the state before has lasted.
 	Available func(e NodeEvent)
 
-	// Synced is told each append to the log on disk, if this instance votes and Config.Dir is set: Took is how long it took to make it
-	// durable. State is "synced" or "failed", with Err.
+	// Synced is called after each append to the log on disk, if this instance votes and Config.Dir is set.
+	// Took is how long it took to make it durable. State is StateSynced or StateFailed, with Err.
 	Synced func(e NodeEvent)
 }
 
-// LockEvent is what has become of a lock. Later versions add fields. Its Outcome is one of these words, which programs may compare:
-//
-//   - of Acquired: "granted"; "entered" (a lock that was held already, under its context); "held" (a Try); "queue_full"; "deadlock"; "timeout" and
-//     "canceled" (the context); "not_ready"; "overloaded"; "leaving"; "closed"; "not_held" (a Resume); "bad_request"; "failed" (anything
-//     else);
-//   - of Unlocked: "confirmed"; "soon" (UnlockSoon); "detached" (Detach); "lapsed" (Lapse); "left" (others have entered the lock and hold it); "lost"; "unconfirmed" (the context ended
-//     first); "closed";
-//   - of Lost: "lease" (not renewed in time); "overdue" (Request.MaxHold); "forced" (ForceUnlock); "resumed" (another has taken it up); "expired" (the group had ended the session);
-//     "restarted" (this instance began a new life); "stopped" (the node was closed); "unknown" (the group does not know of it);
-//   - of Leaked: "leaked".
+// LockEvent is what has become of a lock. Later versions add fields and words.
 type LockEvent struct {
 	Key     string // of several the first in ascending order
 	Keys    int    // how many keys
-	Kind    string // "exclusive", "shared", "permits", "several" or "resumed"
-	Try     bool   // Request.Try
-	Purpose string // "election", "tick" or "job" if the label mortise.purpose of the request is that, so that waits and holds are long by design
-	Outcome string // see above
-	Err     error  // what the call returns, or Lock.Err
-	Token   Token  // of the grant; 0: there was none
-	Where   string // of Leaked: the function, file and line that has acquired it
-	Tag     any    // what Acquired has returned for this lock
+	Kind    LockKind
+	Try     bool    // Request.Try
+	Purpose string  // "election", "tick" or "job" if the label mortise.purpose of the request is that, so that waits and holds are long by design
+	Outcome Outcome // how the call ended, or why the lock was lost
+	Err     error   // what the call returns, or Lock.Err
+	Token   Token   // of the grant; 0: there was none
+	Where   string  // of Leaked: the function, file and line that has acquired it
+	Tag     any     // what Acquired has returned for this lock
 
 	// Took is how long the call took: of Acquired the wait, of Unlocked the way to the confirmation. 0 for others.
 	Took time.Duration
@@ -106,11 +103,11 @@ type LockEvent struct {
 
 // NodeEvent is what has happened to a node. Later versions add fields. What a hook does not name is zero.
 type NodeEvent struct {
-	State    string // see the hook
-	Name     string // of the leader or the member
-	Instance string // ID of the leader or the member
-	Session  string // ID, as Peek has it
-	Own      bool   // the session is one of NewSession
+	State    NodeState // see the hook
+	Name     string    // of the leader or the member
+	Instance string    // ID of the leader or the member
+	Session  string    // ID, as Peek has it
+	Own      bool      // the session is one of NewSession
 	Term     uint64
 	Took     time.Duration
 	Left     time.Duration

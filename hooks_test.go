@@ -24,7 +24,7 @@ func (h *heard) lock(hook string) func(LockEvent) {
 	return func(e LockEvent) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.lines = append(h.lines, hook+" "+e.Outcome)
+		h.lines = append(h.lines, hook+" "+string(e.Outcome))
 		h.locks = append(h.locks, e)
 	}
 }
@@ -33,7 +33,7 @@ func (h *heard) node(hook string) func(NodeEvent) {
 	return func(e NodeEvent) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.lines = append(h.lines, strings.TrimSpace(hook+" "+e.State+" "+e.Name))
+		h.lines = append(h.lines, strings.TrimSpace(hook+" "+string(e.State)+" "+e.Name))
 		h.nodes = append(h.nodes, e)
 	}
 }
@@ -104,26 +104,26 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			return ctx
 		}
 		held := f.acquire(at, Request{Key: "k", Value: "busy"})
-		if e := ear.last(t); e.Outcome != "granted" || e.Err != nil || e.Key != "k" || e.Keys != 1 || e.Kind != "exclusive" || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
+		if e := ear.last(t); e.Outcome != OutcomeGranted || e.Err != nil || e.Key != "k" || e.Keys != 1 || e.Kind != LockExclusive || e.Token != held.Token() || e.Behind != nil || e.Waiting != 0 {
 			t.Errorf("granted: %+v", e)
 		}
 		for _, c := range []struct {
 			ctx     func() context.Context
 			request Request
-			want    string
-			kind    string
+			want    Outcome
+			kind    LockKind
 			behind  bool
 			waiting int
 		}{
-			{in(time.Minute), Request{Key: "k", Try: true}, "held", "exclusive", true, 0},
-			{in(time.Second), Request{Key: "k", Shared: true}, "timeout", "shared", true, 0},
-			{canceled, Request{Key: "k"}, "canceled", "exclusive", false, -1},
-			{in(time.Minute), Request{Key: "k", Permits: 1, Of: 2}, "timeout", "permits", true, 0},
-			{in(time.Minute), Request{Keys: []string{"z", "k"}}, "timeout", "several", true, 0},
-			{in(time.Minute), Request{Key: "k", Permits: 3, Of: 2}, "bad_request", "permits", false, -1},
-			{in(time.Minute), Request{Key: ""}, "bad_request", "exclusive", false, -1},
-			{func() context.Context { return held.Context(t.Context()) }, Request{Key: "k", Permits: 1, Of: 2}, "deadlock", "permits", false, -1},
-			{func() context.Context { return held.Context(t.Context()) }, Request{Key: "k"}, "entered", "exclusive", false, 0},
+			{in(time.Minute), Request{Key: "k", Try: true}, OutcomeHeld, LockExclusive, true, 0},
+			{in(time.Second), Request{Key: "k", Shared: true}, OutcomeTimeout, LockShared, true, 0},
+			{canceled, Request{Key: "k"}, OutcomeCanceled, LockExclusive, false, -1},
+			{in(time.Minute), Request{Key: "k", Permits: 1, Of: 2}, OutcomeTimeout, LockPermits, true, 0},
+			{in(time.Minute), Request{Keys: []string{"z", "k"}}, OutcomeTimeout, LockSeveral, true, 0},
+			{in(time.Minute), Request{Key: "k", Permits: 3, Of: 2}, OutcomeBadRequest, LockPermits, false, -1},
+			{in(time.Minute), Request{Key: ""}, OutcomeBadRequest, LockExclusive, false, -1},
+			{func() context.Context { return held.Context(t.Context()) }, Request{Key: "k", Permits: 1, Of: 2}, OutcomeDeadlock, LockPermits, false, -1},
+			{func() context.Context { return held.Context(t.Context()) }, Request{Key: "k"}, OutcomeEntered, LockExclusive, false, 0},
 		} {
 			began := time.Now()
 			l, err := n.Acquire(c.ctx(), c.request)
@@ -137,29 +137,29 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 			if c.behind && e.Behind != nil && (e.Behind.Token != held.Token() || e.Behind.Holder != n.config.Name || e.Behind.Value != "busy") {
 				t.Errorf("%s is behind %+v", c.want, e.Behind)
 			}
-			if c.want == "entered" {
+			if c.want == OutcomeEntered {
 				if e.Token != held.Token() || e.Tag != "tag of k" {
 					t.Errorf("%+v", e)
 				}
 				unlock(t, l)
-				if e := ear.last(t); e.Outcome != "left" || e.Held != 0 || e.Tag != "tag of k" {
+				if e := ear.last(t); e.Outcome != OutcomeLeft || e.Held != 0 || e.Tag != "tag of k" {
 					t.Errorf("the second handle: %+v", e)
 				}
 			}
 		}
 		waiter := f.later(at, Request{Key: "k"})
 		time.Sleep(10 * time.Second) // fake time
-		if _, err := n.Acquire(t.Context(), Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, ErrQueueFull) || ear.last(t).Outcome != "queue_full" {
+		if _, err := n.Acquire(t.Context(), Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, ErrQueueFull) || ear.last(t).Outcome != OutcomeQueueFull {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 		unlock(t, held)
-		if e := ear.last(t); e.Outcome != "granted" && e.Outcome != "confirmed" {
+		if e := ear.last(t); e.Outcome != OutcomeGranted && e.Outcome != OutcomeConfirmed {
 			t.Errorf("%+v", e)
 		}
 		next := comes(t, "the next", waiter)
 		time.Sleep(time.Second)
 		ear.mu.Lock()
-		i := slices.IndexFunc(ear.locks, func(e LockEvent) bool { return e.Token == next.Token() && e.Outcome == "granted" })
+		i := slices.IndexFunc(ear.locks, func(e LockEvent) bool { return e.Token == next.Token() && e.Outcome == OutcomeGranted })
 		e := ear.locks[i]
 		ear.mu.Unlock()
 		if e.Took < 10*time.Second || e.Took > 11*time.Second || e.Behind == nil || e.Behind.Token != held.Token() {
@@ -168,11 +168,11 @@ func TestHooksTellHowAcquireEnds(t *testing.T) {
 		unlock(t, next)
 		f.isolate(at)
 		time.Sleep(10 * time.Second) // fake time
-		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, ErrNotReady) || ear.last(t).Outcome != "not_ready" {
+		if _, err := n.TryLock(t.Context(), "k"); !errors.Is(err, ErrNotReady) || ear.last(t).Outcome != OutcomeNotReady {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 		f.close(at)
-		if _, err := n.Lock(t.Context(), "k"); !errors.Is(err, ErrClosed) || ear.last(t).Outcome != "closed" {
+		if _, err := n.Lock(t.Context(), "k"); !errors.Is(err, ErrClosed) || ear.last(t).Outcome != OutcomeClosed {
 			t.Errorf("%v, %+v", err, ear.last(t))
 		}
 	})
@@ -188,7 +188,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		for range 2 {               // the second is told to nobody
 			unlock(t, l)
 		}
-		if e := ear.last(t); e.Outcome != "confirmed" || e.Held != 3*time.Second || e.Took >= time.Second || e.Token != l.Token() || e.Tag != "tag of k" {
+		if e := ear.last(t); e.Outcome != OutcomeConfirmed || e.Held != 3*time.Second || e.Took >= time.Second || e.Token != l.Token() || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
 		}
 		l = f.lock(at, "k")
@@ -201,7 +201,7 @@ func TestHooksTellHowUnlockEnds(t *testing.T) {
 		}
 		l = f.acquire(at, Request{Key: "k", MaxHold: time.Second})
 		time.Sleep(2 * time.Second) // fake time
-		if e := ear.last(t); e.Outcome != "overdue" || e.Held < time.Second || e.Held > 2*time.Second || !errors.Is(e.Err, ErrLost) || e.Tag != "tag of k" {
+		if e := ear.last(t); e.Outcome != OutcomeOverdue || e.Held < time.Second || e.Held > 2*time.Second || !errors.Is(e.Err, ErrLost) || e.Tag != "tag of k" {
 			t.Errorf("%+v", e)
 		}
 		wantIs(t, l.Unlock(t.Context()), ErrLost)
@@ -273,7 +273,7 @@ func TestHooksTellWhatBecomesOfTheNode(t *testing.T) {
 		ear.mu.Lock()
 		acknowledged := 0
 		for _, e := range ear.nodes {
-			if e.State == "acknowledged" && e.Took >= 0 && e.Took < time.Second {
+			if e.State == StateAcknowledged && e.Took >= 0 && e.Took < time.Second {
 				acknowledged++
 			}
 		}

@@ -28,7 +28,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		ears[a].mu.Lock()
 		own := 0
 		for _, e := range ears[a].nodes {
-			if e.Own && e.Session == sessionText(id) && (e.State == "acknowledged" || e.State == "opened") {
+			if e.Own && e.Session == sessionText(id) && (e.State == StateAcknowledged || e.State == StateOpened) {
 				own++
 			}
 		}
@@ -42,11 +42,11 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if err := l.Detach(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if e := ears[a].last(t); e.Outcome != "detached" || e.Token != l.Token() || e.Held < 4*time.Second {
+		if e := ears[a].last(t); e.Outcome != OutcomeDetached || e.Token != l.Token() || e.Held < 4*time.Second {
 			t.Errorf("%+v", e)
 		}
 		taken := f.acquire(b, Request{Key: "saga", Resume: l.Token()})
-		if e := ears[b].last(t); e.Outcome != "granted" || e.Kind != "resumed" || e.Token != taken.Token() {
+		if e := ears[b].last(t); e.Outcome != OutcomeGranted || e.Kind != LockResumed || e.Token != taken.Token() {
 			t.Errorf("%+v", e)
 		}
 		again := f.acquire(a, Request{Key: "saga", Resume: taken.Token()})
@@ -54,7 +54,7 @@ func TestHooksHearOfSessionsOfTheUsersOwn(t *testing.T) {
 		if got := ears[b].of("lost"); !slices.Equal(got, []string{"lost resumed"}) {
 			t.Errorf("%q", got)
 		}
-		if _, err := f.nodes[b].Acquire(t.Context(), Request{Key: "saga", Resume: l.Token()}); err == nil || ears[b].last(t).Outcome != "not_held" {
+		if _, err := f.nodes[b].Acquire(t.Context(), Request{Key: "saga", Resume: l.Token()}); err == nil || ears[b].last(t).Outcome != OutcomeNotHeld {
 			t.Errorf("%v, %+v", err, ears[b].last(t))
 		}
 		unlock(t, again)

@@ -374,10 +374,10 @@ func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
 		if err != nil || len(ends) != 3 {
 			t.Fatalf("%+v, %v", ends, err)
 		}
-		if e := ends[0]; e.What != "left" || e.Cause != "expired" || e.Token != l.Token() || !strings.Contains(e.Reason, "held for 1m0s") {
+		if e := ends[0]; e.What != EventLeft || e.Cause != CauseExpired || e.Token != l.Token() || !strings.Contains(e.Reason, "held for 1m0s") {
 			t.Errorf("the audit has %+v", e)
 		}
-		if e := ends[2]; e.What != "freed" || e.Cause != "expired" || e.Token != gone.Token() || e.Reason != "its client died" {
+		if e := ends[2]; e.What != EventFreed || e.Cause != CauseExpired || e.Token != gone.Token() || e.Reason != "its client died" {
 			t.Errorf("the audit has %+v", e)
 		}
 		f.nothingLeft()

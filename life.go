@@ -133,12 +133,12 @@ func (n *Node) identify(r *replica, group uint64) {
 func (n *Node) retire(r *replica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
-		state := diskFailed
+		state := DiskFailed
 		switch {
 		case errors.Is(err, raftlog.ErrDirLost):
-			state = diskRemoved
+			state = DiskRemoved
 		case errors.Is(err, raftlog.ErrHung):
-			state = diskHung
+			state = DiskHung
 		}
 		n.diskFailed(state, err)
 	}

@@ -76,7 +76,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 				t.Errorf("node %d lists %s, want %s", i, got, want)
 			}
 			for _, m := range list {
-				root := m.Tier == "root"
+				root := m.Tier == TierRoot
 				if (m.For == "") != root || (m.Address != "") != root || m.Votes != slices.Contains([]string{"node-0", "node-1", "node-2"}, m.Name) {
 					t.Errorf("%+v", m)
 				}

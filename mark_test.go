@@ -29,7 +29,7 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 			}
 			l := f.acquire(0, Request{Key: "k", Value: value})
 			_, err := f.nodes[1].TryLock(t.Context(), "k")
-			if e := ears[1].last(t); e.Outcome != "held" || string(e.BehindMark) != want || e.Behind.Value != value {
+			if e := ears[1].last(t); e.Outcome != OutcomeHeld || string(e.BehindMark) != want || e.Behind.Value != value {
 				t.Errorf("refused: %+v", e)
 			}
 			if text := fmt.Sprint(err); strings.Contains(text, "mark") || strings.Contains(text, `\xff`) || value != "" && !strings.Contains(text, value) {
@@ -46,7 +46,7 @@ func TestAMarkTravelsWithTheLock(t *testing.T) {
 			ears[2].mu.Lock()
 			granted := false
 			for _, e := range ears[2].locks {
-				granted = granted || e.Outcome == "granted" && string(e.BehindMark) == want && e.Behind != nil && e.Behind.Value == value
+				granted = granted || e.Outcome == OutcomeGranted && string(e.BehindMark) == want && e.Behind != nil && e.Behind.Value == value
 			}
 			ears[2].mu.Unlock()
 			if !granted {

@@ -29,9 +29,7 @@ type Member struct {
 
 	// The following are set in what Members and Status.Members return.
 
-	// Tier is "root", "member", which locks and never votes or serves, or "guest", a program that
-	// only takes locks.
-	Tier    string    `json:",omitempty"`
+	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" of the root tier
 	Session string    `json:",omitempty"` // ID of its session: a walk can go on behind it
 	Since   time.Time `json:",omitzero"`  // when it became a member, as its own clock says; zero if it has not said
@@ -160,7 +158,7 @@ func (s *sight) members() []Member {
 	for _, m := range s.Members {
 		one := Member{
 			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
-			Votes: m.Votes, Tier: plain.Text(m.Tier), For: plain.Text(m.For), Session: sessionText(m.Session), Leaving: m.Leaving,
+			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: sessionText(m.Session), Leaving: m.Leaving,
 		}
 		if m.Since != 0 {
 			one.Since = time.UnixMilli(m.Since)

@@ -49,7 +49,7 @@ type Node struct {
 	replica atomic.Pointer[replica]          // nil unless this instance votes
 	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
-	disk        diskState   // of Config.Dir
+	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances
 
 	settled  atomic.Bool  // Ready has seen the voters settled, or has given up on that

@@ -29,7 +29,7 @@ func TestTwoLivesOfOneName(t *testing.T) {
 		}
 		f.crash(i)
 		f.start(i, f.config(i, 3))
-		for f.nodes[i].Status().Session != "attached" {
+		for f.nodes[i].Status().Session != SessionAttached {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
 		if len(f.peek(f.leader(), "k").Queue) == 0 {

@@ -43,7 +43,7 @@ func TestRecover(t *testing.T) {
 		for i := range 3 {
 			s := f.nodes[i].Status()
 			t.Logf("%v", s)
-			if s.Session == "attached" {
+			if s.Session == SessionAttached {
 				t.Fatalf("a group with one of three voters goes on:\n%v", s)
 			}
 		}

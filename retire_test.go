@@ -104,7 +104,7 @@ func TestRetirementAgainstRestart(t *testing.T) {
 		old := f.nodes[0].Status().Group
 		poison(f, 0)
 		poison(f, 1) // the majority is lost at once, so nobody can be replaced; the group heals by itself
-		for s := f.nodes[0].Status(); s.Group == old || s.Phase != "member"; s = f.nodes[0].Status() {
+		for s := f.nodes[0].Status(); s.Group == old || s.Phase != PhaseMember; s = f.nodes[0].Status() {
 			time.Sleep(100 * time.Millisecond) // fake time
 		}
 		founded := f.nodes[0].replica.Load()

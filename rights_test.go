@@ -321,7 +321,7 @@ func TestAMemberLocksAndNeverVotes(t *testing.T) {
 			t.Errorf("recover: %v", err)
 		}
 		s := m.Status()
-		if s.Tier != "member" || s.Votes || s.Address != "" || s.Phase != "member" || len(s.Voters) != 3 || f.nodes[0].Status().Tier != "root" {
+		if s.Tier != TierMember || s.Votes || s.Address != "" || s.Phase != PhaseMember || len(s.Voters) != 3 || f.nodes[0].Status().Tier != TierRoot {
 			t.Errorf("%+v", s)
 		}
 		f.close(f.follower()) // a place is free, and it does not take it

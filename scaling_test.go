@@ -156,7 +156,7 @@ func TestASoleFounderBehindACut(t *testing.T) {
 		s.isolate(0)
 		s.start(0, s.founded(0, 1))
 		time.Sleep(time.Minute) // fake time
-		if st := s.nodes[0].Status(); st.Phase != "newborn" || !strings.Contains(st.Waiting, "no answer from 10.0.0.") {
+		if st := s.nodes[0].Status(); st.Phase != PhaseNewborn || !strings.Contains(st.Waiting, "no answer from 10.0.0.") {
 			t.Errorf("behind the cut: %v", st)
 		}
 		s.rejoin(0)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -65,24 +66,28 @@ func (l *lines) matching(part string) []string {
 	return found
 }
 
-// TestStrangersStayOutside: whoever has another secret, no secret, or speaks plain text is refused, with one clear line on each side, and
-// the group does not suffer.
+// TestStrangersStayOutside: an instance that has another secret than the group, none, or one where the group has none is refused, with
+// the reason on each side, and the group does not suffer.
 func TestStrangersStayOutside(t *testing.T) {
+	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
+	other := `birth waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
 	for _, c := range []struct {
-		name   string
-		change func(*Config)
+		name           string
+		group, changed func(*Config)
+		waits          string // what Status and Lock of the stranger say
 	}{
-		{"wrong secret", withSecret(secretB)},
-		{"plain text", func(*Config) {}},
-		{"another cluster", func(c *Config) { withSecret(secretA)(c); c.Cluster = "other" }},
+		{"wrong secret", withSecret(secretA), withSecret(secretB), other + `the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
+		{"no secret", withSecret(secretA), func(*Config) {}, `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OwnPlain)},
+		{"a secret where the group has none", func(*Config) {}, withSecret(secretA), `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
+		{"another cluster", withSecret(secretA), func(c *Config) { withSecret(secretA)(c); c.Cluster = "other" }, other + `the other side belongs to another cluster: set the same .*\)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				var ours, theirs lines
-				f := startFleet(t, 3, withSecret(secretA), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
+				f := startFleet(t, 3, c.group, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
 				mine := f.lock(0, "k")
 				stranger := f.config(3, 3)
-				c.change(&stranger)
+				c.changed(&stranger)
 				stranger.Logger = slog.New(slog.NewTextHandler(&theirs, nil))
 				f.start(3, stranger)
 				time.Sleep(15 * time.Second) // fake time: longer than a lease
@@ -96,15 +101,22 @@ func TestStrangersStayOutside(t *testing.T) {
 				if n := len(f.nodes[0].cluster().Members()); n != 3 {
 					t.Errorf("gossip sees %d members, want 3", n)
 				}
-				// One line per kind and ten seconds, on each of three nodes. A TLS port that hears plain text hangs up without a word, so
-				// all that the stranger can say then is whom it waits for.
-				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 {
+				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 { // one line per kind and ten seconds, on each of three nodes
 					t.Errorf("the group logged %d warnings in 15 s:\n%s", n, ours.text.String())
 				}
-				if n := len(theirs.matching("level=")); n == 0 || n > 30 || s.Waiting == "" {
-					t.Errorf("the stranger waits for %q and logged %d lines in 15 s:\n%s", s.Waiting, n, theirs.text.String())
+				if n := len(theirs.matching("level=")); n == 0 || n > 30 {
+					t.Errorf("the stranger logged %d lines in 15 s:\n%s", n, theirs.text.String())
 				}
-				t.Logf("the stranger says: %s\nits log: %v", s.Waiting, first(theirs.matching("level=WARN")))
+				if !regexp.MustCompile("^" + c.waits + "$").MatchString(s.Waiting) {
+					t.Errorf("the stranger waits for\n%s\nwant\n%s", s.Waiting, c.waits)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := f.nodes[3].Lock(ctx, "k")
+				if !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(`\(`+c.waits+`\)$`).MatchString(err.Error()) {
+					t.Errorf("Lock of the stranger: %v", err)
+				}
+				t.Logf("the stranger's log: %v\nthe group's: %v", first(theirs.matching("level=WARN")), first(ours.matching("level=WARN")))
 				unlock(t, mine)
 			})
 		})

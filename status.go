@@ -21,8 +21,8 @@ type Status struct {
 	Instance string // ID of its present life
 	Address  string // at which others reach it, "" if it listens nowhere
 	Zone     string // Config.Zone
-	Phase    string // "newborn", "bound" or "member"
-	Tier     string // what its secret or certificate makes of it: "root", or "member", which never votes and serves nothing
+	Phase    Phase
+	Tier     Tier // what its secret or certificate makes of it: TierRoot, or TierMember, which never votes and serves nothing
 
 	Group        string   // ID of the group, "" without one
 	Leader       string   // Name of the instance that leads as far as known, its ID while no name is known; "" if none leads
@@ -40,8 +40,8 @@ type Status struct {
 	MembersAge   time.Duration // how old that is; 0: Members was never answered
 	MembersTotal int           // how many there were then; on the instance that leads, how many there are now
 
-	Session       string        // "seeking", "opening", "attaching" or "attached"
-	Lease         string        // "safe", "jeopardy" (no sign of the leader for two thirds of the TTL) or "lost"
+	Session       SessionPhase
+	Lease         LeaseState
 	LeaseFor      time.Duration // until the locks of this instance are lost unless a renewal is acknowledged before
 	LeaseTightest time.Duration // LeaseFor of the session that has least, of the node's and of those of NewSession; 0: one is lost
 	Held          int           // locks that this instance holds
@@ -61,10 +61,10 @@ type Status struct {
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: n.self.Tier.String(), Err: n.Err()}
+	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: Tier(n.self.Tier.String()), Err: n.Err()}
 	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
 	client := n.client.Status()
-	s.Session, s.Lease, s.Held, s.Waiters = client.Phase.String(), client.Lease.String(), client.Held, client.Waiting
+	s.Session, s.Lease, s.Held, s.Waiters = SessionPhase(client.Phase.String()), LeaseState(client.Lease.String()), client.Held, client.Waiting
 	now := n.env.clock.Now()
 	s.LeaseFor = max(client.Deadline.Sub(now), 0)
 	s.LeaseTightest = s.LeaseFor
@@ -145,7 +145,7 @@ func withSession(list []string, id lockfsm.SessionID) []string {
 
 // fill adds what the cluster room knows.
 func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]person, linked func(nodeid.ID) bool) {
-	s.Phase, s.Waiting, s.Namesake = c.Phase.String(), plain.Text(c.Waiting), plain.Text(c.Namesake)
+	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)
 	}

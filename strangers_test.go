@@ -58,7 +58,7 @@ func TestSilentAddressBlocksBirthAndIsNamed(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second) // fake time
 		for i, n := range f.nodes {
-			if s := n.Status(); s.Phase != "newborn" || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
+			if s := n.Status(); s.Phase != PhaseNewborn || !strings.Contains(s.Waiting, "10.0.0.9:7947") {
 				t.Errorf("node %d does not say that it waits for the silent address:\n%v", i, s)
 			}
 		}

@@ -12,22 +12,12 @@ import (
 
 // Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a value of its own.
 type Event struct {
-	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from. It is 0 from a "reset" until
+	// Position orders the events of a group, and of a later group that is founded in its place. It is what Watch goes on from. It is 0 from an EventReset until
 	// all that there is has been told: who has heard only a part of that begins anew.
 	Position uint64
 
-	// What has happened to Key:
-	//
-	//	"held"     a hold began, with Token, by Holder
-	//	"left"     its holder is gone or has detached it, by Cause; it stays for its LockDelay
-	//	"freed"    it ended, by Cause
-	//	"data"     its data is now Data, at Revision, or none if that is empty
-	//
-	// or to the watch itself, without a key:
-	//
-	//	"reset"    forget what was told: what follows is what there is now
-	//	"current"  everything up to Position has been told: what happens in one moment comes before the same one
-	What string
+	// What has happened to Key, or, for EventReset and EventCurrent, to the watch itself, without a key.
+	What EventKind
 
 	Key     string
 	Token   Token
@@ -38,7 +28,7 @@ type Event struct {
 	Value  string            // of a hold that began, as its Request shows it
 	Labels map[string]string // the same
 
-	Cause      string // of "freed" and, but for what had been left before a reset, of "left": "released", "expired", "closed" (with its session, when its instance left), "forced" or "resumed"
+	Cause      Cause  // of EventFreed and of EventLeft; not set for what had been left before a reset
 	By, Reason string // of a forced end: the instance on which it was called, and what was said there; of Request.MaxHold and Lock.Lapse the Reason alone
 
 	Data     []byte
@@ -46,10 +36,10 @@ type Event struct {
 }
 
 // Watch tells what happens to the keys that begin with prefix: every hold and every change of data, in order, none left out and none told twice. after 0
-// begins with a "reset" and what there is now, then comes "current", then what happens. A watch that broke off goes on with the Position of the last
+// begins with an EventReset and what there is now, then comes EventCurrent, then what happens. A watch that broke off goes on with the Position of the last
 // event that was seen, also if that is 0: if what came behind it is not known any more (the leader keeps the last 8,192 events of all keys, and none from before it restored
-// a snapshot) it begins with a "reset" too. So nothing is ever missing without a word. "current" comes whenever all that has happened is told, and again every few
-// seconds in which nothing happens: of a lock that goes from one holder to the next, "freed" and "held" come before it.
+// a snapshot) it begins with an EventReset too. So nothing is ever missing without a word. EventCurrent comes whenever all that has happened is told, and again every few
+// seconds in which nothing happens: of a lock that goes from one holder to the next, EventFreed and EventHeld come before it.
 //
 // It asks the leader, whoever that is, and waits for one without end: what was told may be old when it is told, and nothing may be decided by it that a
 // token should decide. Those who wait in queues are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero Event, when
@@ -97,7 +87,7 @@ func (w *watch) run() {
 				return
 			}
 		}
-		if w.after = s.Position; !s.More && !w.yield(Event{What: "current", Position: w.after}, nil) {
+		if w.after = s.Position; !s.More && !w.yield(Event{What: EventCurrent, Position: w.after}, nil) {
 			return
 		}
 	}
@@ -113,7 +103,7 @@ func (w *watch) begin() bool {
 		}
 		if whole { // and not by two leaders, whose lists have different orders, or so slowly that the leader has forgotten what happened
 			w.after = told.from
-			return told.more || w.yield(Event{What: "current", Position: w.after}, nil)
+			return told.more || w.yield(Event{What: EventCurrent, Position: w.after}, nil)
 		}
 	}
 }
@@ -121,7 +111,7 @@ func (w *watch) begin() bool {
 // read tells what there is, from a reset on.
 func (w *watch) read() (told told, whole, goOn bool) {
 	told.held, told.left, told.data = map[holdID]bool{}, map[holdID]bool{}, map[string]uint64{}
-	if !w.yield(Event{What: "reset"}, nil) {
+	if !w.yield(Event{What: EventReset}, nil) {
 		return told, false, false
 	}
 	q := question{Op: opWalk, Key: w.prefix}
@@ -185,7 +175,7 @@ func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
 func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn bool) {
 	if uint64(l.Data.Revision) > told.data[l.Key] {
 		told.data[l.Key] = uint64(l.Data.Revision)
-		if !w.yield(Event{What: "data", Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
+		if !w.yield(Event{What: EventData, Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
 			return false, false
 		}
 	}
@@ -214,7 +204,7 @@ func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn 
 // tellHold tells a hold, unless that has been told as it began.
 func (w *watch) tellHold(key string, st *Standing, told *told) bool {
 	hold := holdID{key, lockfsm.Token(st.Token)}
-	e := Event{What: "held", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, At: st.Since, Value: st.Value, Labels: st.Labels}
+	e := Event{What: EventHeld, Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, At: st.Since, Value: st.Value, Labels: st.Labels}
 	if !told.held[hold] && !w.yield(e, nil) {
 		return false
 	}
@@ -223,7 +213,7 @@ func (w *watch) tellHold(key string, st *Standing, told *told) bool {
 		return true
 	}
 	told.left[hold] = true
-	return w.yield(Event{What: "left", Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session}, nil)
+	return w.yield(Event{What: EventLeft, Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session}, nil)
 }
 
 // told is what a reading has told, by one leader.
@@ -273,8 +263,13 @@ func (t *told) goesOn(e *lockfsm.Event) bool {
 func eventOf(e *lockfsm.Event) Event {
 	told := Event{
 		Position: e.Position, Key: e.Key, Token: Token(e.Token), At: time.UnixMilli(e.WallUnixMS),
-		What:  map[lockfsm.Happening]string{lockfsm.Began: "held", lockfsm.Left: "left", lockfsm.Ended: "freed", lockfsm.Wrote: "data"}[e.What],
-		Cause: map[lockfsm.Cause]string{lockfsm.Released: "released", lockfsm.Expired: "expired", lockfsm.Closed: "closed", lockfsm.Evicted: "forced", lockfsm.TakenUp: "resumed"}[e.Cause],
+		What: map[lockfsm.Happening]EventKind{
+			lockfsm.Began: EventHeld, lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
+		}[e.What],
+		Cause: map[lockfsm.Cause]Cause{
+			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed, lockfsm.Evicted: CauseForced,
+			lockfsm.TakenUp: CauseResumed,
+		}[e.Cause],
 	}
 	if e.Session != 0 {
 		told.Holder, told.Session = holderName(e.Record, e.Session), fmt.Sprint(uint64(e.Session))

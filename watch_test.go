@@ -31,36 +31,36 @@ func newWatcher(t *testing.T) *watcher {
 
 func (w *watcher) see(e Event) {
 	hold := fmt.Sprint(e.Key, " ", e.Token)
-	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.What != "current" && e.What != "reset") {
+	if e.Position != 0 && (e.Position < w.last || e.Position == w.last && e.What != EventCurrent && e.What != EventReset) {
 		w.t.Errorf("%+v comes behind position %d", e, w.last)
 	}
 	w.last = max(w.last, e.Position)
 	switch e.What {
-	case "reset":
+	case EventReset:
 		w.resets++
 		w.whole = false
 		clear(w.held)
 		clear(w.data)
-	case "current":
+	case EventCurrent:
 		w.whole = true
-	case "held":
+	case EventHeld:
 		if w.held[hold] || w.whole && e.Token <= w.tokens[e.Key] || e.Holder == "" {
 			w.t.Errorf("%+v, after token %d", e, w.tokens[e.Key])
 		}
 		w.held[hold] = true
 		w.tokens[e.Key] = max(w.tokens[e.Key], e.Token)
 		w.changes++
-	case "freed":
+	case EventFreed:
 		if !w.held[hold] || e.Cause == "" {
 			w.t.Errorf("%+v was not held", e)
 		}
 		delete(w.held, hold)
 		w.changes++
-	case "left":
+	case EventLeft:
 		if !w.held[hold] {
 			w.t.Errorf("%+v was not held", e)
 		}
-	case "data":
+	case EventData:
 		w.data[e.Key] = string(e.Data)
 		if len(e.Data) == 0 {
 			delete(w.data, e.Key)
@@ -123,7 +123,7 @@ func TestWatchTellsEverything(t *testing.T) {
 					}
 					return
 				}
-				if e.What == "held" {
+				if e.What == EventHeld {
 					told[fmt.Sprint(e.Key, " ", e.Token)] = true
 				}
 				w.see(e)
@@ -185,7 +185,7 @@ func TestWatchBeginsWithWhatThereIs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if e.What == "current" {
+			if e.What == EventCurrent {
 				break
 			}
 		}
@@ -221,7 +221,7 @@ func TestWatchGoesOn(t *testing.T) {
 			}
 			return all
 		}
-		current := func(e Event) bool { return e.What == "current" }
+		current := func(e Event) bool { return e.What == EventCurrent }
 		begin := read(0, 0, current)
 		position := begin[len(begin)-1].Position
 		unlock(t, f.lock(1, "k1"))
@@ -236,7 +236,7 @@ func TestWatchGoesOn(t *testing.T) {
 			t.Errorf("%q\nwant %q", texts, want)
 		}
 		second := read(2, position, func(Event) bool { return true })[0]
-		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].What != "freed" || rest[0].Key != "k1" {
+		if rest := read(0, second.Position, current); len(rest) != 4 || rest[0].What != EventFreed || rest[0].Key != "k1" {
 			t.Errorf("behind %+v: %+v", second, rest)
 		}
 		for range 10 {
@@ -250,7 +250,7 @@ func TestWatchGoesOn(t *testing.T) {
 			}
 			all.Wait()
 		}
-		if again := read(0, position, current); again[0].What != "reset" {
+		if again := read(0, position, current); again[0].What != EventReset {
 			t.Errorf("after 10,000 events it goes on with %+v", again[0])
 		}
 	})

@@ -34,7 +34,7 @@ func TestWatchBeginsAnewWhereItsBeginningBrokeOff(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if w.see(e); e.What == "current" {
+				if w.see(e); e.What == EventCurrent {
 					break
 				}
 			}
@@ -69,7 +69,7 @@ func TestWatchTellsAllWhoShare(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			if e.What == "held" {
+			if e.What == EventHeld {
 				values[e.Value] = true
 				if len(w.held) == 500 { // in the middle of the reading some go that were told, and some that were not
 					for i := 0; i < readers; i += 2 {
@@ -77,7 +77,7 @@ func TestWatchTellsAllWhoShare(t *testing.T) {
 					}
 				}
 			}
-			if e.What == "current" {
+			if e.What == EventCurrent {
 				break
 			}
 		}
@@ -111,7 +111,7 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch e.What {
-			case "held":
+			case EventHeld:
 				began[e.Key] = e
 				if e.Key == "k/before" && after == nil { // in the middle of the beginning
 					after = f.acquire(1, show("k/after", "two"))
@@ -119,12 +119,12 @@ func TestWatchTellsWhatAHoldShows(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-			case "left":
+			case EventLeft:
 				lefts++
-			case "data":
+			case EventData:
 				data = append(data, e.Revision)
 			}
-			if e.What != "current" {
+			if e.What != EventCurrent {
 				continue
 			}
 			if currents++; currents == 2 {
@@ -170,10 +170,10 @@ func TestAHoldThatIsLeftWhileItIsReadIsToldOnce(t *testing.T) {
 					}
 				}
 			}
-			if e.What == "left" {
+			if e.What == EventLeft {
 				told[e.Key]++
 			}
-			if e.What == "current" {
+			if e.What == EventCurrent {
 				break
 			}
 		}
@@ -207,12 +207,12 @@ func TestWatchBeginsWhereMuchHappens(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.see(e)
-			if e.What == "held" && !strings.HasPrefix(e.Key, "k/busy/") {
+			if e.What == EventHeld && !strings.HasPrefix(e.Key, "k/busy/") {
 				if told++; told%100 == 50 {
 					busy(1000) // 2,000 events, 10,000 in all
 				}
 			}
-			if e.What == "current" || w.resets > 1 {
+			if e.What == EventCurrent || w.resets > 1 {
 				break
 			}
 		}

@@ -275,6 +275,17 @@ func foreign(err error) error {
 	return &cluster.ForeignError{Why: plain.Text(why)}
 }
 
+// uneven is what the room cluster is told of an instance that cannot be asked because only one of the two sides has TLS.
+func uneven(err error) error {
+	switch {
+	case errors.Is(err, transport.ErrPlain):
+		return &cluster.SilentError{Why: credentials.OtherPlain}
+	case errors.Is(err, transport.ErrSecured):
+		return &cluster.SilentError{Why: credentials.OwnPlain}
+	}
+	return nil
+}
+
 func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, nodeid.ID, error) {
 	answer, from, err := o.port.Ask(ctx, addr, to, question)
 	for _, kind := range [...][2]error{
@@ -283,6 +294,9 @@ func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question [
 		if errors.Is(err, kind[0]) {
 			return nil, nodeid.ID{}, errors.Join(kind[1], err)
 		}
+	}
+	if why := uneven(err); why != nil {
+		return nil, nodeid.ID{}, errors.Join(why, err)
 	}
 	return answer, from.Instance, err
 }

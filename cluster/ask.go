@@ -51,6 +51,9 @@ func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, 
 	if why, ok := errors.AsType[*ForeignError](err); ok {
 		answer = []byte(why.Why)
 	}
+	if why, ok := errors.AsType[*SilentError](err); ok {
+		answer = []byte(why.Why)
+	}
 	o.core.Guide(c.cfg.Host.Guide())
 	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
 	if outcome != birth.Answered || c.gossip == nil {

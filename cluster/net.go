@@ -30,6 +30,13 @@ func (e *ForeignError) Error() string { return ErrForeign.Error() + ": " + e.Why
 // Is makes errors.Is(err, ErrForeign) true.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
 
+// SilentError counts as silence, of which the reason is known: one side without a secret, say.
+type SilentError struct {
+	Why string // for people, without the address
+}
+
+func (e *SilentError) Error() string { return "no answer: " + e.Why }
+
 // Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
 type Asker = birth.Asker
 

@@ -2,12 +2,20 @@ package console
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	imagedraw "image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -204,7 +212,10 @@ func (c *chromium) screen(width, height int, dark bool) {
 }
 
 // shot takes a picture of the whole page, if pictures are wanted.
-func (c *chromium) shot(name string) {
+func (c *chromium) shot(name string) { c.picture(name, 1600, 1) }
+
+// picture takes a picture of the upper part of the page, at that scale, in few colours: for documents.
+func (c *chromium) picture(name string, most int, scale float64) {
 	c.t.Helper()
 	if *shots == "" {
 		return
@@ -215,15 +226,44 @@ func (c *chromium) shot(name string) {
 	c.eval("innerWidth", &width)
 	var picture struct{ Data string }
 	c.call("Page.captureScreenshot", map[string]any{
-		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, 1600), "scale": 1},
+		"captureBeyondViewport": true, "clip": map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, most), "scale": scale},
 	}, &picture)
 	data, err := base64.StdEncoding.DecodeString(picture.Data)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	if data, err = fewColours(data); err != nil {
+		c.t.Fatal(err)
+	}
 	if err := os.WriteFile(fmt.Sprintf("%s/%s.png", *shots, name), data, 0o644); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// fewColours returns a PNG with the 200 most frequent colours of another: a page has few, and edges of letters in between.
+func fewColours(data []byte) ([]byte, error) {
+	from, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	counts := map[color.RGBA]int{}
+	for y := range from.Bounds().Dy() {
+		for x := range from.Bounds().Dx() {
+			counts[color.RGBAModel.Convert(from.At(x, y)).(color.RGBA)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	var colours color.Palette
+	for _, c := range all[:min(len(all), 200)] {
+		colours = append(colours, c)
+	}
+	to := image.NewPaletted(from.Bounds(), colours)
+	imagedraw.Draw(to, to.Bounds(), from, image.Point{}, imagedraw.Src)
+	var out bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to)
+	return out.Bytes(), err
 }
 
 // silent fails the test if the page has complained.

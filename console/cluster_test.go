@@ -166,10 +166,10 @@ func TestAbnormalEndsAreTold(t *testing.T) {
 		p = status(t, h, "")
 		return len(p.Ends) == 2
 	})
-	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" || lost.Cause != "expired" {
+	if lost := p.Ends[0]; lost.Key != "orders/7" || lost.Holder != "orders-1" || lost.Cause != string(mortise.CauseExpired) {
 		t.Errorf("%+v", lost)
 	}
-	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != "forced" || by.Reason != "stuck <b>since noon</b>" {
+	if by := p.Ends[1]; by.Key != "orders/42" || by.By != "orders-2" || by.Cause != string(mortise.CauseForced) || by.Reason != "stuck <b>since noon</b>" {
 		t.Errorf("%+v", by)
 	}
 	wantText(t, mustPage(t, h, "/?key=orders/42"), "Abnormal ends", "lost by orders-1", "ended by force on orders-2: “stuck &lt;b&gt;since noon", "version &lt;7&gt;")

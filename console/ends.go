@@ -12,15 +12,15 @@ const endsMost = 12
 
 // ending is a hold that ended otherwise than by its holder's Unlock, or whose holder is gone.
 type ending struct {
-	At       time.Time     `json:"at"`
-	Position uint64        `json:"position,string"` // it orders them
-	Key      string        `json:"key"`
-	Token    mortise.Token `json:"token"`
-	Holder   string        `json:"holder"`
-	What     string        `json:"what"` // as in mortise.Event
-	Cause    string        `json:"cause"`
-	By       string        `json:"by,omitempty"`
-	Reason   string        `json:"reason,omitempty"`
+	At       time.Time         `json:"at"`
+	Position uint64            `json:"position,string"` // it orders them
+	Key      string            `json:"key"`
+	Token    mortise.Token     `json:"token"`
+	Holder   string            `json:"holder"`
+	What     mortise.EventKind `json:"what"` // as in mortise.Event
+	Cause    mortise.Cause     `json:"cause"`
+	By       string            `json:"by,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
 }
 
 // endsOf are the last of the events, the newest first.
@@ -36,17 +36,17 @@ func endsOf(events []mortise.Event) []ending {
 // Text says what has happened to the key.
 func (e ending) Text() string {
 	switch {
-	case e.Cause == "forced" && e.Reason != "":
+	case e.Cause == mortise.CauseForced && e.Reason != "":
 		return fmt.Sprintf("hold of %s ended by force on %s: “%s”", shown(e.Holder), shown(e.By), clip(shown(e.Reason), briefly))
-	case e.Cause == "forced":
+	case e.Cause == mortise.CauseForced:
 		return fmt.Sprintf("hold of %s ended by force on %s", shown(e.Holder), shown(e.By))
-	case e.What == "left" && e.Cause == "expired" && e.Reason != "":
+	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over and stays for its delay: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
-	case e.Cause == "expired" && e.Reason != "":
+	case e.Cause == mortise.CauseExpired && e.Reason != "":
 		return fmt.Sprintf("hold of %s is over: %s", shown(e.Holder), clip(shown(e.Reason), briefly))
-	case e.What == "left" && e.Cause == "expired":
+	case e.What == mortise.EventLeft && e.Cause == mortise.CauseExpired:
 		return fmt.Sprintf("session of %s ran out; the hold stays for its delay", shown(e.Holder))
-	case e.What == "freed" && e.Cause == "expired":
+	case e.What == mortise.EventFreed && e.Cause == mortise.CauseExpired:
 		return fmt.Sprintf("lost by %s: its session, or the delay behind it, ran out", shown(e.Holder))
 	}
 	return fmt.Sprintf("%s, %s: %s", shown(e.Holder), e.What, e.Cause)

@@ -31,6 +31,7 @@ type finding struct {
 	What  string  `json:"what"`
 	Why   string  `json:"why,omitempty"`
 	Next  string  `json:"next"`
+	Again bool    `json:"-"` // the finding before has the same Next
 	About []about `json:"about,omitempty"`
 }
 
@@ -49,6 +50,9 @@ func (s *scene) findings(v *view) []finding {
 		all = append(all, s.lockFindings(v)...)
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Compare(b.Level, a.Level) })
+	for i := range all {
+		all[i].Again = i > 0 && all[i].Next == all[i-1].Next
+	}
 	if len(all) > 0 {
 		return all
 	}
@@ -73,6 +77,11 @@ func (s *scene) groupFindings() []finding {
 			ID: "two-groups", Level: broken, What: "Two groups of this cluster have leaders and grant the same locks.", Why: sentence(st.Waiting),
 			Next: "Stop the instances of one of the two groups, best of the one with fewer, and start them again: they join the other. It does not end by itself.",
 		}}
+	case st.Group == "" && strings.Contains(st.Waiting, otherSide):
+		return []finding{{
+			ID: "other-secret", Level: broken, What: "This instance has no group: its secret, certificate or Cluster is not that of the others.", Why: sentence(st.Waiting),
+			Next: "Do what this sentence says, and restart the instances whose configuration changes.",
+		}}
 	case st.Group == "":
 		return []finding{{
 			ID: "no-group", Level: broken, What: "There is no group yet, so nothing is granted.", Why: sentence(st.Waiting),
@@ -83,7 +92,7 @@ func (s *scene) groupFindings() []finding {
 			ID: "no-leader", Level: broken, What: "No leader: nothing is granted, and what is held is lost when its session runs out.", Why: sentence(st.Waiting),
 			Next: bringBack(st),
 		}}
-	case st.Session != "attached":
+	case st.Session != mortise.SessionAttached:
 		return []finding{{
 			ID: "no-session", Level: broken, What: "This instance has no session with the leader, so it is granted nothing.", Why: sentence(st.Waiting),
 			Next: "Wait a few seconds. If it stays like this, see whether " + st.Leader + " can be reached from here.",
@@ -92,7 +101,7 @@ func (s *scene) groupFindings() []finding {
 		return []finding{{ID: "grace", Level: broken, What: "The group is in its grace: nothing is granted yet.", Why: sentence(st.Waiting), Next: "Wait: it ends by itself."}}
 	case st.Waiting != "":
 		return []finding{{ID: "waits", Level: watch, What: "This instance waits.", Why: sentence(st.Waiting), Next: "Do what this sentence says; if it names nothing to do, wait."}}
-	case st.Lease != "safe":
+	case st.Lease != mortise.LeaseSafe:
 		return []finding{{
 			ID: "lease", Level: watch, What: fmt.Sprintf("The session of this instance is in danger (%s): its locks are lost in %s.", st.Lease, span(st.LeaseFor)),
 			Next: "Look at the network between here and " + st.Leader + ", and whether this process is starved.",
@@ -107,6 +116,8 @@ func (s *scene) groupFindings() []finding {
 const (
 	twoGroups = "two groups"
 	inGrace   = "the group is in its grace"
+	otherSide = "the other side " // of a connection that TLS or the lack of it has refused
+	unreached = " cannot be reached: bring them back"
 )
 
 // nameFindings says that the name of this instance is used twice, which it knows also without a leader.
@@ -122,6 +133,9 @@ func (s *scene) nameFindings() []finding {
 
 // bringBack is the next step without a leader.
 func bringBack(s mortise.Status) string {
+	if strings.Contains(s.Waiting, unreached) { // that is newer than what gossip sees
+		return "Bring back a majority of the voters: those that cannot be reached are named above."
+	}
 	var names []string
 	for _, v := range unseen(s) {
 		switch {
@@ -145,7 +159,7 @@ func (s *scene) instances() int {
 	}
 	names := map[string]bool{} // one that has lost a session is listed twice for a while
 	for _, m := range s.all.members {
-		if m.Tier == "root" {
+		if m.Tier == mortise.TierRoot {
 			names[m.Instance] = true
 		}
 	}
@@ -163,7 +177,7 @@ func (s *scene) voterFindings() (all []finding) {
 		all = append(all, finding{ID: "disk/" + d.Instance, Level: watch, What: fmt.Sprintf("The disk of %s has a fault.", d.Name), Why: sentence(d.DiskFault.String()), Next: advice})
 	}
 	for _, m := range h.Missing {
-		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != "low" }) {
+		if slices.ContainsFunc(h.Disks, func(d mortise.FaultyDisk) bool { return d.Instance == m.Instance && d.State != mortise.DiskLow }) {
 			continue // its disk is why
 		}
 		all = append(all, finding{ID: "voter-missing/" + m.Instance, Level: watch, What: fmt.Sprintf("The voter %s has not been heard of for %s.", m.Name, span(m.Silent)), Next: advice})

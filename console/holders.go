@@ -12,7 +12,7 @@ import (
 
 // stale reports whether nothing is known of the locks as they are now: without a leader that answers, everything was seen before.
 func (s *scene) stale() bool {
-	return s.all.err != nil || s.status.Leader == "" || s.status.Session != "attached"
+	return s.all.err != nil || s.status.Leader == "" || s.status.Session != mortise.SessionAttached
 }
 
 // health is how the voters stand, as the leader says now; nil if none does.

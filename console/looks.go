@@ -112,7 +112,7 @@ func (h *handler) look(ctx context.Context, q question) *look {
 		return last // somebody else has looked meanwhile
 	}
 	within := lookWithin
-	if h.node.Status().Session != "attached" {
+	if h.node.Status().Session != mortise.SessionAttached {
 		within = blindWithin // nobody will answer, so nobody is to wait long for that
 	}
 	asking, done := context.WithTimeout(context.WithoutCancel(ctx), within) // others wait for it too

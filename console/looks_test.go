@@ -36,7 +36,7 @@ type fakeNode struct {
 func (f *fakeNode) Err() error                  { return nil }
 func (f *fakeNode) Ready(context.Context) error { return nil }
 func (f *fakeNode) Status() mortise.Status {
-	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: "attached", Lease: "safe", Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
+	return mortise.Status{Name: "fake", Group: "g", Leader: "fake", Session: mortise.SessionAttached, Lease: mortise.LeaseSafe, Health: &mortise.Health{Eligible: 3, Advice: "go on"}, MembersTotal: f.fleet}
 }
 
 func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.Member, error] {
@@ -53,7 +53,7 @@ func (f *fakeNode) Members(ctx context.Context, after string) iter.Seq2[mortise.
 }
 
 func fakeMember(i int) mortise.Member {
-	return mortise.Member{Name: fmt.Sprintf("pod-%03d", i), Instance: fmt.Sprint("instance", i), Address: "10.0.0.1:7947", Tier: "root", Session: fmt.Sprint(i + 1)}
+	return mortise.Member{Name: fmt.Sprintf("pod-%03d", i), Instance: fmt.Sprint("instance", i), Address: "10.0.0.1:7947", Tier: mortise.TierRoot, Session: fmt.Sprint(i + 1)}
 }
 
 func (f *fakeNode) Health(context.Context) (mortise.Health, error) { return mortise.Health{}, nil }

@@ -77,6 +77,35 @@ func TestANodeThatIsAloneTooEarlyIsAliveAndNotReady(t *testing.T) {
 	})
 }
 
+// TestReadyzNamesTheSecret: an instance with another secret than the one it is to join says so where an orchestrator looks.
+func TestReadyzNamesTheSecret(t *testing.T) {
+	t.Parallel()
+	join := func(name, secret string, replicas int, join ...string) *mortise.Node {
+		node, err := mortise.Start(t.Context(), mortise.Config{
+			Name: name, Bind: "127.0.0.1:0", Replicas: replicas, Secret: secret, Logger: slog.New(slog.DiscardHandler),
+			JoinFunc: func(context.Context) ([]string, error) { return join, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = node.Close() })
+		return node
+	}
+	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275", "1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
+	first := join("first", secret, 1)
+	ready(t, first)
+	for name, c := range map[string]struct{ secret, want string }{
+		"another": {other, `(the other side has another secret ("mortise authority `},
+		"none":    {"", " cannot be asked: the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret (or Config.TLS) here, and not Config.Insecure\n"},
+	} {
+		h := New(join("second", c.secret, 2, first.Status().Address), Options{})
+		eventually(t, name+": readyz names the secret", func() bool {
+			answer, body, _ := get(t, h, "/readyz")
+			return answer.StatusCode == http.StatusServiceUnavailable && strings.HasPrefix(body, "not ready: birth waits: ") && strings.Contains(body, c.want)
+		})
+	}
+}
+
 // TestMethods: HEAD wherever GET is, with the same headers and no body; everything else is refused, and so is every other path.
 func TestMethods(t *testing.T) {
 	t.Parallel()

@@ -105,7 +105,7 @@ func memberOf(s mortise.Status, m mortise.Member) member {
 		Name: m.Name, ID: m.Instance, Address: m.Address, Role: "member", For: m.For, Since: m.Since,
 		Leaving: m.Leaving, Self: m.Instance == s.Instance,
 	}
-	if m.Tier == "guest" {
+	if m.Tier == mortise.TierGuest {
 		one.Role = "guest"
 	}
 	return one

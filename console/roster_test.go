@@ -24,7 +24,7 @@ func (o outage) Status() mortise.Status {
 		return m
 	}
 	return mortise.Status{
-		Name: "pod-000", Instance: "instance0", Group: "g", Session: "seeking", Lease: "lost", Voters: []mortise.Member{voter(0, false), voter(1, false), voter(2, true)},
+		Name: "pod-000", Instance: "instance0", Group: "g", Session: mortise.SessionSeeking, Lease: mortise.LeaseLost, Voters: []mortise.Member{voter(0, false), voter(1, false), voter(2, true)},
 		Members: o.before, MembersAge: o.age, MembersTotal: 1000,
 	}
 }
@@ -112,8 +112,8 @@ func TestMembersAreOldWithoutALeader(t *testing.T) {
 // TestRolesAndZones: voters stand first, a guest is no member, and what another program says of
 // itself is text.
 func TestRolesAndZones(t *testing.T) {
-	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: "guest", Session: "9", Zone: "z"}
-	derived := mortise.Member{Name: "a-member", Instance: "i8", For: "x", Tier: "member", Session: "8", Zone: "z"}
+	guest := mortise.Member{Name: "<b>cron", Instance: "i9", For: "cron-host", Tier: mortise.TierGuest, Session: "9", Zone: "z"}
+	derived := mortise.Member{Name: "a-member", Instance: "i8", For: "x", Tier: mortise.TierMember, Session: "8", Zone: "z"}
 	voter := mortise.Member{Name: "voter", Instance: "i1", Votes: true, Zone: "z", Seen: true}
 	zones := zonesOf(mortise.Status{Leader: "voter", Voters: []mortise.Member{voter}}, &mortise.Health{}, []mortise.Member{guest, derived, voter})
 	var got []string

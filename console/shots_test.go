@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 )
 
 // TestBrowserShowsTheStates shows nine states in a real browser: what stands first in each, and that nothing alarms where nothing is wrong.
+// It makes the pictures of docs/CONSOLE.md: go test ./console -run TestBrowserShowsTheStates -shots ../docs/pictures
 func TestBrowserShowsTheStates(t *testing.T) {
 	t.Parallel()
 	c := startChromium(t)
@@ -27,24 +29,28 @@ func TestBrowserShowsTheStates(t *testing.T) {
 		if not != "" {
 			c.until(name+": not "+not, `!document.getElementById("content").textContent.includes("`+not+`")`)
 		}
-		c.shot("state-" + name)
+		if !strings.HasSuffix(name, "-key") {
+			c.picture("state-"+name, 800, 0.75)
+		}
 	}
+	const secret, other = "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275", "1d2e3540987ab6cdef312758f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c"
 	var config mortise.Config // of the last instance, for those that are started later
-	durable := func(c *mortise.Config) { config = *c; c.Dir = t.TempDir() }
+	durable := func(c *mortise.Config) { c.Secret, config, c.Dir = secret, *c, t.TempDir() }
 	start := func(name, secret string) *mortise.Node {
-		again := config
-		again.Name, again.Dir, again.Secret = name, "", secret
-		node, err := mortise.Start(t.Context(), again)
+		later := config
+		later.Name, later.Secret = name, secret
+		node, err := mortise.Start(t.Context(), later)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = node.Close() })
 		return node
 	}
-	names := []string{"orders-0", "orders-1", "orders-2"}
 	force := Options{Long: time.Second, MayForce: func(*http.Request) bool { return true }}
 
-	nodes := startFleetOf(t, durable, names...)
+	nodes := startFleetOf(t, durable, "orders-0", "orders-1", "orders-2")
+	holder := start("billing-0", secret) // it does not vote
+	ready(t, holder)
 	url := mounted(t, nodes[0], force)
 	shows("healthy", url, "fine", "", "force")
 	var all sync.WaitGroup
@@ -68,28 +74,32 @@ func TestBrowserShowsTheStates(t *testing.T) {
 	}
 	c.until("tick's keys are left out", `document.body.textContent.includes("that package tick holds for itself left out")`)
 	shows("tick", url, "fine", "", "force")
-	lock(t, nodes[1], mortise.Request{Key: "orders/42", Value: "charging card"})
+	lock(t, holder, mortise.Request{Key: "orders/42", Value: "charging card"})
 	wait(t, nodes[0], "orders/42", 2)
 	wait(t, nodes[2], "orders/42", 3)
 	shows("contended", mounted(t, nodes[0], Options{}), "fine", "", "force")
 	time.Sleep(2 * force.Long)
-	shows("stuck", url, "held-long", "orders/42 is held by orders-1", "")
-	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by orders-1", "")
-	if err := nodes[1].Close(); err != nil { // it leaves the hold to expire, as the end of its process does
+	shows("stuck", url, "held-long", "orders/42 is held by billing-0", "")
+	shows("stuck-key", url+"?key=orders/42", "held-long", "orders/42 is held by billing-0", "")
+	if err := holder.Close(); err != nil { // it leaves the hold to expire, as the end of its process does
 		t.Fatal(err)
 	}
-	again := start("orders-1", "")
-	shows("restarted", url, "", "held by an earlier life of an instance that was started again", "end the hold by force")
-	shows("restarted-key", url+"?key=orders/42", "", "held by an earlier life", "End this hold")
-	ready(t, again)
-	shows("another-secret", mounted(t, start("orders-3", "8f1b6d0ce94a2753be60f7a1d3c8952e4b7f09a6c1d2e3540987ab6cdef31275"), Options{}), "no-group", "irth waits", "")
-	if err := again.Close(); err != nil {
+	ready(t, start("billing-0", secret))
+	shows("restarted", url, "held-earlier", "held by an earlier life of an instance that was started again", "end the hold by force")
+	shows("restarted-key", url+"?key=orders/42", "held-earlier", "held by an earlier life", "End this hold")
+	shows("other-secret", mounted(t, start("orders-3", other), Options{}), "other-secret", "the other side has another secret", "Nothing has been seen: mortise")
+	c.open(url)
+	c.until("the earlier life is over", `!document.getElementById("findings").dataset.state.includes("held-earlier")`)
+	if err := nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	shows("voter-lost", url, "", "The voter orders-1 has not been heard of for", "")
+	shows("voter-lost", url, "voter-missing", "The voter orders-1 has not been heard of for", "")
 	if err := nodes[2].Close(); err != nil {
 		t.Fatal(err)
 	}
-	shows("quorum-lost", url+"?key=orders/42", "no-leader", "Bring back a majority of the voters", "End this hold")
+	c.open(url)
+	c.until("gossip has noticed it too", `document.querySelectorAll("#members .missing").length === 2`)
+	shows("quorum-lost", url, "no-leader", "Bring back a majority of the voters", "End this hold")
+	shows("quorum-lost-key", url+"?key=orders/42", "no-leader", "Bring back a majority of the voters", "End this hold")
 	c.silent()
 }

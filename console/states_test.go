@@ -16,7 +16,7 @@ func scened(keys ...mortise.KeyInfo) *scene {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &scene{
 		now: now, long: 30 * time.Second,
-		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: "attached", Lease: "safe"},
+		status: mortise.Status{Name: "s1", Group: "g", Leader: "s1", Session: mortise.SessionAttached, Lease: mortise.LeaseSafe},
 		all: &look{seen: now, keys: keys, health: &mortise.Health{Advice: "any one instance may be stopped"}, sessions: []mortise.SessionInfo{
 			{Session: "1", Holder: "s1", Left: 9 * time.Second}, {Session: "2", Holder: "s2", Left: 9 * time.Second},
 		}},
@@ -58,12 +58,26 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "held-long", watch, "force", ""},
 		"no leader": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
-			s.status.Leader, s.status.Session, s.status.Waiting = "", "seeking", "group g has no leader"
+			s.status.Leader, s.status.Session, s.status.Waiting = "", mortise.SessionSeeking, "group g has no leader"
 			return s
 		}(), "no-leader", broken, "nothing is granted", "force"},
+		"no leader, and gossip is late": {func() *scene {
+			s := scened()
+			s.status.Leader, s.status.Session = "", mortise.SessionSeeking
+			s.status.Waiting = `group g has no leader; of its voters, "s2" (s2:1), "s3" (s3:1) cannot be reached: bring them back, with their directories`
+			s.status.Voters = []mortise.Member{{Name: "s2", Address: "s2:1", Votes: true, Seen: true}, {Name: "s3", Address: "s3:1", Votes: true}}
+			return s
+		}(), "no-leader", broken, "Bring back a majority of the voters: those that cannot be reached are named above.", "Not seen from here"},
+		"another secret": {func() *scene {
+			s := scened()
+			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
+			s.status.Waiting = "birth waits: s2:1 cannot be asked: the other side has no secret"
+			return s
+		}(), "other-secret", broken, "its secret, certificate or Cluster is not that of the others. Birth waits: s2:1 cannot be asked: the other side has no secret. " +
+			"Do what this sentence says", "still starting"},
 		"no session": {func() *scene {
 			s := scened(contended("orders/1", "2", nil))
-			s.status.Session = "opening"
+			s.status.Session = mortise.SessionOpening
 			return s
 		}(), "no-session", broken, "no session with the leader", "force"},
 		"two groups": {func() *scene {
@@ -73,7 +87,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		}(), "two-groups", broken, "It does not end by itself", "it ends by itself"},
 		"two groups, seen by one of neither": {func() *scene {
 			s := scened()
-			s.status.Group, s.status.Leader, s.status.Session = "", "", "seeking"
+			s.status.Group, s.status.Leader, s.status.Session = "", "", mortise.SessionSeeking
 			s.status.Waiting = "two groups with leaders can be reached, 1 and 2: stop one of them, they never merge"
 			return s
 		}(), "two-groups", broken, "It does not end by itself", "if the others are still starting"},
@@ -86,7 +100,7 @@ func TestWhatStandsFirst(t *testing.T) {
 		"fewer than Replicas": {func() *scene {
 			s := scened()
 			s.status.Promised = 3
-			s.all.members = []mortise.Member{{Instance: "a", Tier: "root"}, {Instance: "b", Tier: "root"}, {Instance: "b", Tier: "root"}, {Name: "cron", Tier: "guest"}}
+			s.all.members = []mortise.Member{{Instance: "a", Tier: mortise.TierRoot}, {Instance: "b", Tier: mortise.TierRoot}, {Instance: "b", Tier: mortise.TierRoot}, {Name: "cron", Tier: mortise.TierGuest}}
 			return s
 		}(), "instances-missing", watch, "Replicas says that 3 instances run, and 2 are members. Start the instances", ""},
 		"two of one name": {func() *scene {
@@ -119,7 +133,7 @@ func TestWhatStandsFirst(t *testing.T) {
 // TestTheWorstFindingIsFirst: what is broken stands before what is only to be watched.
 func TestTheWorstFindingIsFirst(t *testing.T) {
 	s := scened()
-	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", "seeking"
+	s.status.Namesake, s.status.Leader, s.status.Session = "a second one", "", mortise.SessionSeeking
 	if v := s.view(); v.Findings[0].ID != "no-leader" || len(v.Findings) != 2 {
 		t.Errorf("%+v", v.Findings)
 	}
@@ -129,7 +143,7 @@ func TestTheWorstFindingIsFirst(t *testing.T) {
 // offers no end by force.
 func TestStaleFiguresAreMarked(t *testing.T) {
 	s := scened(contended("orders/1", "2", nil))
-	s.status.Leader, s.status.Session, s.status.Lease = "", "seeking", "lost"
+	s.status.Leader, s.status.Session, s.status.Lease = "", mortise.SessionSeeking, mortise.LeaseLost
 	s.one, s.all.err = s.all, errBusy
 	s.now = s.now.Add(time.Minute)
 	v := s.view()

@@ -45,17 +45,17 @@ type view struct {
 
 // instance is the one that answers.
 type instance struct {
-	Name    string  `json:"name"`
-	ID      string  `json:"id"`
-	Address string  `json:"address"`
-	Phase   string  `json:"phase"`
-	Session string  `json:"session"`
-	Lease   string  `json:"lease"`
-	Left    float64 `json:"lease_seconds"`
-	Held    int     `json:"held"`
-	Waiters int     `json:"waiters"`
-	Waiting string  `json:"waiting_for,omitempty"`
-	Err     string  `json:"error,omitempty"`
+	Name    string               `json:"name"`
+	ID      string               `json:"id"`
+	Address string               `json:"address"`
+	Phase   mortise.Phase        `json:"phase"`
+	Session mortise.SessionPhase `json:"session"`
+	Lease   mortise.LeaseState   `json:"lease"`
+	Left    float64              `json:"lease_seconds"`
+	Held    int                  `json:"held"`
+	Waiters int                  `json:"waiters"`
+	Waiting string               `json:"waiting_for,omitempty"`
+	Err     string               `json:"error,omitempty"`
 }
 
 // lease is one session.

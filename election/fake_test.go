@@ -68,7 +68,7 @@ func (g *group) serve() {
 		g.token++
 		g.queue[0].token = g.token
 		close(g.queue[0].granted)
-		g.tell(g.queue[0].event("held"))
+		g.tell(g.queue[0].event(mortise.EventHeld))
 	}
 }
 
@@ -115,7 +115,7 @@ func (t *term) end(why error) error {
 	t.err = why
 	close(t.done)
 	if t.token != 0 {
-		g.tell(t.event("freed"))
+		g.tell(t.event(mortise.EventFreed))
 	}
 	g.queue = slices.DeleteFunc(g.queue, func(other *term) bool { return other == t })
 	g.serve()

@@ -16,7 +16,7 @@ func (g *group) tell(events ...mortise.Event) {
 	}
 }
 
-func (t *term) event(what string) mortise.Event {
+func (t *term) event(what mortise.EventKind) mortise.Event {
 	return mortise.Event{What: what, Key: "e", Holder: "node", Value: t.value, Token: t.token}
 }
 
@@ -44,9 +44,9 @@ func (g *group) watch(ctx context.Context, _ string, _ uint64) iter.Seq2[mortise
 			g.mu.Lock()
 			events := g.events[at:]
 			if resets != g.resets {
-				resets, events = g.resets, []mortise.Event{{What: "reset"}}
+				resets, events = g.resets, []mortise.Event{{What: mortise.EventReset}}
 				if len(g.queue) > 0 && g.queue[0].token != 0 {
-					events = append(events, g.queue[0].event("held"))
+					events = append(events, g.queue[0].event(mortise.EventHeld))
 				}
 			}
 			at = len(g.events)
@@ -56,7 +56,7 @@ func (g *group) watch(ctx context.Context, _ string, _ uint64) iter.Seq2[mortise
 			}
 			happened := g.happened
 			g.mu.Unlock()
-			for _, e := range append(events[:len(events):len(events)], mortise.Event{What: "current"}) {
+			for _, e := range append(events[:len(events):len(events)], mortise.Event{What: mortise.EventCurrent}) {
 				if !yield(e, nil) {
 					return
 				}

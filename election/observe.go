@@ -45,17 +45,17 @@ type sighting struct {
 // may lead already. A hold that was told is seen again behind a reset.
 func (s *sighting) news(e *mortise.Event) bool {
 	switch {
-	case e.What == "reset":
+	case e.What == mortise.EventReset:
 		s.now = Leader{}
-	case e.What == "current":
+	case e.What == mortise.EventCurrent:
 		if s.now.Token == 0 && (!s.told || s.last != 0) {
 			s.told, s.last = true, 0
 			return true
 		}
 	case e.Key != s.name: // the name of another begins with this one
-	case e.What == "freed" && e.Token == s.now.Token:
+	case e.What == mortise.EventFreed && e.Token == s.now.Token:
 		s.now = Leader{}
-	case e.What == "held" && e.Token >= s.highest:
+	case e.What == mortise.EventHeld && e.Token >= s.highest:
 		s.now = Leader{Name: e.Holder, Value: e.Value, Token: e.Token, Since: e.At}
 		if e.Token > s.highest {
 			s.told, s.last, s.highest = true, e.Token, e.Token

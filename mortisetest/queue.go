@@ -82,7 +82,7 @@ func (c *Cluster) await(what, key string, is func(mortise.KeyInfo) bool) mortise
 func (c *Cluster) told(ctx context.Context, leader int, queue mortise.KeyInfo) bool {
 	for _, i := range c.awake() {
 		name := c.name(i)
-		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != "attached" || s.Lease == "lost" {
+		if s := c.Node(i).Status(); !holds(queue, name) || s.Session != mortise.SessionAttached || s.Lease == mortise.LeaseLost {
 			continue
 		}
 		tokens, err := c.tokens(ctx, leader, name)

@@ -25,6 +25,7 @@ type listener struct {
 	patience         time.Duration // with strangers
 	guard            *guard
 	turns            *turns
+	secured          bool // with TLS
 
 	mu      sync.Mutex // guards all below
 	conns   map[*accepted]struct{}
@@ -36,7 +37,7 @@ type listener struct {
 func newListener(c *Config) *listener {
 	return &listener{
 		Listener: c.Listener, limit: c.Conns, strangers: c.Strangers, patience: 2 * c.DialTimeout, conns: map[*accepted]struct{}{},
-		turns: &turns{most: runtime.GOMAXPROCS(0), limit: c.DialTimeout},
+		turns: &turns{most: runtime.GOMAXPROCS(0), limit: c.DialTimeout}, secured: c.TLS != nil,
 	}
 }
 
@@ -142,6 +143,7 @@ type accepted struct {
 	once     sync.Once
 	gone     chan struct{} // closed with the connection
 	turn     *turn         // of the handshake, which alone uses it, but for busy
+	began    bool          // a byte has come; of the same goroutine
 	shook    bool          // the handshake is over; of the one goroutine that uses the connection
 	owner    Instance      // that has proved its key here; set before the first call, zero until then
 

@@ -64,7 +64,7 @@ func (p *Port) secure(ctx context.Context, raw net.Conn, addr string) (_ *stream
 	raw = watched
 	conn, err := clientTLS(ctx, raw, addr, p.config.TLS.ClientTLS())
 	if err != nil {
-		if errors.Is(err, ErrForeign) { // one that just went away is no news
+		if errors.Is(err, ErrForeign) || errors.Is(err, ErrPlain) { // one that just went away is no news
 			p.notices.warn("transport: no secure connection to a peer", "addr", addr, "why", p.config.TLS.Explain(err))
 		}
 		raw.Close()

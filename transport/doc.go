@@ -184,7 +184,9 @@
 // they are still there; faster detection is raft's business. A peer that sends garbage loses its link,
 // nothing else. "Foreign" needs a reason: a label, a protocol, a certificate, a hello that is not
 // signed with its key. A connection that breaks, or is closed without a word, is silence and proves
-// nothing.
+// nothing. If only one side has TLS, the acceptor says which before it hangs up: to a dialer without TLS
+// by an alert, to one with TLS by the preface in plain text. That is ErrSecured or ErrPlain, a reason for
+// people; it counts as silence, since a configuration may change in a moment.
 //
 // # Limits
 //

@@ -50,6 +50,9 @@ func (h handshaker) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	}
 	who, err := h.port.receive(s, raw.RemoteAddr())
 	if err != nil {
+		if errors.Is(err, ErrSecured) {
+			h.port.notices.warn("transport: refused a connection", "from", raw.RemoteAddr(), "why", err)
+		}
 		return nil, nil, err
 	}
 	if secure != nil {

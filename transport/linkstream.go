@@ -273,6 +273,9 @@ func (s *stream) hearPreface() error {
 		if err != nil {
 			return broken(err)
 		}
+		if i == 0 && (b == tlsAlert || b == tlsHandshake) && s.secure == nil {
+			return ErrSecured
+		}
 		if b != preface[i] {
 			return fmt.Errorf("%w: it does not speak our protocol", ErrForeign)
 		}
@@ -298,5 +301,5 @@ func (s *stream) explain(ctx context.Context, addr string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %s: %w", ErrSilent, addr, context.Cause(ctx))
 	}
-	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
+	return fmt.Errorf("%w: %s: %w", ErrSilent, addr, err) // an ErrSecured too
 }

@@ -118,9 +118,10 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since that failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true.
+// Is makes errors.Is(err, ErrSilent) true, and repeats which side has no TLS: that is a reason for people, and no proof.
 func (e *pausedError) Is(target error) bool {
-	return target == ErrSilent || errors.Is(e.last, target) && bug("refusal-repeated")
+	reason := target == ErrPlain || target == ErrSecured
+	return target == ErrSilent || errors.Is(e.last, target) && (reason || bug("refusal-repeated"))
 }
 
 // answered reports whether a failed dial has found out what is at the address.

@@ -32,6 +32,9 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
+		if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(header.RecordHeader[:]) == linkPreface[:len(header.RecordHeader)] {
+			return nil, fmt.Errorf("%w: %s: %w: %w", ErrSilent, addr, ErrPlain, err)
+		}
 		if ctx.Err() != nil || silence(err) {
 			return nil, fmt.Errorf("%w: %s: TLS handshake: %w", ErrSilent, addr, err)
 		}
@@ -41,6 +44,27 @@ func clientTLS(ctx context.Context, raw net.Conn, addr string, config *tls.Confi
 		return nil, fmt.Errorf("%w: %s: TLS without HTTP/2", ErrForeign, addr)
 	}
 	return conn, nil
+}
+
+// The first byte of TLS in either direction: a client begins with a handshake, and a server that refuses it sends an alert.
+const (
+	tlsHandshake = 0x16
+	tlsAlert     = 0x15
+)
+
+// noTLS is a fatal alert, handshake_failure (RFC 8446). A dialer without TLS learns from it that this side has TLS.
+const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
+
+// hint tells a dialer whose first byte shows that only one of the two sides has TLS which one that is: the handshake is about to fail, and
+// a connection that just ends proves nothing. What a dialer with TLS reads in plain text is our preface.
+func (c *accepted) hint(first byte) {
+	switch {
+	case bug("no-hint-of-tls"):
+	case c.listener.secured && first == linkPreface[0]:
+		_, _ = c.Write([]byte(noTLS))
+	case !c.listener.secured && first == tlsHandshake:
+		_, _ = c.Write([]byte(linkPreface))
+	}
 }
 
 // refusedTLS reports whether a read failed because the other side refuses our certificate, which TLS 1.3 does only after the handshake.

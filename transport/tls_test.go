@@ -93,9 +93,11 @@ func TestTLS(t *testing.T) {
 		}
 		ask("their certificate", a, c, ErrForeign)
 		ask("our certificate", c, a, ErrForeign)
-		// They hang up without a word, which proves nothing.
+		// Which of the two has no TLS is known, and does not prove that it belongs to another cluster.
 		ask("TLS to plain text", a, d, ErrSilent)
+		ask("TLS to plain text", a, d, ErrPlain)
 		ask("plain text to TLS", d, a, ErrSilent)
+		ask("plain text to TLS", d, a, ErrSecured)
 		ca := static{a.config.TLS.ClientTLS()}
 		ca.config.RootCAs = theirs.pool
 		e := w.node("e", 5, func(c *Config) { c.TLS = ca })

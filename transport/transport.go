@@ -106,6 +106,11 @@ var (
 	ErrCopy = errors.New("transport: another process has the same identity")
 	// ErrSilent says that there was no answer: unreachable, broken off or too slow. It proves nothing about who is there.
 	ErrSilent = errors.New("transport: no answer")
+	// ErrPlain says that the other side has no TLS where this one has. It is an ErrSilent too: the instance may belong to this cluster,
+	// and its configuration be changed in a moment.
+	ErrPlain = errors.New("transport: the other side has no TLS")
+	// ErrSecured says that the other side has TLS where this one has none. It is an ErrSilent too.
+	ErrSecured = errors.New("transport: the other side has TLS, and this one has none")
 	// ErrGarbage says that a peer sent what no correct peer sends. Its stream is ended.
 	ErrGarbage = errors.New("transport: garbage")
 	// ErrGroup says that a peer of another group, or of none, sent what only members of one group may say to each other.

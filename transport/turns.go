@@ -203,6 +203,10 @@ func (c *accepted) Read(b []byte) (int, error) {
 	}
 	c.turn.give()
 	n, err := c.Conn.Read(b)
+	if n > 0 && !c.began {
+		c.began = true
+		c.hint(b[0])
+	}
 	if n > 0 {
 		if err := c.turn.take(); err != nil {
 			return 0, err

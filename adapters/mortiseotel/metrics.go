@@ -71,26 +71,26 @@ func (m *meter) record(ctx context.Context, name string, value float64, class []
 }
 
 func (m *meter) acquired(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
-	kind := attribute.String("kind", e.Kind)
+	kind := attribute.String("kind", string(e.Kind))
 	if e.Purpose != "" {
 		kind = attribute.String("kind", e.Purpose)
 	}
-	m.record(ctx, table.Wait, e.Took.Seconds(), class, kind, attribute.String("outcome", e.Outcome))
-	if e.Waiting >= 0 && e.Outcome != "entered" {
+	m.record(ctx, table.Wait, e.Took.Seconds(), class, kind, attribute.String("outcome", string(e.Outcome)))
+	if e.Waiting >= 0 && e.Outcome != mortise.OutcomeEntered {
 		m.record(ctx, table.Queue, float64(e.Waiting), class, kind)
 	}
 }
 
 func (m *meter) unlocked(ctx context.Context, class []attribute.KeyValue, e mortise.LockEvent) {
-	m.record(ctx, table.Unlock, e.Took.Seconds(), class, attribute.String("outcome", e.Outcome))
-	if e.Outcome != "left" && e.Outcome != "lost" {
-		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", e.Kind), attribute.String("end", "unlocked"))
+	m.record(ctx, table.Unlock, e.Took.Seconds(), class, attribute.String("outcome", string(e.Outcome)))
+	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
+		m.record(ctx, table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)), attribute.String("end", "unlocked"))
 	}
 }
 
 func (m *meter) lost(class []attribute.KeyValue, e mortise.LockEvent) {
-	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", e.Kind), attribute.String("end", "lost"))
-	m.add(table.Losses, 1, append([]attribute.KeyValue{attribute.String("reason", e.Outcome)}, class...)...)
+	m.record(context.Background(), table.Hold, e.Held.Seconds(), class, attribute.String("kind", string(e.Kind)), attribute.String("end", "lost"))
+	m.add(table.Losses, 1, append([]attribute.KeyValue{attribute.String("reason", string(e.Outcome))}, class...)...)
 }
 
 func (m *meter) leaked(class []attribute.KeyValue) {
@@ -98,7 +98,7 @@ func (m *meter) leaked(class []attribute.KeyValue) {
 }
 
 func (m *meter) renewed(e mortise.NodeEvent) {
-	if e.State == "acknowledged" {
+	if e.State == mortise.StateAcknowledged {
 		m.record(context.Background(), table.Renewal, e.Took.Seconds(), nil)
 		return
 	}
@@ -106,21 +106,23 @@ func (m *meter) renewed(e mortise.NodeEvent) {
 }
 
 func (m *meter) session(e mortise.NodeEvent) {
-	m.add(table.Sessions, 1, attribute.String("state", e.State))
+	m.add(table.Sessions, 1, attribute.String("state", string(e.State)))
 }
-func (m *meter) lease(e mortise.NodeEvent) { m.add(table.Lease, 1, attribute.String("state", e.State)) }
+func (m *meter) lease(e mortise.NodeEvent) {
+	m.add(table.Lease, 1, attribute.String("state", string(e.State)))
+}
 func (m *meter) member(e mortise.NodeEvent) {
-	m.add(table.MemberMoves, 1, attribute.String("state", e.State))
+	m.add(table.MemberMoves, 1, attribute.String("state", string(e.State)))
 }
 
 func (m *meter) leader(e mortise.NodeEvent) {
-	if e.State == "new" {
+	if e.State == mortise.StateNew {
 		m.add(table.Leader, 1)
 	}
 }
 
 func (m *meter) synced(e mortise.NodeEvent) {
-	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", e.State))
+	m.record(context.Background(), table.Sync, e.Took.Seconds(), nil, attribute.String("outcome", string(e.State)))
 }
 
 // observe has the gauges read status.
@@ -153,7 +155,7 @@ func figures(s mortise.Status) map[string]float64 {
 		table.LeaderHere: truth(s.Leading), table.Voters: float64(voters), table.Time: s.Age.Seconds(),
 		table.Available: s.Available.Seconds(), table.Failed: truth(s.Err != nil), table.Dropped: float64(s.HooksDropped),
 	}
-	low := s.Disk != nil && s.Disk.State == "low"
+	low := s.Disk != nil && s.Disk.State == mortise.DiskLow
 	f[table.DiskFault], f[table.DiskLow] = truth(s.Disk != nil && !low), truth(low)
 	if s.Votes {
 		f[table.Term] = float64(s.Term)

@@ -70,7 +70,7 @@ func (h *holds) end(token mortise.Token) {
 // waited makes the span of a call that has ended just now.
 func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	now := time.Now()
-	attributes := t.attributes(e, attribute.String("mortise.outcome", e.Outcome), attribute.Bool("mortise.try", e.Try))
+	attributes := t.attributes(e, attribute.String("mortise.outcome", string(e.Outcome)), attribute.Bool("mortise.try", e.Try))
 	var links []trace.Link
 	if b := e.Behind; b != nil {
 		attributes = append(attributes, attribute.String("mortise.behind.holder", b.Holder), tokenIs("mortise.behind.token", b.Token))
@@ -85,7 +85,7 @@ func (t *Telemetry) waited(ctx context.Context, e mortise.LockEvent) {
 	}
 	_, span := t.tracer.Start(ctx, "mortise.wait", trace.WithTimestamp(now.Add(-e.Took)), trace.WithAttributes(attributes...), trace.WithLinks(links...))
 	if e.Err != nil {
-		span.SetStatus(codes.Error, e.Outcome)
+		span.SetStatus(codes.Error, string(e.Outcome))
 		span.RecordError(e.Err)
 	}
 	span.End(trace.WithTimestamp(now))
@@ -105,9 +105,9 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 		return
 	}
 	h.over.Do(func() {
-		h.span.SetAttributes(attribute.String("mortise.outcome", e.Outcome))
+		h.span.SetAttributes(attribute.String("mortise.outcome", string(e.Outcome)))
 		if e.Err != nil {
-			h.span.SetStatus(codes.Error, e.Outcome)
+			h.span.SetStatus(codes.Error, string(e.Outcome))
 			h.span.RecordError(e.Err)
 		}
 		h.span.End()
@@ -117,7 +117,7 @@ func (t *Telemetry) release(e mortise.LockEvent) {
 
 // attributes are those that a wait and a hold have in common.
 func (t *Telemetry) attributes(e mortise.LockEvent, more ...attribute.KeyValue) []attribute.KeyValue {
-	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys), attribute.String("mortise.kind", e.Kind)}, more...)
+	list := append([]attribute.KeyValue{attribute.String("mortise.key", e.Key), attribute.Int("mortise.keys", e.Keys), attribute.String("mortise.kind", string(e.Kind))}, more...)
 	if e.Token != 0 {
 		list = append(list, tokenIs("mortise.token", e.Token))
 	}

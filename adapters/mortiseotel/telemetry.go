@@ -90,7 +90,7 @@ func (t *Telemetry) acquired(ctx context.Context, e mortise.LockEvent) any {
 		return nil
 	}
 	t.waited(ctx, e)
-	if e.Outcome != "granted" {
+	if e.Outcome != mortise.OutcomeGranted {
 		return nil
 	}
 	return t.hold(ctx, e)
@@ -100,7 +100,7 @@ func (t *Telemetry) unlocked(ctx context.Context, e mortise.LockEvent) {
 	if t.meter.made {
 		t.meter.unlocked(ctx, t.class(e.Key), e)
 	}
-	if e.Outcome != "left" {
+	if e.Outcome != mortise.OutcomeLeft {
 		t.release(e)
 	}
 }

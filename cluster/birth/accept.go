@@ -109,12 +109,22 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 // tenant says whether the answer of an address that Join names allows birth.
 func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
 	if !p.last.fresh(c.now, freshFor) && !bug("silence-is-an-answer") {
-		return RefusedSilence, c.silence(p)
+		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
 		return Accepted, "" // nobody is there, or nobody of us
 	}
 	return c.stranger(p, &p.last.who, ch)
+}
+
+// unanswered returns the addresses that Join names of which there is no answer of late.
+func (c *Core) unanswered() (list []*place) {
+	for _, p := range c.places {
+		if p.entry != "" && !p.last.fresh(c.now, freshFor) {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // stranger says why the instance that answers at a place keeps this one from accepting the charter

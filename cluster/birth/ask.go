@@ -93,7 +93,7 @@ func (c *Core) deadline() time.Duration {
 }
 
 // Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
-// what it proves. Of outcome Foreign answer is the reason, for people, or nil. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
+// what it proves. Of the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
 	c.now = now
 	for i := range c.offers {
@@ -108,7 +108,10 @@ func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome
 		return
 	}
 	p := c.places[at]
-	p.pending, p.tried, p.ended, p.mute = 0, true, now, outcome == Silent
+	p.pending, p.tried, p.ended, p.mute, p.why = 0, true, now, outcome == Silent, ""
+	if outcome == Silent {
+		p.why = string(answer[:min(len(answer), whyMax)])
+	}
 	if outcome != Silent {
 		c.cleared(p)
 		c.fruitless = 0

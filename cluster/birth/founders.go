@@ -29,8 +29,8 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 		}
 		return RefusedSilence, text + c.absent() + c.muted()
 	}
-	if p := c.silentJoin(); p != nil {
-		return RefusedSilence, c.silence(p)
+	if list := c.silentJoin(); len(list) > 0 {
+		return RefusedSilence, c.silence(list)
 	}
 	if !c.sampled() {
 		return RefusedSilence, "it still asks other addresses behind Join whether a group lives"
@@ -73,30 +73,28 @@ func (c *Core) silentFounders(ch *Charter) []string {
 	return missing
 }
 
-// silentJoin returns an address behind Join that did not answer when it was asked last, if this
+// silentJoin returns the addresses behind Join that did not answer when they were asked last, if this
 // instance is the only founder.
-func (c *Core) silentJoin() *place {
+func (c *Core) silentJoin() []*place {
 	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name || bug("silent-join-is-absence") {
 		return nil
 	}
-	for _, p := range c.places {
-		if p.entry != "" && p.mute {
-			return p
-		}
-	}
-	return nil
+	return c.mute()
 }
 
-// muted says, while a founder is missing, which address behind Join is silent, and the way out if
-// it is the founder's.
-func (c *Core) muted() string {
+// mute returns the addresses behind Join that did not answer when they were asked last.
+func (c *Core) mute() (list []*place) {
 	for _, p := range c.places {
 		if p.entry != "" && p.mute {
-			return "; " + c.silence(p)
+			list = append(list, p)
 		}
 	}
-	return ""
+	return list
 }
+
+// muted says, while a founder is missing, which addresses behind Join are silent, and the way out if
+// they are the founder's.
+func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
 
 // waitingJoiner is what a newborn waits for that is no founder.
 func (c *Core) waitingJoiner() string {

@@ -32,6 +32,7 @@ type place struct {
 	tried bool          // a question has ended, whatever the outcome
 	ended time.Duration // when the last one did
 	mute  bool          // the last one has ended without an answer
+	why   string        // and why, for people; empty if it is not known
 	watch bool          // it is asked again and again, for as long as it matters who the others are
 }
 

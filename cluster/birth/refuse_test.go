@@ -405,3 +405,51 @@ func TestFoundersThatMatchNobody(t *testing.T) {
 		t.Errorf("waits for\n%q, want at its end\n%q", got, want)
 	}
 }
+
+// An instance that nothing answers names all addresses that are silent. It does not advise a smaller number of replicas, which would
+// let each side of a cut found a group. An address that is silent for a known reason is named with the reason.
+func TestSilenceNamesAllWithTheReason(t *testing.T) {
+	const plainText = "the other side has no secret"
+	replicas := func(n int) Settings { return Settings{Replicas: n, Voters: 3, SessionTTL: simTTL, Grace: simTTL} }
+	founders := Settings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: simTTL, Grace: simTTL}
+	literal := []Entry{{Name: "a:1", Addrs: []string{"a:1"}, Resolved: always}, {Name: "b:1", Addrs: []string{"b:1"}, Resolved: always}, {Name: "c:1", Addrs: []string{"c:1"}, Resolved: always}}
+	byName := []Entry{{Name: "x", Addrs: []string{"a:1", "b:1", "c:1"}, Resolved: always}}
+	for name, c := range map[string]struct {
+		settings Settings
+		join     []Entry
+		here     bool   // b:1 answers
+		why      string // of c:1
+		want     string
+	}{
+		"cut off": {replicas(3), literal, false, "", "birth waits: no answer from b:1, c:1, which Join leads to. If these machines are gone, " +
+			"take them out of Join, or out of the records of its names"},
+		"one of three is silent": {replicas(3), literal, true, "", "birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"take it out of Join, or start with Replicas: 2"},
+		"two of four are missing": {replicas(4), literal, true, "", "birth waits: no answer from c:1, which Join names. If that machine is gone, " +
+			"take it out of Join"},
+		"by name": {replicas(3), byName, false, "", "birth waits: no answer from x (b:1), x (c:1), which Join leads to. If these machines are gone, " +
+			"take them out of Join, or out of the records of its names"},
+		"founders": {founders, literal, false, "", `birth waits: missing of the Founders: "b", "c"; no answer from b:1, c:1, which Join leads to. ` +
+			"If these machines are gone, take them out of Join, or out of the records of its names and, if they are founders, out of Founders"},
+		"no secret there": {replicas(3), literal, true, plainText, "birth waits: c:1 cannot be asked: " + plainText},
+		"no secret at one, nothing from the other": {replicas(3), literal, false, plainText, "birth waits: c:1 cannot be asked: " + plainText +
+			"; no answer from b:1, which Join names. If that machine is gone, take it out of Join"},
+		"no secret at a founder": {founders, literal, true, plainText, `birth waits: missing of the Founders: "c"; c:1 cannot be asked: ` + plainText},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := newborn(c.settings)
+			core.Places(c.join, nil)
+			core.arrange()
+			core.end("b:1", Silent)
+			if c.here {
+				core.tell("b:1", Who{Instance: nodeidtest.ID(7), Name: "b", Addr: "b:1", Settings: c.settings, Rules: 3, WallUnixMS: core.wall})
+			}
+			at, _ := find(core.places, "c:1")
+			core.places[at].pending = 1 << 40
+			core.Result(core.now, 1<<40, core.now, Silent, nodeid.ID{}, []byte(c.why))
+			if got := core.Waiting(); got != c.want {
+				t.Errorf("waits for\n%s, want\n%s", got, c.want)
+			}
+		})
+	}
+}

@@ -271,7 +271,7 @@ func TestSilenceBlocksAndIsNamedWithTheWayOut(t *testing.T) {
 		settings []Settings
 		advice   string
 	}{
-		"replicas":    {replicas(3, 3), "take it out of Join, or start with Replicas: 2"},
+		"replicas":    {replicas(3, 3), "If that machine is gone, take it out of Join"},
 		"one founder": {founders(3, "n0"), "take it out of Join and, if it is a founder, out of Founders"},
 		"founders":    {founders(3, "n0", "n1", "n2", "n3"), "take it out of Join and, if it is a founder, out of Founders"},
 	} {

@@ -1,6 +1,7 @@
 package birth
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,17 +117,45 @@ func (c *Core) cutOff() string {
 	return text
 }
 
-// silence says that an address has not answered, and the way out if it never will.
-func (c *Core) silence(p *place) string {
-	text := "no answer from " + p.label() + ", which Join names. If that machine is gone, take it out of Join"
-	if p.entry != "" && p.entry != p.addr {
-		text = "no answer from " + p.label() + ", an address of a name in Join. If that machine is gone, take the address out of the name's " +
-			"records, or the name out of Join"
+// silence names the addresses that do not answer, and the way out. Those that cannot be asked for a known reason stand first: the first
+// reason is enough, since instances of one configuration have one.
+func (c *Core) silence(places []*place) string {
+	var barred, silent []string
+	var last *place
+	why := ""
+	for _, p := range places {
+		if p.why != "" && !bug("silence-without-reason") {
+			barred, why = append(barred, p.label()), cmp.Or(why, p.why)
+			continue
+		}
+		silent, last = append(silent, p.label()), p
+	}
+	text := ""
+	if len(barred) > 0 {
+		text = some(barred) + " cannot be asked: " + why
+	}
+	switch {
+	case len(silent) == 0:
+		return text
+	case text != "":
+		text += "; "
+	}
+	text += "no answer from " + some(silent)
+	founder := " and, if it is a founder, out of Founders"
+	switch {
+	case len(silent) > 1:
+		text += ", which Join leads to. If these machines are gone, take them out of Join, or out of the records of its names"
+		founder = " and, if they are founders, out of Founders"
+	case last.entry != "" && last.entry != last.addr:
+		text += ", an address of a name in Join. If that machine is gone, take the address out of the name's records, or the name out of Join"
+	default:
+		text += ", which Join names. If that machine is gone, take it out of Join"
 	}
 	if len(c.settings.Founders) > 0 {
-		return text + " and, if it is a founder, out of Founders"
+		return text + founder
 	}
-	if c.settings.Replicas > 1 {
+	list, _ := c.candidates()
+	if len(list) > 1 && len(list) == c.settings.Replicas-1 || bug("fewer-replicas-advised") {
 		return text + ", or start with Replicas: " + strconv.Itoa(c.settings.Replicas-1)
 	}
 	return text

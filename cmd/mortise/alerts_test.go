@@ -20,18 +20,18 @@ type reading struct {
 	status            mortise.Status
 	granted, jeopardy int
 	leaders           int
-	losses            map[string]int
+	losses            map[mortise.Outcome]int
 }
 
 // counters are what the hooks of one process have counted.
 type counters struct {
 	mu                         sync.Mutex // guards the rest
 	granted, jeopardy, leaders int
-	losses                     map[string]int
+	losses                     map[mortise.Outcome]int
 }
 
 func (c *counters) hooks() *mortise.Hooks {
-	c.losses = map[string]int{}
+	c.losses = map[mortise.Outcome]int{}
 	count := func(n *int, is bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -41,11 +41,11 @@ func (c *counters) hooks() *mortise.Hooks {
 	}
 	return &mortise.Hooks{
 		Acquired: func(_ context.Context, e mortise.LockEvent) any {
-			count(&c.granted, e.Outcome == "granted")
+			count(&c.granted, e.Outcome == mortise.OutcomeGranted)
 			return nil
 		},
-		Lease:  func(e mortise.NodeEvent) { count(&c.jeopardy, e.State == "jeopardy") },
-		Leader: func(e mortise.NodeEvent) { count(&c.leaders, e.State == "new") },
+		Lease:  func(e mortise.NodeEvent) { count(&c.jeopardy, e.State == mortise.StateJeopardy) },
+		Leader: func(e mortise.NodeEvent) { count(&c.leaders, e.State == mortise.StateNew) },
 		Lost: func(e mortise.LockEvent) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *counters) hooks() *mortise.Hooks {
 func (c *counters) reading(s mortise.Status) reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := reading{life: c, status: s, granted: c.granted, jeopardy: c.jeopardy, leaders: c.leaders, losses: map[string]int{}}
+	r := reading{life: c, status: s, granted: c.granted, jeopardy: c.jeopardy, leaders: c.leaders, losses: map[mortise.Outcome]int{}}
 	for reason, n := range c.losses {
 		r.losses[reason] = n
 	}
@@ -95,7 +95,7 @@ func increase(h history, r reading, d time.Duration, of func(reading) int) int {
 	return 0
 }
 
-func lostBy(is func(reason string) bool) func(history) bool {
+func lostBy(is func(reason mortise.Outcome) bool) func(history) bool {
 	return func(h history) bool {
 		return anyOf(h, func(r reading) bool {
 			return increase(h, r, 10*time.Minute, func(r reading) (n int) {
@@ -111,7 +111,9 @@ func lostBy(is func(reason string) bool) func(history) bool {
 }
 
 func rules() []rule {
-	is := func(text string) func(string) bool { return func(reason string) bool { return reason == text } }
+	is := func(outcome mortise.Outcome) func(mortise.Outcome) bool {
+		return func(reason mortise.Outcome) bool { return reason == outcome }
+	}
 	return []rule{
 		{"MortiseNoLeader", time.Minute, func(h history) bool { return !anyOf(h, func(r reading) bool { return r.status.Leader != "" }) }},
 		{"MortiseTwoLeaders", 2 * time.Minute, func(h history) bool {
@@ -134,11 +136,11 @@ func rules() []rule {
 				return age > 0 && float64(milli(func(r reading) time.Duration { return r.status.Available }))/float64(age) < .9
 			})
 		}},
-		{"MortiseLocksLost", 0, lostBy(func(reason string) bool {
-			return !slices.Contains([]string{"overdue", "forced", "stopped", "resumed"}, reason)
+		{"MortiseLocksLost", 0, lostBy(func(reason mortise.Outcome) bool {
+			return !slices.Contains([]mortise.Outcome{mortise.OutcomeOverdue, mortise.OutcomeForced, mortise.OutcomeStopped, mortise.OutcomeResumed}, reason)
 		})},
-		{"MortiseHeldTooLong", 0, lostBy(is("overdue"))},
-		{"MortiseForcedUnlocks", 0, lostBy(is("forced"))},
+		{"MortiseHeldTooLong", 0, lostBy(is(mortise.OutcomeOverdue))},
+		{"MortiseForcedUnlocks", 0, lostBy(is(mortise.OutcomeForced))},
 		{"MortiseLeaseInJeopardy", 0, func(h history) bool {
 			return anyOf(h, func(r reading) bool {
 				return increase(h, r, 10*time.Minute, func(r reading) int { return r.jeopardy }) > 0
@@ -161,10 +163,10 @@ func rules() []rule {
 			})
 		}},
 		{"MortiseDiskFault", 0, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State != "low" })
+			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State != mortise.DiskLow })
 		}},
 		{"MortiseDiskLow", 5 * time.Minute, func(h history) bool {
-			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State == "low" })
+			return anyOf(h, func(r reading) bool { return r.status.Disk != nil && r.status.Disk.State == mortise.DiskLow })
 		}},
 	}
 }

@@ -76,7 +76,7 @@ func (f facts) answers() []guest.Report {
 
 func (f facts) members() []guest.Report {
 	return f.filter(func(r guest.Report) bool {
-		return r.Status != nil && r.Status.Phase == "member" && r.Answer.Failed == ""
+		return r.Status != nil && r.Status.Phase == mortise.PhaseMember && r.Answer.Failed == ""
 	})
 }
 
@@ -94,13 +94,13 @@ func (f facts) leaders() (list []guest.Report) {
 // nobody: no instance answers at all.
 func (f facts) nobody(d *diagnosis) {
 	d.Problem = "no instance answers"
-	steps := map[string]string{
-		"refused": "start the instances at the addresses that refuse the connection: their processes do not run, or Join names a wrong address or port",
-		"silent":  "see whether the machines that do not answer are up, and whether a firewall lets the port through from here; one that wants a secret is silent too to a command that was given none",
-		"foreign": "give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it",
-		"version": "use a build of this command that fits the instances",
+	steps := map[guest.Outcome]string{
+		guest.Refused:      "start the instances at the addresses that refuse the connection: their processes do not run, or Join names a wrong address or port",
+		guest.Silent:       "see whether the machines that do not answer are up, and whether a firewall lets the port through from here",
+		guest.Foreign:      "give this command the secret (or certificates) and the cluster label of the instances: with what it has they do not talk to it",
+		guest.OtherVersion: "use a build of this command that fits the instances",
 	}
-	said := map[string]bool{}
+	said := map[guest.Outcome]bool{}
 	for _, r := range f.reports {
 		d.why("%s: %s: %v", r.Addr, r.Outcome, r.Err)
 		if !said[r.Outcome] {
@@ -157,11 +157,11 @@ func (f facts) fate(instance, address string) string {
 			continue
 		}
 		switch r.Outcome {
-		case "answered":
+		case guest.Answered:
 			return plain.Sprintf("its process has been started anew: at %s is somebody new, %s", address, r.Status.Name)
-		case "refused":
+		case guest.Refused:
 			return plain.Sprintf("its process does not run: %s refuses the connection", address)
-		case "silent":
+		case guest.Silent:
 			return plain.Sprintf("its machine or the network to it is gone, or it is stopped: %s does not answer", address)
 		}
 		return plain.Sprintf("at %s is somebody else: %v", address, r.Err)
@@ -173,7 +173,7 @@ func (f facts) fate(instance, address string) string {
 func (f facts) unborn(d *diagnosis) {
 	d.Problem = "no group is founded yet"
 	for _, r := range f.answers() {
-		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, r.Status.Phase))
+		d.why("%s at %s: %s", r.Status.Name, r.Addr, cmp.Or(r.Status.Waiting, string(r.Status.Phase)))
 	}
 	for _, r := range f.silent() {
 		d.why("%s, which %s names: %s: %v", r.Addr, r.From, r.Outcome, r.Err)

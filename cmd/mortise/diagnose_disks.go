@@ -29,7 +29,7 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 		add(r.Status.FaultyDisks)
 	}
 	slices.SortStableFunc(list, func(a, b mortise.FaultyDisk) int {
-		if aLow, bLow := a.State == "low", b.State == "low"; aLow != bLow {
+		if aLow, bLow := a.State == mortise.DiskLow, b.State == mortise.DiskLow; aLow != bLow {
 			if aLow {
 				return 1
 			}
@@ -42,5 +42,5 @@ func (f facts) disks() (list []mortise.FaultyDisk) {
 
 // ill reports whether the disk of an instance has a fault that costs its vote.
 func (f facts) ill(instance string) bool {
-	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool { return d.Instance == instance && d.State != "low" })
+	return slices.ContainsFunc(f.disks(), func(d mortise.FaultyDisk) bool { return d.Instance == instance && d.State != mortise.DiskLow })
 }

@@ -14,8 +14,8 @@ import (
 // instance is an answer of the instance of that name, at its address, with its name as its ID.
 func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
-		Addr: name + ":1", From: "test", Outcome: "answered",
-		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: "member", Group: "g", Leader: "a", Votes: true, Lease: "safe", Session: "attached", Voters: voting("a", "b", "c")},
+		Addr: name + ":1", From: "test", Outcome: guest.Answered,
+		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: mortise.PhaseMember, Group: "g", Leader: "a", Votes: true, Lease: mortise.LeaseSafe, Session: mortise.SessionAttached, Voters: voting("a", "b", "c")},
 		Answer: desk.Answer{Replicas: 3},
 	}
 	if change != nil {
@@ -31,16 +31,16 @@ func voting(names ...string) (list []mortise.Member) {
 	return list
 }
 
-func missing(name, outcome string) guest.Report {
-	return guest.Report{Addr: name + ":1", From: "test", Outcome: outcome, Err: errors.New("it is " + outcome)}
+func missing(name string, outcome guest.Outcome) guest.Report {
+	return guest.Report{Addr: name + ":1", From: "test", Outcome: outcome, Err: errors.New("it is " + string(outcome))}
 }
 
 func leaderless(r *guest.Report) {
-	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", "lost", int64(90*time.Second)
+	r.Status.Leader, r.Status.Lease, r.Answer.Leaderless = "", mortise.LeaseLost, int64(90*time.Second)
 }
 
 // burnt is a disk that costs a vote.
-var burnt = mortise.DiskFault{State: "failed", Cause: "EIO", Remedy: "free or repair it"}
+var burnt = mortise.DiskFault{State: mortise.DiskFailed, Cause: "EIO", Remedy: "free or repair it"}
 
 func illDisk(r *guest.Report) { r.Status.Disk = &burnt }
 
@@ -63,7 +63,7 @@ func TestDiagnose(t *testing.T) {
 			well:  true, want: []string{"a leads group g", "any one instance may be stopped"}, not: []string{"differ", "recover"},
 		},
 		"nobody answers": {
-			facts: facts{reports: []guest.Report{missing("a", "refused"), missing("b", "silent"), missing("c", "foreign")}, lookups: []error{errors.New("dns:///x leads to no address")}},
+			facts: facts{reports: []guest.Report{missing("a", guest.Refused), missing("b", guest.Silent), missing("c", guest.Foreign)}, lookups: []error{errors.New("dns:///x leads to no address")}},
 			want:  []string{"no instance answers", "a:1: refused", "start the instances", "firewall", "secret", "leads to no address"},
 		},
 		"Join leads nowhere": {want: []string{"no instance answers", "correct Join"}},
@@ -73,26 +73,26 @@ func TestDiagnose(t *testing.T) {
 		},
 		"not founded": {
 			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) {
-				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = "newborn", "", "", "waits for 3 instances"
-			}), missing("b", "refused")}},
+				r.Status.Phase, r.Status.Group, r.Status.Leader, r.Status.Waiting = mortise.PhaseNewborn, "", "", "waits for 3 instances"
+			}), missing("b", guest.Refused)}},
 			want: []string{"no group is founded yet", "waits for 3 instances", "b:1", "Replicas (3)"},
 		},
 		"quorum lost, with directories": {
-			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", "silent"), instance("new", func(r *guest.Report) {
-				r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", "newborn", "", ""
+			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { leaderless(r); r.Answer.Durable = true }), missing("b", guest.Silent), instance("new", func(r *guest.Report) {
+				r.Addr, r.Status.Phase, r.Status.Group, r.Status.Leader = "c:1", mortise.PhaseNewborn, "", ""
 			})}},
 			want: []string{"the quorum is lost for 1m30s", "2 of 3 voters are missing", "b at b:1: its machine or the network", "c at c:1: its process has been started anew: at c:1 is somebody new, new", "bring back 1 of the missing", "mortise recover g"},
 		},
 		"quorum lost, in memory": {
-			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", "refused"), missing("c", "refused")}},
+			facts: facts{reports: []guest.Report{instance("a", leaderless), missing("b", guest.Refused), missing("c", guest.Refused)}},
 			want:  []string{"the quorum is lost", "its process does not run", "the group is in memory", "b at b:1, c at c:1"}, not: []string{"recover g"},
 		},
 		"a majority answers and nobody leads": {
-			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless), missing("c", "refused")}},
+			facts: facts{reports: []guest.Report{instance("a", leaderless), instance("b", leaderless), missing("c", guest.Refused)}},
 			want:  []string{"there is no leader for 1m30s, although a majority of the voters answers", "a at a:1, b at b:1"}, not: []string{"recover g", "the quorum is lost"},
 		},
 		"the leader has just gone": {
-			facts: facts{reports: []guest.Report{missing("a", "refused"), instance("b", nil), instance("c", nil)}},
+			facts: facts{reports: []guest.Report{missing("a", guest.Refused), instance("b", nil), instance("c", nil)}},
 			want:  []string{"although a majority", "b still takes a for the leader"},
 		},
 		"one is cut off": {
@@ -102,7 +102,7 @@ func TestDiagnose(t *testing.T) {
 			want: []string{"c at c:1 knows no leader", "the voter c is not heard of for 7s: it answers here, so it is the network between them that is cut"},
 		},
 		"fewer than promised": {
-			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", "silent")}, health: well},
+			facts: facts{reports: []guest.Report{instance("a", nil), instance("b", nil), missing("c", guest.Silent)}, health: well},
 			want:  []string{"Replicas says that 3 instances run, and 2 answer", "c at c:1: silent"},
 		},
 		"a founder is missing": {

@@ -34,7 +34,7 @@ func doctor(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == "silent" })
+	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
 	if len(f.answers()) > 0 && (f.health == nil || silent) { // an election, or a busy machine, perhaps
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
@@ -119,7 +119,7 @@ func (c *call) tellDiagnosis(d *diagnosis, f facts) {
 	}
 	c.printf("asked:\n")
 	for _, r := range f.reports {
-		who := r.Outcome
+		who := string(r.Outcome)
 		if r.Status != nil {
 			who = fmt.Sprintf("%s, %s, leader %s", r.Status.Name, part(r.Status), cmp.Or(r.Status.Leader, "none"))
 		}

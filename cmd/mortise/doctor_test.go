@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mortise-lock/mortise"
 )
 
 // quickly fails if a command that needs no leader was slow: five times of what is promised, on whatever machine this is.
@@ -29,7 +31,7 @@ func (s said) quickly(t *testing.T) said {
 func TestALostQuorum(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t, true, "a", "b", "c")
-	f.mortise("recover", "0123456789abcdef").wants(t, exitFailed, "nothing was done")
+	f.mortise("recover", "123456789abcdef").wants(t, exitFailed, "belongs to group 0123456789abcdef; nothing was done")
 	group := f.group("a")
 	f.mortise("recover", group).wants(t, exitFailed, "nothing is lost, and nothing was done")
 
@@ -58,7 +60,7 @@ func TestALostQuorum(t *testing.T) {
 	}
 	f.publish()
 	eventually(t, "the group can be given up", func() error {
-		if s := f.mortise("recover", group); s.code != exitOK {
+		if s := f.mortise("recover", strings.TrimLeft(group, "0")); s.code != exitOK {
 			return errors.New(s.errs) // a may take b for the leader for a while
 		}
 		return nil
@@ -159,9 +161,9 @@ func TestLooking(t *testing.T) {
 	defer func() { _ = w.Process.Kill(); _ = w.Wait() }()
 	lines := json.NewDecoder(out)
 	var last happened
-	next := func(want, key string) {
+	next := func(want mortise.EventKind, key string) {
 		t.Helper()
-		for last = (happened{}); last.What == "" || last.What == "current"; {
+		for last = (happened{}); last.What == "" || last.What == mortise.EventCurrent; {
 			last = happened{}
 			if err := lines.Decode(&last); err != nil {
 				t.Fatal(err)
@@ -171,15 +173,15 @@ func TestLooking(t *testing.T) {
 			t.Fatalf("watch says %+v; want %s of %q", last, want, key)
 		}
 	}
-	next("reset", "")
-	next("held", "orders/1")
-	next("held", "orders/2")
+	next(mortise.EventReset, "")
+	next(mortise.EventHeld, "orders/1")
+	next(mortise.EventHeld, "orders/2")
 	r := f.begin("exec sleep 1000", "orders/3")
-	next("held", "orders/3")
+	next(mortise.EventHeld, "orders/3")
 	f.mortise("unlock", "--force", "orders/3", "--token", tokenText(last.Token), "--reason", "a look").wants(t, exitOK)
 	after := fmt.Sprint(last.Position)
-	next("freed", "orders/3")
-	if last.Cause != "forced" || last.Reason != "a look" || !strings.HasPrefix(last.By, "mortise unlock by ") {
+	next(mortise.EventFreed, "orders/3")
+	if last.Cause != mortise.CauseForced || last.Reason != "a look" || !strings.HasPrefix(last.By, "mortise unlock by ") {
 		t.Errorf("watch says %+v", last)
 	}
 	r.code(t)

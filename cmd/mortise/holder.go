@@ -29,7 +29,7 @@ func holderFate(s mortise.Standing, f facts) fate {
 	switch {
 	case s.Expired:
 		return fate{text: fmt.Sprintf("its session has expired; the lock stays taken for %s more, because it was asked for with a delay", short(s.Left))}
-	case i >= 0 && answers[i].Status.Lease == "lost":
+	case i >= 0 && answers[i].Status.Lease == mortise.LeaseLost:
 		return fate{text: fmt.Sprintf("%s answers, but has lost its lease, and knows it: the lock goes to the next %s", s.Holder, left)}
 	case purpose.Lasting(s.Labels) && i >= 0:
 		return fate{text: fmt.Sprintf("%s answers and renews its lease, and a long hold is what this lock is for (%s): nothing is to be done", s.Holder, s.Labels[purpose.Label])}

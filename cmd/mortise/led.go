@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
@@ -81,7 +82,7 @@ func (f facts) instanceTroubles(by guest.Report) (all []trouble) {
 				"%s at %s knows no leader, although there is one: it does not reach %s, or the other way round: %s", s.Name, s.Address, by.Status.Leader, s.Waiting)
 		case s.Waiting != "":
 			add(nothingGranted, "", "%s: %s", s.Name, s.Waiting)
-		case s.Lease != "safe" && s.Phase == "member":
+		case s.Lease != mortise.LeaseSafe && s.Phase == mortise.PhaseMember:
 			add(leaseInDanger, plain.Sprintf("look at the network between %s and %s, and whether either is short of CPU time", s.Name, by.Status.Leader),
 				"the lease of %s is %s: it is short of time, or does not reach the leader", s.Name, s.Lease)
 		}
@@ -129,8 +130,8 @@ func (f facts) missingTroubles() (all []trouble) {
 	first := f.answers()[0]
 	next := "start the instances that are missing, or set Replicas to the number that you mean to run, on all of them"
 	for _, r := range f.silent() {
-		if r.Outcome == "foreign" {
-			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another", f.place(r))
+		if r.Outcome == guest.Foreign {
+			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another or none", f.place(r))
 		}
 	}
 	if n := len(f.members()); first.Answer.Replicas > n {

@@ -88,7 +88,7 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 	defer cancel()
 	err = errors.New("no instance that answers knows a leader")
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != "attached" || ctx.Err() != nil {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || ctx.Err() != nil {
 			continue
 		}
 		if all, err = c.pages(ctx, g, r.Addr, at); err == nil {
@@ -150,7 +150,7 @@ func memberRow(m mortise.Member, leader string, now time.Time) []string {
 	if !m.Since.IsZero() {
 		since = short(max(now.Sub(m.Since), 0).Round(time.Second))
 	}
-	return []string{name, m.Address, m.Instance, m.Zone, m.Tier, part, since, m.Session}
+	return []string{name, m.Address, m.Instance, m.Zone, string(m.Tier), part, since, m.Session}
 }
 
 func (c *call) tellRoll(all roll) error {
@@ -195,7 +195,7 @@ func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	var rows [][]string
 	var last *mortise.Status
 	for _, r := range reports {
-		row := []string{named[r.Addr], r.Addr, "", "", "", r.Outcome}
+		row := []string{named[r.Addr], r.Addr, "", "", "", string(r.Outcome)}
 		if s := r.Status; s != nil {
 			row[0], row[2], row[3], row[4] = s.Name, s.Instance, s.Zone, part(s)
 			if s.MembersAge > 0 && (last == nil || s.MembersAge < last.MembersAge) {

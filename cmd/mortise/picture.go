@@ -17,7 +17,7 @@ import (
 type seen struct {
 	Address string
 	From    string // where the address comes from
-	Outcome string // "answered", "refused", "silent", "foreign" or "version"
+	Outcome guest.Outcome
 	Error   string `json:",omitempty"`
 	Failed  string `json:",omitempty"` // why the instance has stopped to be one
 	Durable bool
@@ -57,8 +57,8 @@ func part(s *mortise.Status) string {
 		return "leads"
 	case s.Votes:
 		return "votes"
-	case s.Phase != "member":
-		return s.Phase
+	case s.Phase != mortise.PhaseMember:
+		return string(s.Phase)
 	}
 	return "member"
 }
@@ -117,7 +117,7 @@ func status(ctx context.Context, c *call) error {
 		if s == nil {
 			continue
 		}
-		rows = append(rows, []string{s.Name, s.Address, part(s), s.Group, s.Leader, fmt.Sprint(s.Term), s.Lease, short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
+		rows = append(rows, []string{s.Name, s.Address, part(s), s.Group, s.Leader, fmt.Sprint(s.Term), string(s.Lease), short(s.LeaseFor.Round(time.Second / 10)), fmt.Sprint(s.Held), fmt.Sprint(s.Waiters)})
 		if text := strings.TrimSpace(s.Waiting + " " + r.Answer.Failed); text != "" {
 			notes = append(notes, s.Name+": "+text)
 		}

@@ -204,7 +204,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		t.Errorf("%d %+v %+v", code, k, p)
 	}
 	var e happened
-	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.What != "reset" {
+	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.What != mortise.EventReset {
 		t.Errorf("%d %+v %+v", code, e, p)
 	}
 	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/\x01"}, nil); code != http.StatusBadRequest {

@@ -88,14 +88,14 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
 	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Votes: true}
 	s := &mortise.Status{
-		Name: forged, Instance: forged, Address: forged, Phase: "member", Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
+		Name: forged, Instance: forged, Address: forged, Phase: mortise.PhaseMember, Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
 	}
 	health := &mortise.Health{
 		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}}, CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
 	}
-	answered := guest.Report{Addr: "a:1", From: forged, Outcome: "answered", Status: s}
+	answered := guest.Report{Addr: "a:1", From: forged, Outcome: guest.Answered, Status: s}
 	answered.Answer.Failed, answered.Answer.Founders = forged, []string{forged}
-	silent := guest.Report{Addr: forged, From: forged, Outcome: "silent", Err: errors.New(forged)}
+	silent := guest.Report{Addr: forged, From: forged, Outcome: guest.Silent, Err: errors.New(forged)}
 	for name, f := range map[string]facts{
 		"led":      {reports: []guest.Report{answered, silent}, health: health},
 		"headless": {reports: []guest.Report{answered, silent}},

@@ -88,7 +88,7 @@ func states() []state {
 			time.Sleep(time.Minute) // fake time
 			s.Kill(1)
 			s.start(1)
-			s.Until("node-1 has a session", func() bool { return s.Node(1).Status().Session == "attached" })
+			s.Until("node-1 has a session", func() bool { return s.Node(1).Status().Session == mortise.SessionAttached })
 		}},
 		{name: "a voter is lost", truth: "locks are granted by the two others; after a minute one of them has the only vote, and its loss would end that", nodes: 3, dir: true, play: func(s *stage) {
 			s.follow(2)
@@ -362,12 +362,12 @@ func (s *stage) doctorSays() string {
 		r := guest.Report{Addr: "10.0.0." + string(rune('1'+i)) + ":7947", From: "Join"}
 		switch {
 		case !slices.Contains(s.running(), i):
-			r.Outcome, r.Err = "refused", errors.New("connection refused")
+			r.Outcome, r.Err = guest.Refused, errors.New("connection refused")
 		case s.secret[i] != "":
-			r.Outcome, r.Err = "foreign", errors.New("it has another secret")
+			r.Outcome, r.Err = guest.Foreign, errors.New("it has another secret")
 		default:
 			st.Health = nil
-			r.Outcome, r.Status = "answered", &st
+			r.Outcome, r.Status = guest.Answered, &st
 			r.Answer = desk.Answer{Durable: s.state.dir, Replicas: s.state.nodes}
 			if since := s.leaderless[i]; !since.IsZero() {
 				r.Answer.Leaderless = int64(time.Since(since))

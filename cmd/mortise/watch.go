@@ -26,12 +26,12 @@ const watchWithin = 10 * time.Second
 // happened is a mortise.Event as -o json shows it: large numbers are strings.
 type happened struct {
 	Position   uint64 `json:",string"`
-	What       string
+	What       mortise.EventKind
 	Key        string        `json:",omitempty"`
 	Token      mortise.Token `json:",omitempty"`
 	Holder     string        `json:",omitempty"`
 	At         *time.Time    `json:",omitempty"`
-	Cause      string        `json:",omitempty"`
+	Cause      mortise.Cause `json:",omitempty"`
 	By, Reason string        `json:",omitempty"`
 	Data       []byte        `json:",omitempty"`
 	Revision   uint64        `json:",omitempty,string"`
@@ -87,7 +87,7 @@ func (c *call) tellEvent(e mortise.Event) error {
 	if c.json {
 		return c.show(happenedOf(e))
 	}
-	if e.What == "current" {
+	if e.What == mortise.EventCurrent {
 		return nil
 	}
 	return c.printf("%s\n", eventLine(e))
@@ -110,7 +110,7 @@ func eventLine(e mortise.Event) string {
 		at = e.At.Format(time.TimeOnly)
 	}
 	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
-	if e.What == "reset" {
+	if e.What == mortise.EventReset {
 		parts[2] = "what follows is what there is now"
 	}
 	if e.Holder != "" {
@@ -120,7 +120,7 @@ func eventLine(e mortise.Event) string {
 		parts = append(parts, "token "+tokenText(e.Token))
 	}
 	if e.Cause != "" {
-		parts = append(parts, e.Cause)
+		parts = append(parts, string(e.Cause))
 	}
 	switch {
 	case e.By != "":
@@ -128,7 +128,7 @@ func eventLine(e mortise.Event) string {
 	case e.Reason != "":
 		parts = append(parts, e.Reason)
 	}
-	if e.What == "data" {
+	if e.What == mortise.EventData {
 		parts = append(parts, fmt.Sprintf("%q", e.Data))
 	}
 	return strings.Join(parts, "  ")

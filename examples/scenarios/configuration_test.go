@@ -50,7 +50,7 @@ func follow(ctx context.Context, node *mortise.Node, tell func(at time.Time, c s
 			return // ctx has ended, or the node
 		}
 		var c shop
-		if event.What == "data" && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
+		if event.What == mortise.EventData && event.Key == shopKey && json.Unmarshal(event.Data, &c) == nil {
 			tell(event.At, c)
 		}
 	}

@@ -98,13 +98,19 @@ func explainName(name x509.HostnameError) string {
 	return fmt.Sprintf("the other side's certificate does not carry the name %s: set ServerName of Config.TLS to a name that the certificates of all instances carry", clip(name.Host))
 }
 
+// What an instance says of another if only one of the two has TLS.
+const (
+	OtherPlain = "the other side has no secret and speaks plain text where TLS is required: set the same Config.Secret (or Config.TLS) there too"
+	OwnPlain   = "the other side has a secret (or Config.TLS), and this one has none: set the same Config.Secret (or Config.TLS) here, and not Config.Insecure"
+)
+
 // explainNoTLS tells plain text by its first bytes. Of plain HTTP/2, a client sends "PRI " and a server a frame of settings.
 func explainNoTLS(header tls.RecordHeaderError) string {
 	head := string(header.RecordHeader[:])
 	settings := header.RecordHeader[0] == 0 && header.RecordHeader[3] == 4
 	switch {
-	case strings.HasPrefix(head, "PRI ") || settings:
-		return "the other side speaks plain text where TLS is required: set Config.Secret (or Config.TLS) there too"
+	case strings.HasPrefix(head, "PRI ") || strings.HasPrefix(head, "morti") || settings:
+		return OtherPlain
 	case strings.HasPrefix(head, "HTTP/"):
 		return "the other side is a plain HTTP server: the address is wrong"
 	case plainHTTP(head):

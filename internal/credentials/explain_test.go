@@ -17,7 +17,8 @@ import (
 func TestPlainTextToATLSPort(t *testing.T) {
 	s := source(t, SecretConfig{})
 	for said, want := range map[string]string{
-		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":     "speaks plain text where TLS is required: set Config.Secret",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":     OtherPlain,
+		"mortise\n\x01\x02":                    OtherPlain,
 		"GET / HTTP/1.1\r\n\r\n":               "plain HTTP client",
 		"SSH-2.0-OpenSSH_9.6\r\n":              `does not speak TLS (it begins with "SSH-2")`,
 		"\x00\x00\x00\x00\x00\n\n":             "does not speak TLS",

@@ -114,14 +114,27 @@ func secure(c mortise.Config) (*credentials.Source, error) {
 // errOpen is why an address is not dialed.
 var errOpen = errors.New("it is on another machine and nothing protects the connection: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on), or -insecure if it has neither")
 
-// errPlain is why a process on this machine does not answer, most likely.
-var errPlain = errors.New("it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)")
+// What a program says of an instance that does not talk to it, most likely because only one of the two has a secret or certificates.
+const (
+	needsSecret   = "the instance has a secret, and this program was given none: give the cluster's secret (-secret-file, or MORTISE_SECRET) or certificates (-tls-cert and so on)"
+	needsNoSecret = "the instance has no secret, and this program was given one: leave it out (with -insecure if the instance is on another machine)"
+	hungUp        = "it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)"
+)
+
+// open reports whether nothing protects connections, and nobody has asked for that.
+func (g *Guest) open() bool { return g.source == nil && !g.config.Insecure }
+
+// elsewhere reports whether an address is known to be on another machine.
+func elsewhere(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return ip != nil && !ip.IsLoopback()
+}
 
 // dial refuses plain text to other machines unless that is wanted.
 func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
-	open := g.source == nil && !g.config.Insecure
-	host, _, _ := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); open && ip != nil && !ip.IsLoopback() {
+	open := g.open()
+	if open && elsewhere(address) {
 		return nil, errOpen
 	}
 	var dialer net.Dialer
@@ -138,13 +151,16 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 // Ask puts one question to whoever is at addr. An error says why there is no answer, in a sentence; what the instance could not do is in the
 // answer.
 func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Answer, error) {
+	if g.open() && elsewhere(addr) {
+		return desk.Answer{}, fmt.Errorf("%s: %w", addr, errOpen)
+	}
 	body, err := json.Marshal(q)
 	if err != nil {
 		return desk.Answer{}, err
 	}
 	said, _, err := g.port.Ask(ctx, addr, nodeid.ID{}, append([]byte(desk.Mark), body...))
 	if err != nil {
-		return desk.Answer{}, g.explain(err)
+		return desk.Answer{}, g.explain(addr, err)
 	}
 	var a desk.Answer
 	if err := json.Unmarshal(said, &a); err != nil {
@@ -153,16 +169,26 @@ func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Ans
 	return a, nil
 }
 
-// explain adds to a failed handshake what it means.
-func (g *Guest) explain(err error) error {
-	if g.source == nil && !g.config.Insecure && !errors.Is(err, errOpen) && strings.Contains(err.Error(), "EOF") {
-		return fmt.Errorf("%w: %w", transport.ErrForeign, errPlain)
-	}
-	if g.source == nil || !errors.Is(err, transport.ErrForeign) {
+// strangerError says in a sentence why the instance at an address does not talk to this program. It is a transport.ErrForeign.
+type strangerError struct{ addr, why string }
+
+func (e *strangerError) Error() string        { return e.addr + ": " + e.why }
+func (e *strangerError) Is(target error) bool { return target == transport.ErrForeign }
+
+// explain says what a failed handshake with addr means.
+func (g *Guest) explain(addr string, err error) error {
+	switch {
+	case errors.Is(err, transport.ErrSecured):
+		return &strangerError{addr, needsSecret}
+	case errors.Is(err, transport.ErrPlain):
+		return &strangerError{addr, needsNoSecret}
+	case g.open() && !errors.Is(err, errOpen) && strings.Contains(err.Error(), "EOF"):
+		return &strangerError{addr, hungUp}
+	case g.source == nil || !errors.Is(err, transport.ErrForeign):
 		return err
 	}
 	if text := g.source.Explain(err); text != "" {
-		return fmt.Errorf("%w: %s", transport.ErrForeign, text)
+		return &strangerError{addr, text}
 	}
 	return err
 }

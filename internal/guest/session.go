@@ -148,7 +148,7 @@ func (s *Session) take(reports []Report) {
 
 // groupOf returns the group that an instance belongs to for good, or 0.
 func groupOf(r Report) uint64 {
-	if r.Status == nil || r.Status.Phase != "member" || r.Answer.Failed != "" {
+	if r.Status == nil || r.Status.Phase != mortise.PhaseMember || r.Answer.Failed != "" {
 		return 0
 	}
 	group, err := strconv.ParseUint(r.Status.Group, 16, 64)

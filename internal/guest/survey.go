@@ -27,14 +27,26 @@ const (
 // ErrNotReady says that no instance with a leader has answered. It is mortise.ErrNotReady.
 var ErrNotReady = mortise.ErrNotReady
 
+// Outcome says what has become of the question at one address.
+type Outcome string
+
+// The outcomes of a question.
+const (
+	Answered     Outcome = "answered"
+	Refused      Outcome = "refused" // the address takes no connections
+	Silent       Outcome = "silent"  // no answer came
+	Foreign      Outcome = "foreign" // it has another secret than this program, or only one of the two has one
+	OtherVersion Outcome = "version" // it speaks no version that this program speaks
+)
+
 // Report is what a survey has found at one address.
 type Report struct {
 	Addr    string
 	From    string          // where the address comes from: an entry of Join, or the Name of the instance that named it
 	Status  *mortise.Status // nil: nobody answered
 	Answer  desk.Answer     // its other fields, if Status is set
-	Outcome string          // "answered", "refused", "silent", "foreign" or "version"
-	Err     error           // why there is no answer
+	Outcome Outcome
+	Err     error // why there is no answer
 	Took    time.Duration
 	Skew    time.Duration // the instance's wall clock less ours, known to half of Took
 }
@@ -132,7 +144,7 @@ func (s *survey) add(from string, list []mortise.Member) {
 // listed returns the first page of the leader's members, as far as an instance says it.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != "attached" || r.Answer.Verb != "" {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || r.Answer.Verb != "" {
 			continue
 		}
 		asking, cancel := context.WithTimeout(ctx, askWithin)
@@ -192,18 +204,18 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 }
 
 // outcome sorts the reasons for which there is no answer.
-func outcome(err error) string {
+func outcome(err error) Outcome {
 	switch {
 	case err == nil:
-		return "answered"
+		return Answered
 	case errors.Is(err, transport.ErrRefused):
-		return "refused"
+		return Refused
 	case errors.Is(err, transport.ErrVersion):
-		return "version"
+		return OtherVersion
 	case errors.Is(err, transport.ErrForeign):
-		return "foreign"
+		return Foreign
 	}
-	return "silent"
+	return Silent
 }
 
 // Put finds an instance that has a leader and puts a question to it, and again until there is an answer or ctx ends. An error of the
@@ -250,7 +262,7 @@ func Denied(a desk.Answer) error {
 // led returns the address of the first instance that answers and has a leader.
 func (g *Guest) led(ctx context.Context) (string, error) {
 	r, err := g.first(ctx, func(r Report) bool {
-		return r.Status != nil && r.Status.Leader != "" && r.Status.Session == "attached"
+		return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 	})
 	return r.Addr, err
 }

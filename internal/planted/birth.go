@@ -38,6 +38,8 @@ func birth() []Bug {
 		{Name: "silence-is-over", Room: "cluster/birth", Hazard: "none", Some: true, Breaks: "a group is given up while a voter that is cut off would make a majority"},
 		{Name: "strangers-not-named", Room: "cluster/birth", Hazard: "none", Breaks: "three instances whose names are not in Founders are told to start what is missing"},
 		{Name: "foreign-without-reason", Room: "cluster/birth", Hazard: "none", Breaks: "an instance with another secret says that another program listens, and not that the secrets differ"},
+		{Name: "silence-without-reason", Room: "cluster/birth", Hazard: "none", Breaks: "an instance with a secret takes one without for a machine that is gone"},
+		{Name: "fewer-replicas-advised", Room: "cluster/birth", Hazard: "none", Breaks: "an instance that reaches no other advises fewer replicas, with which each side of a cut founds a group"},
 		{Name: "name-not-evidence", Room: "cluster/birth", Hazard: "none", Breaks: "a group whose founders were started again elsewhere waits for their old addresses forever"},
 		{Name: "new-voter-not-asked", Room: "cluster/birth", Hazard: "none", Breaks: "a voter dies before others know its name, and its dead group is kept until people give it up"},
 		{Name: "hearsay-kept", Room: "cluster/birth", Hazard: "none", Breaks: "a dead group is kept for ever because of a configuration that only its dead leader had applied"},

@@ -4,6 +4,7 @@ package planted
 func bounds() []Bug {
 	return []Bug{
 		{Name: "calls-of-any-size", Room: "transport", Hazard: "none", Breaks: "sixty unfinished questions on one connection take gigabytes"},
+		{Name: "no-hint-of-tls", Room: "transport", Hazard: "none", Breaks: "an instance without a secret takes one that has a secret for a machine that is gone, and the reverse"},
 		{Name: "calls-arrive-forever", Room: "transport", Hazard: "none", Breaks: "a question that never ends is held for as long as its connection lives"},
 		{Name: "arrivals-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance that begins many calls ends the connections of others, whose calls take their time"},
 		{Name: "connections-of-one-unbounded", Room: "transport", Hazard: "none", Breaks: "one instance takes all connections that there are for all"},

@@ -33,7 +33,8 @@ type disk struct {
 
 // diskFault is one way in which a disk stops working.
 type diskFault struct {
-	name, state string
+	name        string
+	state       mortise.DiskState
 	make        func(d *disk)
 	spoil, mend func(d *disk)
 	restart     bool          // the instance has to be started again, as its Status says
@@ -44,11 +45,11 @@ type diskFault struct {
 // diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
 // whose image was cut off stands for a disk that is broken.
 var diskFaults = []diskFault{
-	{name: "full", state: "failed", make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers},
-	{name: "read-only", state: "failed", make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
-	{name: "removed", state: "removed", make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
-	{name: "hung", state: "hung", make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
-	{name: "broken", state: "failed", make: (*disk).device, spoil: (*disk).cut, mend: (*disk).replace, restart: true},
+	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers},
+	{name: "read-only", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
+	{name: "removed", state: mortise.DiskRemoved, make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
+	{name: "hung", state: mortise.DiskHung, make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
+	{name: "broken", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).cut, mend: (*disk).replace, restart: true},
 }
 
 // TestDisks breaks the disk of one of three voters in each way. The others go on, all say which disk it
@@ -82,7 +83,7 @@ func TestAllDisksFull(t *testing.T) {
 	}
 	var full []*instance
 	w.until(slack*diskNoticed+roomLasts, "two instances say that their disks are full", func() bool {
-		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty("failed") })
+		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed) })
 		return len(full) == 2
 	})
 	for _, in := range fleet {
@@ -169,7 +170,7 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 }
 
 // faulty reports whether an instance says that its own disk is in that state, and names the way out.
-func (in *instance) faulty(state string) bool {
+func (in *instance) faulty(state mortise.DiskState) bool {
 	d := in.status().Disk
 	return d != nil && d.State == state && d.Cause != "" && d.Remedy != ""
 }
