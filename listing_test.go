@@ -83,6 +83,9 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 				if node := strings.HasPrefix(m.Name, "node"); node && time.Since(m.Since) > time.Minute {
 					t.Errorf("%s is a member since %v", m.Name, m.Since)
 				}
+				if root && m.Version != Version() {
+					t.Errorf("%s has version %q", m.Name, m.Version)
+				}
 				if m.Name == "node-3" && (m.Instance != f.nodes[3].Status().Instance || m.Zone != "elsewhere") {
 					t.Errorf("%+v", m)
 				}

@@ -29,6 +29,7 @@ type Member struct {
 
 	// The following are set in what Members and Status.Members return.
 
+	Version string    `json:",omitempty"` // of this library in its build, as it says; "" if it has not said
 	Tier    Tier      `json:",omitempty"`
 	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" of the root tier
 	Session string    `json:",omitempty"` // ID of its session: a walk can go on behind it
@@ -104,6 +105,7 @@ type listed struct {
 	Name     string `json:",omitempty"`
 	Addr     string `json:",omitempty"`
 	Zone     string `json:",omitempty"`
+	Version  string `json:",omitempty"`
 	Tier     string
 	For      string `json:",omitempty"`
 	Since    int64  `json:",omitempty"` // Unix milliseconds
@@ -127,7 +129,7 @@ func (r *replica) asMembers(s *sight, first bool) {
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		s.Members = append(s.Members, listed{
-			Session: each.ID, Instance: instance, Name: o.Name, Addr: o.Addr, Zone: o.Zone,
+			Session: each.ID, Instance: instance, Name: o.Name, Addr: o.Addr, Zone: o.Zone, Version: o.Version,
 			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
@@ -157,7 +159,7 @@ func (s *sight) members() []Member {
 	list := make([]Member, 0, len(s.Members))
 	for _, m := range s.Members {
 		one := Member{
-			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone),
+			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
 			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: sessionText(m.Session), Leaving: m.Leaving,
 		}
 		if m.Since != 0 {

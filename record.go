@@ -22,7 +22,8 @@ type record struct {
 	Name     string   `json:"name"`
 	Addr     string   `json:"addr"`
 	Zone     string   `json:"zone,omitempty"`
-	Rules    uint32   `json:"rules"` // highest rules version that this build knows
+	Version  string   `json:"version,omitempty"` // of its build of this library, for people
+	Rules    uint32   `json:"rules"`             // highest rules version that this build knows
 	Settings settings `json:"settings"`
 	Guest    bool     `json:"guest,omitempty"`    // it only takes locks: no instance of the service, it can have no replica and has no settings
 	For      string   `json:"for,omitempty"`      // the name in its capability, which the leader has written; empty for a full instance
@@ -53,7 +54,7 @@ func (n *Node) record() []byte {
 	}
 	group := n.config.group()
 	r := record{
-		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Rules: lockfsm.RulesVersion,
+		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: version, Rules: lockfsm.RulesVersion,
 		Settings: group.named(), Since: n.env.wall().UnixMilli(),
 	}
 	if slices.Contains(group.Founders, r.Name) {

@@ -21,6 +21,7 @@ type Status struct {
 	Instance string // ID of its present life
 	Address  string // at which others reach it, "" if it listens nowhere
 	Zone     string // Config.Zone
+	Version  string // of this library in its build
 	Phase    Phase
 	Tier     Tier // what its secret or certificate makes of it: TierRoot, or TierMember, which never votes and serves nothing
 
@@ -61,7 +62,7 @@ type Status struct {
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Zone: n.config.Zone, Instance: n.instance().String(), Address: n.address, Tier: Tier(n.self.Tier.String()), Err: n.Err()}
+	s := Status{Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: n.instance().String(), Address: n.address, Tier: Tier(n.self.Tier.String()), Err: n.Err()}
 	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
 	client := n.client.Status()
 	s.Session, s.Lease, s.Held, s.Waiters = SessionPhase(client.Phase.String()), LeaseState(client.Lease.String()), client.Held, client.Waiting

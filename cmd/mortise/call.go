@@ -80,6 +80,32 @@ func nodeFlags() []flagFor {
 // parse reads the command line of a command. Flags and words may stand in any order before a --.
 func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	c := &call{out: out, errs: errs, environ: os.Environ(), changed: map[string]string{}}
+	fs := c.flagsOf(cmd)
+	before, after := args, []string(nil)
+	if i := slices.Index(args, "--"); i >= 0 {
+		before, after = args[:i], args[i+1:]
+	}
+	for len(before) > 0 {
+		if err := fs.Parse(before); err == flag.ErrHelp {
+			return nil, err
+		} else if err != nil {
+			return nil, &exitError{code: exitUsage} // fs has said it
+		}
+		if before = fs.Args(); len(before) > 0 {
+			c.words, before = append(c.words, before[0]), before[1:]
+		}
+	}
+	if cmd.program {
+		c.program = after
+	} else {
+		c.words = append(c.words, after...)
+	}
+	return c, nil
+}
+
+// flagsOf returns the flags of a command, which fill c in.
+func (c *call) flagsOf(cmd command) *flag.FlagSet {
+	errs := c.errs
 	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
 	fs.SetOutput(errs)
 	fs.Usage = func() {
@@ -106,26 +132,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	if cmd.flags != nil {
 		cmd.flags(c, fs)
 	}
-	before, after := args, []string(nil)
-	if i := slices.Index(args, "--"); i >= 0 {
-		before, after = args[:i], args[i+1:]
-	}
-	for len(before) > 0 {
-		if err := fs.Parse(before); err == flag.ErrHelp {
-			return nil, err
-		} else if err != nil {
-			return nil, &exitError{code: exitUsage} // fs has said it
-		}
-		if before = fs.Args(); len(before) > 0 {
-			c.words, before = append(c.words, before[0]), before[1:]
-		}
-	}
-	if cmd.program {
-		c.program = after
-	} else {
-		c.words = append(c.words, after...)
-	}
-	return c, nil
+	return fs
 }
 
 // config reads the configuration from the variables and the flags, which win.

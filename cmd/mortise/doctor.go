@@ -109,7 +109,8 @@ func hotOf(k mortise.KeyInfo) hot {
 }
 
 func (c *call) tellDiagnosis(d *diagnosis, f facts) {
-	c.printf("%s%s\n", map[bool]string{true: "well: ", false: "trouble: "}[d.Well], d.Problem)
+	c.verdict(d.Well)
+	c.printf("%s\n", d.Problem)
 	for _, text := range d.Why {
 		c.printf("  %s\n", text)
 	}

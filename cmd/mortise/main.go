@@ -39,7 +39,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
@@ -67,7 +66,8 @@ func commands() []command {
 		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", run: recoverGroup},
 		{name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]", about: "print a new secret, or one with fewer rights that is derived from the cluster's", run: secret, flags: secretFlags},
 		{name: "agent", about: "be an instance, with an HTTP door for programs in other languages", run: agent, flags: agentFlags, instance: true},
-		{name: "version", about: "print the version of this command", run: version},
+		{name: "completion", args: "bash|zsh|fish", about: "print a script that completes commands and flags in that shell", run: completion},
+		{name: "version", about: "print the version of this command, and of Go", run: version},
 	}
 }
 
@@ -101,11 +101,6 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 		return report(errs, cmd.name, err)
 	}
 	return report(errs, "", usageError("there is no command "+plain.Text(args[0])+"; mortise help lists them"))
-}
-
-func version(_ context.Context, c *call) error {
-	_, err := fmt.Fprintln(c.out, "mortise", mortise.Version())
-	return err
 }
 
 func usage(out io.Writer) {

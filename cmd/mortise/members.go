@@ -131,7 +131,7 @@ func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at lockfs
 	}
 }
 
-const memberHeading = "NAME ADDRESS INSTANCE ZONE TIER PART SINCE SESSION"
+const memberHeading = "NAME ADDRESS INSTANCE ZONE VERSION TIER PART SINCE SESSION"
 
 // memberRow is one member in a line.
 func memberRow(m mortise.Member, leader string, now time.Time) []string {
@@ -150,7 +150,7 @@ func memberRow(m mortise.Member, leader string, now time.Time) []string {
 	if !m.Since.IsZero() {
 		since = short(max(now.Sub(m.Since), 0).Round(time.Second))
 	}
-	return []string{name, m.Address, m.Instance, m.Zone, string(m.Tier), part, since, m.Session}
+	return []string{name, m.Address, m.Instance, m.Zone, m.Version, string(m.Tier), part, since, m.Session}
 }
 
 func (c *call) tellRoll(all roll) error {
@@ -195,16 +195,16 @@ func (c *call) tellLastRoll(reports []guest.Report, why error) error {
 	var rows [][]string
 	var last *mortise.Status
 	for _, r := range reports {
-		row := []string{named[r.Addr], r.Addr, "", "", "", string(r.Outcome)}
+		row := []string{named[r.Addr], r.Addr, "", "", "", "", string(r.Outcome)}
 		if s := r.Status; s != nil {
-			row[0], row[2], row[3], row[4] = s.Name, s.Instance, s.Zone, part(s)
+			row[0], row[2], row[3], row[4], row[5] = s.Name, s.Instance, s.Zone, s.Version, part(s)
 			if s.MembersAge > 0 && (last == nil || s.MembersAge < last.MembersAge) {
 				last = s
 			}
 		}
 		rows = append(rows, row)
 	}
-	if err := c.table("NAME ADDRESS INSTANCE ZONE PART ANSWER", rows); err != nil || last == nil {
+	if err := c.table("NAME ADDRESS INSTANCE ZONE VERSION PART ANSWER", rows); err != nil || last == nil {
 		return err
 	}
 	age := short(last.MembersAge.Round(time.Second))

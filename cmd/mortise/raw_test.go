@@ -86,9 +86,9 @@ func TestNothingIsPrintedRaw(t *testing.T) {
 // What hostile instances answer: nothing on this side has checked it.
 func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 	const forged = "\nFORGED\x1b[1A\u202e"
-	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Votes: true}
+	member := mortise.Member{Name: forged, Instance: forged, Address: forged, Zone: forged, Version: forged, Votes: true}
 	s := &mortise.Status{
-		Name: forged, Instance: forged, Address: forged, Phase: mortise.PhaseMember, Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
+		Name: forged, Instance: forged, Address: forged, Version: forged, Phase: mortise.PhaseMember, Group: forged, Leader: forged, Voters: []mortise.Member{member}, Members: []mortise.Member{member}, Waiting: forged, Lease: forged,
 	}
 	health := &mortise.Health{
 		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}}, CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,

@@ -153,7 +153,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	if more {
 		which = "first " + which
 	}
-	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().Format(time.TimeOnly), len(keys), which, held, waiting, c.top.by)
+	fmt.Fprintf(&b, "%s  %d %s, %d holds, %d waiting; by %s\n", time.Now().UTC().Format(eventTime), len(keys), which, held, waiting, c.top.by)
 	var rows [][]string
 	for _, h := range shown {
 		row := keyRow(h.KeyInfo, time.Now())

@@ -103,11 +103,15 @@ func happenedOf(e mortise.Event) happened {
 	return h
 }
 
+// eventTime is the form of an event's time: with its date, since a watch goes on for days, and in UTC, as all
+// that the instances say of times.
+const eventTime = "2006-01-02 15:04:05Z"
+
 // eventLine is an event for people.
 func eventLine(e mortise.Event) string {
-	at := "        "
+	at := strings.Repeat(" ", len(eventTime))
 	if !e.At.IsZero() {
-		at = e.At.Format(time.TimeOnly)
+		at = e.At.UTC().Format(eventTime)
 	}
 	parts := []string{at, fmt.Sprintf("%-5s", e.What), e.Key}
 	if e.What == mortise.EventReset {

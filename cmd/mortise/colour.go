@@ -1,0 +1,22 @@
+package main
+
+import "os"
+
+// verdict prints the first word of a finding, in a colour where a person reads it: green if all is well, else red. Text of
+// other processes never gets a colour.
+func (c *call) verdict(well bool) {
+	text, colour := "trouble:", "31"
+	if well {
+		text, colour = "well:", "32"
+	}
+	if c.colours() {
+		text = "\x1b[1;" + colour + "m" + text + "\x1b[m"
+	}
+	_, _ = c.out.Write([]byte(text + " "))
+}
+
+// colours reports whether the output may have colours: on a terminal that knows them, unless NO_COLOR is set
+// (https://no-color.org).
+func (c *call) colours() bool {
+	return isTerminal(c.out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}

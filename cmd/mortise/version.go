@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// version is the command version.
+func version(_ context.Context, c *call) error {
+	b := buildOf(debug.ReadBuildInfo())
+	if c.json {
+		return c.show(b)
+	}
+	text := "mortise " + b.Version
+	if b.Revision != "" {
+		text += ", revision " + b.Revision
+		if b.Modified {
+			text += " with changes"
+		}
+	}
+	return c.printf("%s, %s %s\n", text, b.Go, b.System)
+}
+
+// build is what this command was made of.
+type build struct {
+	Version  string
+	Revision string `json:",omitempty"` // of the repository that it was built in; "" if it was installed from a proxy
+	Modified bool   `json:",omitempty"` // the files were not those of the revision
+	Go       string
+	System   string
+}
+
+func buildOf(info *debug.BuildInfo, ok bool) build {
+	b := build{Version: mortise.Version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value[:min(len(s.Value), 12)]
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
