@@ -87,9 +87,9 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	}
 	for len(before) > 0 {
 		if err := fs.Parse(before); err == flag.ErrHelp {
-			return nil, err
+			return c, err
 		} else if err != nil {
-			return nil, &exitError{code: exitUsage} // fs has said it
+			return nil, badFlag(cmd, fs, err)
 		}
 		if before = fs.Args(); len(before) > 0 {
 			c.words, before = append(c.words, before[0]), before[1:]
@@ -105,13 +105,8 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 
 // flagsOf returns the flags of a command, which fill c in.
 func (c *call) flagsOf(cmd command) *flag.FlagSet {
-	errs := c.errs
 	fs := flag.NewFlagSet("mortise "+cmd.name, flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintf(errs, "mortise %s [flags] %s\n%s\n\n", cmd.name, cmd.args, cmd.about)
-		fs.PrintDefaults()
-	}
+	fs.SetOutput(io.Discard)
 	list := guestFlags()
 	if cmd.instance {
 		list = append(list, nodeFlags()...)

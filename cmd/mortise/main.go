@@ -33,18 +33,16 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/mortise-lock/mortise/internal/plain"
 )
 
 // command is one word behind mortise.
 type command struct {
 	name, args, about string
+	examples          string // command lines, one a line, without the word mortise
 	run               func(ctx context.Context, c *call) error
 	flags             func(c *call, fs *flag.FlagSet) // its own; nil: none
 	instance          bool                            // it takes the flags of an instance
@@ -53,21 +51,21 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{name: "run", args: "KEY -- COMMAND...", about: "take the lock, run the command, give the lock back", run: runUnderLock, flags: runFlags, program: true},
-		{name: "ls", args: "[PREFIX]", about: "keys that are held or waited for", run: list},
-		{name: "get", args: "KEY", about: "who holds a key, who waits for it, in order", run: get},
-		{name: "top", args: "[PREFIX]", about: "the keys that are waited for most, held longest, change hands most; live", run: top, flags: topFlags},
-		{name: "watch", args: "[PREFIX]", about: "what happens to keys, a line each", run: watch, flags: watchFlags},
-		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", run: audit},
-		{name: "members", about: "the members of the group, as the leader has them; without one, the instances that answer", run: members, flags: membersFlags},
-		{name: "status", about: "the group as every instance sees it", run: status},
-		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},
-		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", run: unlock, flags: unlockFlags},
-		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", run: recoverGroup},
-		{name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]", about: "print a new secret, or one with fewer rights that is derived from the cluster's", run: secret, flags: secretFlags},
-		{name: "agent", about: "be an instance, with an HTTP door for programs in other languages", run: agent, flags: agentFlags, instance: true},
-		{name: "completion", args: "bash|zsh|fish", about: "print a script that completes commands and flags in that shell", run: completion},
-		{name: "version", about: "print the version of this command, and of Go", run: version},
+		{name: "run", args: "KEY -- COMMAND...", about: "take the lock, run the command, give the lock back", examples: "run cron/report -- ./report.sh\nrun -n cron/report -- ./report.sh", run: runUnderLock, flags: runFlags, program: true},
+		{name: "ls", args: "[PREFIX]", about: "keys that are held or waited for", examples: "ls\nls orders/ -o json", run: list},
+		{name: "get", args: "KEY", about: "who holds a key, who waits for it, in order", examples: "get orders/42", run: get},
+		{name: "top", args: "[PREFIX]", about: "the keys that are waited for most, held longest, change hands most; live", examples: "top -by held\ntop orders/ -count 1", run: top, flags: topFlags},
+		{name: "watch", args: "[PREFIX]", about: "what happens to keys, a line each", examples: "watch orders/", run: watch, flags: watchFlags},
+		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", examples: "audit -o json", run: audit},
+		{name: "members", about: "the members of the group, as the leader has them; without one, the instances that answer", examples: "members -n 0", run: members, flags: membersFlags},
+		{name: "status", about: "the group as every instance sees it", examples: "status -join orders-0:7947,orders-1:7947 -secret-file /run/secrets/lock", run: status},
+		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", examples: "doctor\ndoctor orders/42", run: doctor},
+		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", examples: "unlock --force orders/42 --token 4611686018427388141 --reason \"orders-2 hangs, restarted\"", run: unlock, flags: unlockFlags},
+		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", examples: "recover 0123456789abcdef", run: recoverGroup},
+		{name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]", about: "print a new secret, or one with fewer rights that is derived from the cluster's", examples: "secret\nsecret -secret-file root -allow 'lock cron/*' -for cron-host -until 2160h", run: secret, flags: secretFlags},
+		{name: "agent", about: "be an instance, with an HTTP door for programs in other languages", examples: "agent -join orders-0:7947 -secret-file /run/secrets/lock", run: agent, flags: agentFlags, instance: true},
+		{name: "completion", args: "bash|zsh|fish", about: "print a script that completes commands and flags in that shell", examples: "completion bash", run: completion},
+		{name: "version", about: "print the version of this command, and of Go", examples: "version -o json", run: version},
 	}
 }
 
@@ -80,12 +78,15 @@ func main() {
 
 // Main runs one command line and returns its exit code. It reads and changes the environment of the process.
 func Main(ctx context.Context, args []string, out, errs io.Writer) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+	if len(args) == 0 || len(args) == 1 && (args[0] == "help" || args[0] == "-h" || args[0] == "--help") {
 		usage(out)
 		if len(args) == 0 {
 			return exitUsage
 		}
 		return exitOK
+	}
+	if args[0] == "help" {
+		args = []string{args[1], "-h"}
 	}
 	for _, cmd := range commands() {
 		if cmd.name != args[0] {
@@ -93,6 +94,7 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		c, err := parse(cmd, args[1:], out, errs)
 		if err == flag.ErrHelp {
+			c.help(cmd)
 			return exitOK
 		}
 		if err == nil {
@@ -100,13 +102,5 @@ func Main(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		return report(errs, cmd.name, err)
 	}
-	return report(errs, "", usageError("there is no command "+plain.Text(args[0])+"; mortise help lists them"))
-}
-
-func usage(out io.Writer) {
-	fmt.Fprintln(out, "mortise COMMAND [flags] ...")
-	for _, cmd := range commands() {
-		fmt.Fprintf(out, "  %-8s %s\n           %s\n", cmd.name, cmd.args, cmd.about)
-	}
-	fmt.Fprintln(out, "\nmortise COMMAND -h lists its flags. The cluster is described by flags or by the variables MORTISE_JOIN, MORTISE_SECRET and so on.")
+	return report(errs, "", noCommand(args[0]))
 }

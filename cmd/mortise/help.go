@@ -1,0 +1,124 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mortise-lock/mortise/internal/plain"
+)
+
+// usage lists the commands.
+func usage(out io.Writer) {
+	fmt.Fprint(out, "mortise COMMAND [flags] ...\n\n")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, cmd := range commands() {
+		fmt.Fprintf(w, "  %s\t%s\n", cmd.name, cmd.about)
+	}
+	w.Flush()
+	fmt.Fprint(out, "\nmortise help COMMAND shows examples and flags. The cluster is described by flags or by the variables MORTISE_JOIN, MORTISE_SECRET and so on.\n")
+}
+
+// help says how a command is used: examples first, then its own flags, then those that describe the cluster.
+func (c *call) help(cmd command) {
+	fmt.Fprintf(c.out, "mortise %s\n%s\n\n", strings.TrimSpace(cmd.name+" [flags] "+cmd.args), cmd.about)
+	for line := range strings.Lines(cmd.examples) {
+		fmt.Fprintf(c.out, "  mortise %s\n", strings.TrimSpace(line))
+	}
+	fs := c.flagsOf(cmd)
+	shared := map[string]bool{}
+	(&call{changed: map[string]string{}}).flagsOf(command{instance: cmd.instance}).VisitAll(func(f *flag.Flag) { shared[f.Name] = true })
+	c.list("flags of its own", fs, func(name string) bool { return !shared[name] })
+	c.list("flags that describe the cluster, and the variables that stand for them", fs, func(name string) bool { return shared[name] })
+}
+
+// list prints some flags below a heading, nothing if there are none.
+func (c *call) list(heading string, fs *flag.FlagSet, which func(name string) bool) {
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fs.VisitAll(func(f *flag.Flag) {
+		if !which(f.Name) {
+			return
+		}
+		if heading != "" {
+			fmt.Fprintf(w, "\n%s:\n", heading)
+			heading = ""
+		}
+		value, about := flag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+			about += " (" + f.DefValue + ")"
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", strings.TrimSpace("-"+f.Name+" "+value), about)
+	})
+	w.Flush()
+}
+
+// noCommand says that there is no such command, and which may be meant.
+func noCommand(word string) error {
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	text := "there is no command " + plain.Text(word)
+	if near := nearest(word, names); near != "" {
+		text += "; did you mean " + near + "?"
+	}
+	return usageError(text + "\nmortise help lists the commands")
+}
+
+// badFlag says what is wrong with a flag, and which may be meant.
+func badFlag(cmd command, fs *flag.FlagSet, err error) error {
+	text := err.Error()
+	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
+		name = strings.TrimPrefix(name, "-")
+		var names []string
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		text = "there is no flag -" + plain.Text(name)
+		if near := nearest(name, names); near != "" {
+			text += "; did you mean -" + near + "?"
+		}
+	}
+	return usageError(text + "\nmortise help " + cmd.name + " lists the flags")
+}
+
+// nearest returns the name that a word is most likely meant to be: one that it begins, or that differs from it in two
+// letters at most and in less than half of them. It returns "" if none is near.
+func nearest(word string, names []string) string {
+	best, least := "", min(2, (len(word)-1)/2)
+	for _, name := range names {
+		if len(word) > 1 && strings.HasPrefix(name, word) {
+			return name
+		}
+		if d := distance(word, name); d <= least && (best == "" || d < least) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance returns how many letters have to be put in, taken out, replaced, or swapped with their neighbour to make b of a
+// (optimal string alignment).
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
