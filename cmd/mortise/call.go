@@ -39,6 +39,7 @@ type call struct {
 	unlock  unlockOptions
 	agent   agentOptions
 	secret  secretOptions
+	ping    pingOptions
 }
 
 // prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.

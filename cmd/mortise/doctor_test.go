@@ -87,6 +87,39 @@ func (f *fleet) says(args []string, code int, texts ...string) {
 	})
 }
 
+// watched is a watch that runs.
+type watched struct{ lines *json.Decoder }
+
+// watch begins a watch of the keys with a prefix.
+func (f *fleet) watch(prefix string) *watched {
+	f.t.Helper()
+	cmd := f.command("watch", "-o", "json", prefix)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return &watched{json.NewDecoder(out)}
+}
+
+// next reads the next event, which has to be of that kind.
+func (w *watched) next(t *testing.T, want string) (e happened) {
+	t.Helper()
+	for e.What == "" || e.What == "current" {
+		e = happened{}
+		if err := w.lines.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.What != want {
+		t.Fatalf("watch says %+v; want %s", e, want)
+	}
+	return e
+}
+
 // group is the group of an agent.
 func (f *fleet) group(name string) string {
 	f.t.Helper()
@@ -148,26 +181,11 @@ func TestLooking(t *testing.T) {
 	}
 	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"Keys":1`)
 
-	w := f.command("watch", "-o", "json", "orders/")
-	out, err := w.StdoutPipe()
-	if err == nil {
-		err = w.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = w.Process.Kill(); _ = w.Wait() }()
-	lines := json.NewDecoder(out)
+	w := f.watch("orders/")
 	var last happened
 	next := func(want, key string) {
 		t.Helper()
-		for last = (happened{}); last.What == "" || last.What == "current"; {
-			last = happened{}
-			if err := lines.Decode(&last); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if last.What != want || last.Key != key {
+		if last = w.next(t, want); last.Key != key {
 			t.Fatalf("watch says %+v; want %s of %q", last, want, key)
 		}
 	}
@@ -185,7 +203,8 @@ func TestLooking(t *testing.T) {
 	r.code(t)
 	f.mortise("audit").wants(t, exitOK, "freed", "orders/3", "a look")
 	w2 := f.command("watch", "-after", after, "orders/")
-	if out, err = w2.StdoutPipe(); err == nil {
+	out, err := w2.StdoutPipe()
+	if err == nil {
 		err = w2.Start()
 	}
 	if err != nil {
