@@ -40,6 +40,7 @@ type call struct {
 	agent   agentOptions
 	secret  secretOptions
 	ping    pingOptions
+	doctor  doctorOptions
 }
 
 // prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.

@@ -62,7 +62,7 @@ func commands() []command {
 		{name: "audit", about: "the last holds that ended by force, or whose holder fell silent", run: audit},
 		{name: "members", about: "the members of the group, as the leader has them; without one, the instances that answer", run: members, flags: membersFlags},
 		{name: "status", about: "the group as every instance sees it", run: status},
-		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor},
+		{name: "doctor", args: "[KEY]", about: "why there is no leader, or why it hangs, and the next safe step", run: doctor, flags: doctorFlags},
 		{name: "ping", args: "[PREFIX]", about: "measure how long a lock and its unlock take from here", run: ping, flags: pingFlags},
 		{name: "unlock", args: "--force KEY --token T --reason TEXT", about: "end a hold that will not end by itself", run: unlock, flags: unlockFlags},
 		{name: "recover", args: "GROUP", about: "give up a group with directories whose majority is lost for good", run: recoverGroup},
