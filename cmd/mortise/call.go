@@ -41,6 +41,7 @@ type call struct {
 	secret  secretOptions
 	ping    pingOptions
 	doctor  doctorOptions
+	data    dataOptions
 }
 
 // prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.

@@ -70,7 +70,8 @@ func (c *call) tellWatched(u *checkup, screen bool) error {
 	return c.tellCheckup(u)
 }
 
-var durations = regexp.MustCompile(`\b([0-9.]+(h|m|s|ms|µs|ns))+\b`)
-
 // verdict is the headline without the durations in it, which grow from look to look.
-func (u *checkup) verdict() string { return durations.ReplaceAllString(u.Problem, "...") }
+func (u *checkup) verdict() string {
+	durations := regexp.MustCompile(`\b([0-9.]+(h|m|s|ms|µs|ns))+\b`)
+	return durations.ReplaceAllString(u.Problem, "...")
+}
