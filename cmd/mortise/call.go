@@ -27,10 +27,12 @@ type call struct {
 	program   []string // what stands behind --, of run
 	environ   []string // of the process, as it was before flags changed it; for the command that run runs
 
-	prefix  string // begins the names of the variables that describe the cluster
-	json    bool
-	within  time.Duration
-	changed map[string]string // variables that flags have set, without their prefix
+	prefix    string // begins the names of the variables that describe the cluster
+	prefixSet bool   // by -env-prefix
+	context   string // names one in the file of contexts; "" means MORTISE_CONTEXT, or none
+	json      bool
+	within    time.Duration
+	changed   map[string]string // variables that flags have set, without their prefix
 
 	run     runOptions
 	top     topOptions
@@ -98,6 +100,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	}
 	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE", func(string) error { c.changed["INSECURE"] = "true"; return nil })
 	fs.StringVar(&c.prefix, "env-prefix", prefix, "begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
+	fs.StringVar(&c.context, "context", "", "the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
 	fs.Func("o", "output: table or json (table)", func(v string) error {
 		if v != "table" && v != "json" {
@@ -123,6 +126,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 			c.words, before = append(c.words, before[0]), before[1:]
 		}
 	}
+	fs.Visit(func(f *flag.Flag) { c.prefixSet = c.prefixSet || f.Name == "env-prefix" })
 	if cmd.program {
 		c.program = after
 	} else {
@@ -131,10 +135,13 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 	return c, nil
 }
 
-// config reads the configuration from the variables and the flags, which win.
+// config reads the configuration from the variables, the context and the flags, which win.
 func (c *call) config() (mortise.Config, error) {
+	if err := c.useContext(); err != nil {
+		return mortise.Config{}, err
+	}
 	// Ours, and no field of a Config.
-	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
+	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {
