@@ -141,7 +141,7 @@ func (c *call) config() (mortise.Config, error) {
 		return mortise.Config{}, err
 	}
 	// Ours, and no field of a Config.
-	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
+	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {

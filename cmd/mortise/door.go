@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/console"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
@@ -34,7 +33,7 @@ type door struct {
 	leases   *leases
 	programs *programs
 	tokens   tokens
-	local    bool // it is a socket in the file system: who may open it is decided there
+	meter    *meter
 }
 
 // lockText is a lock as clients are told of it.
@@ -61,7 +60,8 @@ type asked struct {
 	LockDelay string        `json:"lock_delay"`
 }
 
-func (d *door) handler() http.Handler {
+// handler is the door. With local it is a socket in the file system: who may open it is decided there.
+func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -76,17 +76,6 @@ func (d *door) handler() http.Handler {
 			refuse(w, err)
 		})
 	}
-	get := func(path string, do func(context.Context, *http.Request) (any, error)) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
-			defer cancel()
-			if v, err := do(ctx, r); err != nil {
-				refuse(w, err)
-			} else {
-				say(w, http.StatusOK, v)
-			}
-		})
-	}
 	post("/v1/leases", d.open)
 	post("/v1/keepalive", d.keepalive)
 	post("/v1/end", d.end)
@@ -95,51 +84,39 @@ func (d *door) handler() http.Handler {
 	post("/v1/check", d.check)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
+	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
 	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).key(ctx, r.FormValue("key")) })
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
-	get("/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
-	get("/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
-	return d.guard(mux)
+	d.probes(mux)
+	d.show(mux, console.Options{})
+	return d.guard(mux, local)
+}
+
+// answers is what a GET is answered by.
+type answers func(context.Context, *http.Request) (any, error)
+
+func getAnswer(mux *http.ServeMux, path string, do answers) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
+		defer cancel()
+		if v, err := do(ctx, r); err != nil {
+			refuse(w, err)
+		} else {
+			say(w, http.StatusOK, v)
+		}
+	})
+}
+
+// probes answers whether the agent is ready, and whether it lives.
+func (d *door) probes(mux *http.ServeMux) {
+	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
+	getAnswer(mux, "/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 }
 
 // from is where a request is served from.
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
-
-// guard keeps browsers out: a page from anywhere could otherwise have them talk to an address of this machine.
-func (d *door) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		ip := net.ParseIP(strings.Trim(host, "[]"))
-		fetched := r.Header.Get("Sec-Fetch-Site")
-		shown, _ := bearer(r)
-		switch {
-		case r.Header.Get("Origin") != "" || fetched != "" && fetched != "none": // an image or a link sends no Origin
-			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
-		case !d.local && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
-		case r.URL.Path == "/healthz":
-			next.ServeHTTP(w, r)
-		case credentials.IsDerived(shown):
-			d.admit(w, r, shown, next)
-		case d.tokens != nil && d.tokens.which(r) == 0:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
-		case d.tokens == nil && r.Header.Get("Authorization") != "":
-			// A derived secret that is misspelt must not become the agent's own rights.
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
 
 // admit serves the request of a program that shows a derived secret.
 func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {

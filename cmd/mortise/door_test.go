@@ -25,7 +25,7 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Cleanup(func() { node.Close() })
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed}).handler())
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed, meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)

@@ -70,7 +70,7 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 	all := newLeases(node)
 	pool := newPrograms(all.ctx, config, node.Status().Address)
 	change(pool)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed}).handler())
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed, meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)
@@ -183,6 +183,10 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 	code, p = i.get(one, "/readyz", nil)
 	denied(code, p, "ready")
+	for _, path := range []string{"/metrics", "/console/", "/console/status.json?key=b/1"} {
+		code, p = i.get(one, path, nil)
+		denied(code, p, "the agent's metrics")
+	}
 
 	var held struct{ Held bool }
 	for token, want := range map[mortise.Token]bool{lock.Token: true, lock.Token + 1: false, 0: false} {
