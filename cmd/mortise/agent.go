@@ -109,6 +109,12 @@ func (c *call) secure(config *mortise.Config) {
 		"this instance; give all agents the same -secret-file"))
 }
 
+// startShown is what agent says once with -o json.
+type startShown struct {
+	Name, Address, Listen string
+	Observe               string `json:",omitempty"`
+}
+
 // tellStart says where the agent is, once.
 func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	s := node.Status()
@@ -119,10 +125,7 @@ func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 		}
 	}
 	if c.json {
-		return c.show(struct {
-			Name, Address, Listen string
-			Observe               string `json:",omitempty"`
-		}{s.Name, s.Address, where[0], where[1]})
+		return c.show(startShown{s.Name, s.Address, where[0], where[1]})
 	}
 	own := cmp.Or(s.Address, "no address of its own")
 	if where[1] != "" {

@@ -17,7 +17,7 @@ type asks interface {
 	key(ctx context.Context, key string) (mortise.KeyInfo, error)
 	keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error)
 	watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
-	status(context.Context) (any, error)
+	status(context.Context) (mortise.Status, error)
 	health(context.Context) (mortise.Health, error)
 	ready(context.Context) error
 }
@@ -68,20 +68,8 @@ func (o own) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[m
 	return o.node.Watch(ctx, prefix, after)
 }
 
-func (o own) status(context.Context) (any, error) { return statusText(o.node.Status()), nil }
+func (o own) status(context.Context) (mortise.Status, error) { return o.node.Status(), nil }
 
 func (o own) health(ctx context.Context) (mortise.Health, error) { return o.node.Health(ctx) }
 
 func (o own) ready(ctx context.Context) error { return o.node.Ready(ctx) }
-
-// statusText is a Status with its error as a text.
-func statusText(s mortise.Status) any {
-	text := ""
-	if s.Err != nil {
-		text, s.Err = s.Err.Error(), nil
-	}
-	return struct {
-		mortise.Status
-		Err string `json:",omitempty"`
-	}{s, text}
-}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -207,11 +205,11 @@ func (c *call) put(ctx context.Context, g *guest.Guest, q desk.Question) (desk.A
 
 // show prints a value as one line of JSON, in which nothing is raw that a terminal would obey.
 func (c *call) show(v any) error {
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(v); err != nil {
+	line, err := dialect(v)
+	if err != nil {
 		return err
 	}
-	_, err := c.out.Write(plain.JSON(b.Bytes()))
+	_, err = c.out.Write(plain.JSON(line))
 	return err
 }
 

@@ -76,13 +76,16 @@ func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checku
 	return u, err
 }
 
+// checkupShown is a checkup as -o json shows it.
+type checkupShown struct {
+	*diagnosis
+	WaitedFor []hot // keys for which requests wait, or the one that was asked about
+	Instances []seen
+}
+
 func (c *call) tellCheckup(u *checkup) error {
 	if c.json {
-		return c.show(struct {
-			*diagnosis
-			WaitedFor []hot // keys that somebody waits for, or the one that was asked about
-			Instances []seen
-		}{u.diagnosis, u.keys, allSeen(u.facts.reports)})
+		return c.show(checkupShown{u.diagnosis, u.keys, allSeen(u.facts.reports)})
 	}
 	c.tellDiagnosis(u.diagnosis, u.facts)
 	if len(u.keys) == 0 {

@@ -160,13 +160,13 @@ func TestLooking(t *testing.T) {
 	if strings.Contains(f.mortise("ls", "orders/").wants(t, exitOK, "orders/1").out, "users") {
 		t.Error("ls shows what does not begin with its prefix")
 	}
-	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"Key":"orders/1"`, `"Token":"`)
+	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"key":"orders/1"`, `"token":"`)
 	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds", regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
-	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"Key":"nobody","Queue":null`)
+	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"key":"nobody","queue":[]`)
 	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address, "guest", "root")
 	first := f.mortise("members", "-n", "2").wants(t, exitOK, "2 of about 6; the next: mortise members -after ")
 	behind := regexp.MustCompile(`-after ([0-9]+)`).FindStringSubmatch(first.out)[1]
-	rest := f.mortise("members", "-after", behind, "-o", "json").wants(t, exitOK, `"Tier":"guest"`)
+	rest := f.mortise("members", "-after", behind, "-o", "json").wants(t, exitOK, `"tier":"guest"`)
 	if n := strings.Count(rest.out, "\n"); n != 4 {
 		t.Errorf("%d members behind the second of 6:\n%s", n, rest.out)
 	}
@@ -179,7 +179,7 @@ func TestLooking(t *testing.T) {
 	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK, "3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
 		t.Error("top writes for a terminal where none is")
 	}
-	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"Keys":1`)
+	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"keys":1`)
 
 	w := f.watch("orders/")
 	var last happened

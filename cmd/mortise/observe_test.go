@@ -222,10 +222,10 @@ func TestObserve(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(line, &at)
 	}
-	if err != nil || at["Observe"] == "" {
+	if err != nil || at["observe"] == "" {
 		t.Fatalf("%s, %v", line, err)
 	}
-	url := "http://localhost" + at["Observe"][strings.LastIndex(at["Observe"], ":"):]
+	url := "http://localhost" + at["observe"][strings.LastIndex(at["observe"], ":"):]
 	with := []string{"Authorization", "Bearer " + token}
 	for path, want := range map[string]int{"/metrics": 200, "/console/": 200, "/v1/status": 404, "/v1/leases": 404, "/": 404} {
 		if code, text, _ := body(t, http.MethodGet, url+path, with...); code != want {

@@ -14,17 +14,8 @@ import (
 
 // sessionShown is a mortise.SessionInfo as -o json shows it.
 type sessionShown struct {
-	Session string    `json:"session"`
-	Holder  string    `json:"holder"`
-	Own     bool      `json:"own,omitempty"` // not the first of its instance, or a guest's
-	Since   time.Time `json:"since,omitzero"`
-	TTL     float64   `json:"ttl_seconds"`
-	Left    float64   `json:"left_seconds,omitempty"`   // absent if the leader does not know
-	Silent  *float64  `json:"silent_seconds,omitempty"` // absent if the leader does not know
-	Held    int       `json:"held"`
-	Waiting int       `json:"waiting"`
-	Leaving bool      `json:"leaving,omitempty"`
-	Expired bool      `json:"expired,omitempty"`
+	mortise.SessionInfo
+	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
 }
 
 // sessions is the command sessions.
@@ -93,10 +84,7 @@ func silent(s mortise.SessionInfo) (time.Duration, bool) {
 }
 
 func shownSession(s mortise.SessionInfo) sessionShown {
-	shown := sessionShown{
-		Session: s.Session, Holder: s.Holder, Own: s.Own, Since: s.Since, TTL: s.TTL.Seconds(), Left: s.Left.Seconds(),
-		Held: s.Held, Waiting: s.Waiting, Leaving: s.Leaving, Expired: s.Expired,
-	}
+	shown := sessionShown{SessionInfo: s}
 	if d, known := silent(s); known {
 		seconds := d.Seconds()
 		shown.Silent = &seconds

@@ -23,9 +23,18 @@ func TestSessions(t *testing.T) {
 	f.waiting("orders/1", 1)
 
 	s := f.mortise("sessions", "-o", "json").wants(t, exitOK)
-	seen := map[string]sessionShown{}
+	type read struct {
+		Session, Holder string
+		Own             bool
+		Since           time.Time
+		TTL             float64  `json:"ttl_seconds"`
+		Left            float64  `json:"left_seconds"`
+		Silent          *float64 `json:"silent_seconds"`
+		Held, Waiting   int
+	}
+	seen := map[string]read{}
 	for line := range strings.Lines(s.out) {
-		var one sessionShown
+		var one read
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
 		}
