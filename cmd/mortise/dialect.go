@@ -14,114 +14,125 @@ import (
 	"unicode"
 )
 
-// This file writes all JSON of the commands and of the agent in the dialect of package console: keys
-// are in snake_case, times are RFC 3339, durations are seconds and their keys say so, tokens,
-// positions and revisions are strings, since a JSON number may not hold them, and a list is never
-// null. Keys come from the names of Go's fields, or from tags; testdata/json.txt holds them.
+// This file writes all JSON of the commands and of the agent in the dialect of package console. Keys
+// are in snake_case. Times are RFC 3339, durations are seconds, and their keys say so. Tokens,
+// positions and revisions are strings, since a JSON number may not hold them. A list is never null.
+// Keys come from the names of Go's fields, or from tags; testdata/json.txt lists them.
 
 // dialect returns a value as one line.
 func dialect(v any) ([]byte, error) {
-	var b bytes.Buffer
-	if err := writeValue(&b, reflect.ValueOf(v)); err != nil {
+	w := &writer{members: map[reflect.Type][]member{}}
+	if err := w.value(reflect.ValueOf(v)); err != nil {
 		return nil, err
 	}
-	b.WriteByte('\n')
-	return b.Bytes(), nil
+	w.WriteByte('\n')
+	return w.Bytes(), nil
 }
 
-func writeValue(b *bytes.Buffer, v reflect.Value) error {
+// writer writes one line. It finds the keys of each type once.
+type writer struct {
+	bytes.Buffer
+	members map[reflect.Type][]member
+}
+
+func (w *writer) value(v reflect.Value) error {
 	if !v.IsValid() {
-		return writePlain(b, nil)
+		return w.plain(nil)
 	}
 	if v.Type() == reflect.TypeFor[error]() && !v.IsNil() {
-		return writePlain(b, v.Interface().(error).Error()) // a struct that is an error has fields
+		return w.plain(v.Interface().(error).Error()) // a struct that is an error has fields
 	}
 	switch of := v.Interface().(type) {
 	case time.Duration:
-		return writePlain(b, of.Seconds())
+		return w.plain(of.Seconds())
 	case json.Marshaler, encoding.TextMarshaler, []byte:
-		return writePlain(b, of)
+		return w.plain(of)
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		return writeValue(b, v.Elem())
+		return w.value(v.Elem())
 	case reflect.Struct:
-		return writeStruct(b, v)
+		return w.object(v)
 	case reflect.Map:
-		return writeMap(b, v)
+		return w.table(v)
 	case reflect.Slice, reflect.Array:
-		b.WriteByte('[')
+		w.WriteByte('[')
 		for i := range v.Len() {
 			if i > 0 {
-				b.WriteByte(',')
+				w.WriteByte(',')
 			}
-			if err := writeValue(b, v.Index(i)); err != nil {
+			if err := w.value(v.Index(i)); err != nil {
 				return err
 			}
 		}
-		b.WriteByte(']')
+		w.WriteByte(']')
 		return nil
 	}
-	return writePlain(b, v.Interface())
+	return w.plain(v.Interface())
 }
 
-// writePlain writes what encoding/json writes.
-func writePlain(b *bytes.Buffer, v any) error {
+// plain writes what encoding/json writes.
+func (w *writer) plain(v any) error {
 	text, err := json.Marshal(v)
-	b.Write(text)
+	w.Write(text)
 	return err
 }
 
-// writeMap writes a map whose keys are words of ours, or of users: they stay as they are.
-func writeMap(b *bytes.Buffer, v reflect.Value) error {
+// table writes a map, whose keys are words of ours, or of users: they stay as they are.
+func (w *writer) table(v reflect.Value) error {
 	values := map[string]reflect.Value{}
 	for _, key := range v.MapKeys() {
 		values[key.String()] = v.MapIndex(key)
 	}
-	b.WriteByte('{')
+	w.WriteByte('{')
 	for i, key := range slices.Sorted(maps.Keys(values)) {
-		if err := writeKey(b, i > 0, key); err != nil {
+		if err := w.key(i > 0, key); err != nil {
 			return err
 		}
-		if err := writeValue(b, values[key]); err != nil {
+		if err := w.value(values[key]); err != nil {
 			return err
 		}
 	}
-	b.WriteByte('}')
+	w.WriteByte('}')
 	return nil
 }
 
-func writeKey(b *bytes.Buffer, more bool, key string) error {
+func (w *writer) key(more bool, key string) error {
 	if more {
-		b.WriteByte(',')
+		w.WriteByte(',')
 	}
-	err := writePlain(b, key)
-	b.WriteByte(':')
+	err := w.plain(key)
+	w.WriteByte(':')
 	return err
 }
 
-func writeStruct(b *bytes.Buffer, v reflect.Value) error {
-	b.WriteByte('{')
+func (w *writer) object(v reflect.Value) error {
+	w.WriteByte('{')
 	more := false
-	for _, f := range fieldsOf(v.Type()) {
+	all, known := w.members[v.Type()]
+	if !known {
+		all = fieldsOf(v.Type())
+		w.members[v.Type()] = all
+	}
+	for _, f := range all {
 		value, err := v.FieldByIndexErr(f.index)
 		if err != nil || f.omit(value) {
 			continue // it is embedded by a nil pointer, or empty
 		}
-		if err := writeKey(b, more, f.key); err != nil {
+		if err := w.key(more, f.key); err != nil {
 			return err
 		}
 		more = true
 		if f.quoted {
-			err = writePlain(b, strconv.FormatUint(value.Uint(), 10))
+			err = w.plain(strconv.FormatUint(value.Uint(), 10))
 		} else {
-			err = writeValue(b, value)
+			err = w.value(value)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b.WriteByte('}')
+	w.WriteByte('}')
 	return nil
 }
 
