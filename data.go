@@ -30,14 +30,24 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // same revision, and looks at what there is if that is ErrConflict; of the two no more than one takes effect, unless revision is 0 and somebody takes the data away. If the leader was lost in the middle of the call and another instance put something
 // over ours before it could be asked again, ErrConflict is returned though ours was there for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	if len(data) > lockfsm.MaxDataBytes {
-		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data), lockfsm.MaxDataBytes)
-	}
 	q := question{Op: opPut, Key: key, Value: data, After: revision}
 	for q.Nonce == (lockfsm.Nonce{}) {
 		n.env.random(q.Nonce[:])
 	}
-	s, err := n.look(ctx, q)
+	return n.putFor(ctx, asker{}, q)
+}
+
+// putFor is Put for another program, which has drawn the nonce: it can repeat a question whose
+// answer was lost.
+func (n *Node) putFor(ctx context.Context, from asker, q question) (uint64, error) {
+	key, data, revision := q.Key, q.Value, q.After
+	switch {
+	case len(data) > lockfsm.MaxDataBytes:
+		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data), lockfsm.MaxDataBytes)
+	case q.Nonce == lockfsm.Nonce{}:
+		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)
+	}
+	s, err := n.lookFor(ctx, from, q)
 	if err != nil {
 		return 0, err
 	}

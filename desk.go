@@ -51,6 +51,9 @@ func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []b
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || err == errStarting {
 			a.Kind = desk.NotReady
 		}
+		if errors.Is(err, ErrConflict) {
+			a.Kind = desk.Conflict
+		}
 		if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
 			a.Kind, a.Verb, a.Key, a.For = desk.Denied, denied.Verb, denied.Key, denied.For
 		}
@@ -94,6 +97,14 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 		a.From, a.More, a.Total = page.From, page.More, page.Total
 		a.Members, err = json.Marshal(page.members())
 		return err
+	case desk.Sessions:
+		page, err := n.lookFor(ctx, from, question{Op: opWho, From: q.From})
+		if err != nil {
+			return err
+		}
+		a.From, a.More = page.From, page.More
+		a.Sessions, err = json.Marshal(page.sessions())
+		return err
 	case desk.Watch:
 		return n.answerWatch(ctx, from, q, a)
 	case desk.Audit:
@@ -102,6 +113,13 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 			return err
 		}
 		a.Events, err = json.Marshal(all)
+		return err
+	case desk.Put:
+		if bug("guest-puts-as-instance") {
+			from = asker{}
+		}
+		put := question{Op: opPut, Key: q.Key, Value: q.Data, After: q.Revision, Nonce: q.Nonce}
+		a.Revision, err = n.putFor(ctx, from, put)
 		return err
 	case desk.Evict:
 		a.Ended, err = n.evictFor(ctx, from, q)

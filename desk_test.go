@@ -140,6 +140,73 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 	})
 }
 
+// TestAGuestSeesTheSessions: each with what it holds and waits for, page by page, from any instance.
+func TestAGuestSeesTheSessions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		holds := f.acquire(0, Request{Keys: []string{"a", "b"}})
+		other := f.lock(0, "c")
+		waits := f.later(1, Request{Keys: []string{"b", "c", "d"}})
+		for i := range f.nodes {
+			a := f.desks(i, desk.Question{Op: desk.Sessions})
+			var all []SessionInfo
+			if err := json.Unmarshal(a.Sessions, &all); err != nil || a.Error != "" || a.More || len(all) != 3 {
+				t.Fatalf("node %d: %+v, %v", i, a, err)
+			}
+			for _, s := range all {
+				want := map[string][2]int{"node-0": {3, 0}, "node-1": {0, 3}}[s.Holder]
+				if s.Held != want[0] || s.Waiting != want[1] || s.Since.IsZero() || s.Since.After(time.Now()) || s.Session == "" {
+					t.Errorf("node %d: %+v", i, s)
+				}
+			}
+			rest := f.desks(i, desk.Question{Op: desk.Sessions, From: a.From})
+			if string(rest.Sessions) != "[]" {
+				t.Errorf("node %d: behind the last is %+v", i, rest)
+			}
+		}
+		unlock(t, holds)
+		unlock(t, other)
+		unlock(t, comes(t, "node 1", waits))
+		f.nothingLeft()
+	})
+}
+
+// TestAGuestPutsData: at the revision that it has seen, and a question that it repeats takes effect once.
+func TestAGuestPutsData(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		q := desk.Question{Op: desk.Put, Key: "k", Data: []byte("one"), Nonce: lockfsm.Nonce{1}}
+		first := f.desks(0, q)
+		if first.Error != "" || first.Revision == 0 {
+			t.Fatalf("%+v", first)
+		}
+		if again := f.desks(1, q); again.Error != "" || again.Revision != first.Revision {
+			t.Errorf("the question is repeated: %+v, was %+v", again, first)
+		}
+		q.Nonce = lockfsm.Nonce{2}
+		if a := f.desks(2, q); a.Kind != desk.Conflict || a.Revision != 0 {
+			t.Errorf("another one that has seen no data: %+v", a)
+		}
+		if got := keysOf(t, f.desks(1, desk.Question{Op: desk.Peek, Key: "k"})); len(got) != 1 || string(got[0].Data) != "one" || got[0].Revision != first.Revision {
+			t.Errorf("%+v", got)
+		}
+		for what, wrong := range map[string]desk.Question{
+			"no nonce":  {Op: desk.Put, Key: "k", Data: []byte("x")},
+			"too long":  {Op: desk.Put, Key: "k", Data: make([]byte, lockfsm.MaxDataBytes+1), Nonce: lockfsm.Nonce{3}},
+			"a bad key": {Op: desk.Put, Key: "\n", Data: []byte("x"), Nonce: lockfsm.Nonce{3}},
+		} {
+			if a := f.desks(0, wrong); a.Kind != desk.Wrong || a.Error == "" {
+				t.Errorf("%s: %+v", what, a)
+			}
+		}
+		gone := f.desks(2, desk.Question{Op: desk.Put, Key: "k", Revision: first.Revision, Nonce: lockfsm.Nonce{4}})
+		if gone.Error != "" || gone.Revision != 0 {
+			t.Errorf("taken away: %+v", gone)
+		}
+		f.nothingLeft()
+	})
+}
+
 // TestAGuestIsToldThatNobodyLeads: what needs no leader is answered, with how long there has been none; what needs one is refused in time.
 func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 	bubble(t, func(t *testing.T) {

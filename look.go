@@ -92,6 +92,10 @@ type SessionInfo struct {
 	Left    time.Duration // until it ends, if nothing more is heard of its instance; 0 where the leader does not know, as right after it began
 	Leaving bool          // its instance is about to leave
 	Expired bool          // it has, and only Request.LockDelay or Lock.Detach keeps locks in it
+
+	Since   time.Time // when its instance became a member, or its guest began, as the clock there says; zero if it has not said
+	Held    int       // how many keys it holds
+	Waiting int       // and waits for
 }
 
 // Sessions lists the sessions of the group, the oldest first, at most 1,000, and how much time they have left. It asks the leader for a
@@ -104,15 +108,27 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range seen.Sessions {
-			all = append(all, SessionInfo{
-				Session: fmt.Sprint(uint64(s.ID)), Holder: holderName(s.Record, s.ID), Own: decodeRecord(s.Record).id().IsZero(), TTL: s.TTL, Left: seen.Left[s.ID],
-				Leaving: s.Leaving, Expired: s.Gone,
-			})
-		}
+		all = append(all, seen.sessions()...)
 		more, q.From = seen.More, seen.From
 	}
 	return all, nil
+}
+
+// sessions are what people are told of a page of sessions.
+func (s *sight) sessions() []SessionInfo {
+	list := make([]SessionInfo, 0, len(s.Sessions))
+	for _, each := range s.Sessions {
+		r := decodeRecord(each.Record)
+		one := SessionInfo{
+			Session: sessionText(each.ID), Holder: holderName(each.Record, each.ID), Own: r.id().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
+			Leaving: each.Leaving, Expired: each.Gone, Held: each.Held, Waiting: each.Waiting,
+		}
+		if r.Since != 0 {
+			one.Since = time.UnixMilli(r.Since)
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever

@@ -277,6 +277,15 @@ func TestSessionsAreTold(t *testing.T) {
 			}
 		}
 		unlock(t, f.acquire(2, Request{Key: "k", Resume: stays.Token()}))
+		all, err := f.nodes[0].Sessions(brief(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			if s.Held != 0 || s.Waiting != 0 {
+				t.Errorf("nothing is held, and a session says %+v", s)
+			}
+		}
 		if err := own.Close(brief(t)); err != nil {
 			t.Fatal(err)
 		}

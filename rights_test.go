@@ -20,6 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -166,7 +167,9 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 				{desk.Question{Op: desk.List, Key: "r/"}, ""}, {desk.Question{Op: desk.List, Key: "r/a/b"}, ""},
 				{desk.Question{Op: desk.List, Key: "r"}, "read"}, {desk.Question{Op: desk.List}, "read"}, {desk.Question{Op: desk.List, Key: "a/"}, "read"},
 				{desk.Question{Op: desk.Watch, Key: "r/"}, ""}, {desk.Question{Op: desk.Watch, Key: "b"}, "read"}, {desk.Question{Op: desk.Watch, After: 1}, "read"},
-				{desk.Question{Op: desk.Audit}, "read"}, {desk.Question{Op: desk.Health}, "read"}, {desk.Question{Op: desk.Recover, Group: "1"}, "root"},
+				{desk.Question{Op: desk.Audit}, "read"}, {desk.Question{Op: desk.Sessions}, "read"},
+				{desk.Question{Op: desk.Health}, "read"}, {desk.Question{Op: desk.Recover, Group: "1"}, "root"},
+				{desk.Question{Op: desk.Put, Key: "a/x", Data: []byte("d"), Nonce: lockfsm.Nonce{1}}, "write"},
 				{desk.Question{Op: desk.Evict, Key: "b", Token: uint64(outside.Token()), By: "x", Reason: "r"}, "force"},
 				{desk.Question{Op: desk.Evict, Key: "a/x", Token: 1, By: "x", Reason: "r"}, "force"},
 			} {

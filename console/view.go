@@ -64,7 +64,7 @@ type lease struct {
 	Holder  string  `json:"holder"`
 	Own     bool    `json:"own,omitempty"` // not the instance's first
 	TTL     float64 `json:"ttl_seconds"`
-	Left    float64 `json:"seconds_left"` // 0: the leader does not know
+	Left    float64 `json:"left_seconds"` // 0: the leader does not know
 	Leaving bool    `json:"leaving,omitempty"`
 	Expired bool    `json:"expired,omitempty"`
 }
@@ -111,7 +111,7 @@ type standing struct {
 	Value   string        `json:"value,omitempty"`
 	Token   mortise.Token `json:"token,omitempty"` // none: it waits
 	For     float64       `json:"held_seconds,omitempty"`
-	Left    float64       `json:"session_seconds_left,omitempty"`
+	Left    float64       `json:"left_seconds,omitempty"`
 	Expired bool          `json:"expired,omitempty"`
 	Later   string        `json:"later_session,omitempty"` // of the instance that has the holder's name now: this hold is of an earlier one
 	Shared  bool          `json:"shared,omitempty"`

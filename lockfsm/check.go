@@ -109,9 +109,12 @@ func (c *checker) sessions() {
 
 func (c *checker) entriesOf(s *session) {
 	var before *entry
-	n, requests := uint32(0), 0
+	n, held, requests := uint32(0), uint32(0), 0
 	for e := s.first; e != nil; before, e = e, e.next {
 		n += e.places()
+		if e.token != 0 {
+			held += e.places()
+		}
 		requests++
 		_ = e.prev == before && e.session == s && e.lead() == e || c.broken(5, "entry %d/%d is linked wrongly", s.id, e.number)
 		_ = before == nil || before.number < e.number || c.broken(5, "entry %d/%d is out of order", s.id, e.number)
@@ -120,6 +123,7 @@ func (c *checker) entriesOf(s *session) {
 		_ = s.requests[e.number] == e || c.broken(5, "entry %d/%d is not found by its number", s.id, e.number)
 	}
 	_ = s.last == before && s.entries == n || c.broken(5, "session %d counts %d entries and lists %d", s.id, s.entries, n)
+	_ = s.held == held || c.broken(5, "session %d counts %d keys that it holds, and lists %d", s.id, s.held, held)
 	_ = len(s.requests) == requests || c.broken(5, "session %d lists %d requests, %d are found by number", s.id, requests, len(s.requests))
 	c.seen.Entries += int(n)
 }

@@ -34,6 +34,7 @@ func TestCheckNotices(t *testing.T) {
 		{4, "record too long", func(m *Machine, a, _ *session) { a.record = make([]byte, MaxRecordBytes+1) }},
 		{5, "number not used up", func(m *Machine, a, _ *session) { a.next = 2 }},
 		{5, "entries miscounted", func(m *Machine, a, _ *session) { a.entries++ }},
+		{5, "holds miscounted", func(m *Machine, a, _ *session) { a.held-- }},
 		{5, "request not found", func(_ *Machine, a, _ *session) { delete(a.requests, 2) }},
 		{5, "request left behind", func(_ *Machine, a, _ *session) { a.requests[9] = a.first }},
 		{5, "numbers out of order", func(m *Machine, a, _ *session) { a.first.number, a.first.next.number = 2, 1 }},

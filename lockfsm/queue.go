@@ -248,6 +248,7 @@ func (m *Machine) grant(e *entry) {
 func (m *Machine) grantOne(e *entry, token Token) {
 	m.lockChanges(e.lock)
 	e.token, e.sinceUnixMS = token, m.wallUnixMS
+	e.session.held++
 	e.lock.waiting--
 	m.counts.Waiters--
 }

@@ -19,10 +19,11 @@ type session struct {
 	first, last *entry
 	requests    map[Number]*entry
 	owned       map[Number][]*entry // requests by their owner, if they have one; nil until there is one
-	entries     uint32
-	charged     uint64   // see budget.go
-	seen        uint32   // see Capture
-	prev, after *session // ascending by ID
+	entries     uint32              // keys that its requests stand at
+	held        uint32              // and those of them that it holds
+	charged     uint64              // see budget.go
+	seen        uint32              // see Capture
+	prev, after *session            // ascending by ID
 }
 
 // SessionInfo describes a session to the leader and to people.
@@ -37,6 +38,9 @@ type SessionInfo struct {
 	Gone bool
 	// Record is shared with the machine and must not be changed. It stays valid.
 	Record []byte
+
+	// Held and Waiting count the keys that it holds and waits for. Only WalkSessions sets them.
+	Held, Waiting int
 }
 
 // Sessions lists all sessions in ascending order of ID.
@@ -77,6 +81,7 @@ func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []Session
 		next.Past = s.id
 		info := s.info()
 		info.Nonce = Nonce{}
+		info.Held, info.Waiting = int(s.held), int(s.entries-s.held)
 		room -= len(info.Record)
 		all = append(all, info)
 	}
@@ -317,6 +322,9 @@ func (s *session) append(e *entry) {
 	}
 	s.last = e
 	s.entries += e.places()
+	if e.token != 0 { // it was read from a snapshot, or another session had it
+		s.held += e.places()
+	}
 }
 
 func (s *session) unlink(e *entry) {
@@ -332,6 +340,9 @@ func (s *session) unlink(e *entry) {
 	}
 	e.prev, e.next = nil, nil // it may enter another session's list
 	s.entries -= e.places()
+	if e.token != 0 && !bug("ended-holds-counted") {
+		s.held -= e.places()
+	}
 }
 
 // own enters a request that has an owner into the lookup.

@@ -22,7 +22,7 @@ const (
 	failedLook  = time.Second
 )
 
-type agentOptions struct{ listen, tokenFile string }
+type agentOptions struct{ listen, tokenFile, observe string }
 
 // agentToken is the variable of a token, and with _FILE behind it that of a file with several.
 const agentToken = prefix + "_AGENT_TOKEN"
@@ -36,6 +36,8 @@ func agentFlags(c *call, fs *flag.FlagSet) {
 		"a file with tokens, one a line: every request shows one, or a derived secret; "+agentToken+"_FILE, or one token in "+agentToken)
 	fs.StringVar(&c.agent.listen, "listen", standard, "where programs ask, with a derived secret of their own or with the agent's rights: a loopback address, "+
 		"or unix:/path of a socket; "+prefix+"_LISTEN")
+	fs.StringVar(&c.agent.observe, "observe", os.Getenv(prefix+"_OBSERVE"), "another address with the metrics and the page only: "+
+		"as -listen, or with -token-file any address; "+prefix+"_OBSERVE")
 }
 
 // agent is the command agent: a whole instance, and a door for programs of this machine.
@@ -53,26 +55,41 @@ func agent(ctx context.Context, c *call) error {
 	}
 	given := config // a secret that secure makes has signed no other one
 	c.secure(&config)
-	listener, err := listenFor(c.agent.listen)
+	listeners, err := c.agent.listeners(allowed != nil)
 	if err != nil {
 		return usageError(err.Error())
 	}
+	meter := newMeter()
+	config.Hooks = meter.hooks()
 	node, err := mortise.Start(ctx, config)
 	if err != nil {
-		return usageError(errors.Join(err, listener.Close()).Error())
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return usageError(err.Error())
 	}
 	clients := newLeases(node)
 	guests := newPrograms(clients.ctx, given, node.Status().Address)
-	d := &door{node: node, leases: clients, programs: guests, local: listener.Addr().Network() == "unix", tokens: allowed}
-	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 5 * time.Second, ConnContext: withConn}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	err = c.tellStart(node, listener.Addr())
+	d := &door{node: node, leases: clients, programs: guests, tokens: allowed, meter: meter}
+	served := make(chan error, len(listeners))
+	var servers []*http.Server
+	for i, l := range listeners {
+		handler := d.handler(isLocal(l))
+		if i > 0 {
+			handler = d.observer(isLocal(l), allowed != nil)
+		}
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ConnContext: withConn}
+		servers = append(servers, server)
+		go func() { served <- server.Serve(l) }()
+	}
+	err = c.tellStart(node, listeners)
 	if err == nil {
 		err = c.serve(ctx, node, served)
 	}
 	clients.close() // which ends their connections
-	err = errors.Join(err, within(doorWithin, server.Shutdown))
+	for _, server := range servers {
+		err = errors.Join(err, within(doorWithin, server.Shutdown))
+	}
 	guests.close() // beside a node that still leads, perhaps
 	return errors.Join(err, within(leaveWithin, node.Leave))
 }
@@ -92,18 +109,29 @@ func (c *call) secure(config *mortise.Config) {
 		"this instance; give all agents the same -secret-file"))
 }
 
+// startShown is what agent says once with -o json.
+type startShown struct {
+	Name, Address, Listen string
+	Observe               string `json:",omitempty"`
+}
+
 // tellStart says where the agent is, once.
-func (c *call) tellStart(node *mortise.Node, at net.Addr) error {
+func (c *call) tellStart(node *mortise.Node, at []net.Listener) error {
 	s := node.Status()
-	where := at.String()
-	if at.Network() == "unix" {
-		where = "unix:" + where
+	where := []string{"", ""}
+	for i, l := range at {
+		if where[i] = l.Addr().String(); isLocal(l) {
+			where[i] = "unix:" + where[i]
+		}
 	}
 	if c.json {
-		return c.show(struct{ Name, Address, Listen string }{s.Name, s.Address, where})
+		return c.show(startShown{s.Name, s.Address, where[0], where[1]})
 	}
 	own := cmp.Or(s.Address, "no address of its own")
-	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where)
+	if where[1] != "" {
+		where[0] += "; metrics and the page are at " + where[1] + " too"
+	}
+	return c.printf("%s is an instance at %s; programs ask at %s\n", s.Name, own, where[0])
 }
 
 // serve waits for an end: a signal, the door's, or the node's.
@@ -129,6 +157,27 @@ func within(limit time.Duration, call func(context.Context) error) error {
 	defer done()
 	return call(ctx)
 }
+
+// listeners opens the door, and the address of -observe if there is one.
+func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
+	door, err := listenFor(o.listen)
+	if err != nil || o.observe == "" {
+		return []net.Listener{door}, err
+	}
+	var observe net.Listener
+	if tokens && !strings.HasPrefix(o.observe, "unix:") {
+		observe, err = net.Listen("tcp", o.observe)
+	} else {
+		observe, err = listenFor(o.observe)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("-observe: %w", err), door.Close())
+	}
+	return []net.Listener{door, observe}, nil
+}
+
+// isLocal reports whether a listener is a socket in the file system.
+func isLocal(l net.Listener) bool { return l.Addr().Network() == "unix" }
 
 // listenFor opens the door: on a loopback address, or as a socket that only this user may open.
 func listenFor(where string) (net.Listener, error) {

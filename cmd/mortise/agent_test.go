@@ -47,20 +47,20 @@ func TestTheAgentsClients(t *testing.T) {
 	f := startFleet(t, false, "a", "b", "c")
 	a, b := f.agents[0], f.agents[1]
 	var lease struct{ Lease string }
-	if code := a.post(t, "/v1/leases", object{"ttl": "1s", "name": "shop"}, &lease); code != http.StatusOK {
+	if code := a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease); code != http.StatusOK {
 		t.Fatal(code)
 	}
 	var lock lockText
-	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "k", "wait": "0s"}, &lock); code != http.StatusOK || lock.Token == 0 {
+	if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "k", "wait_seconds": 0}, &lock); code != http.StatusOK || lock.Token == 0 {
 		t.Fatal(code, lock)
 	}
 	var other struct{ Lease string }
-	b.post(t, "/v1/leases", object{"ttl": "1m"}, &other)
+	b.post(t, "/v1/leases", object{"ttl_seconds": 60}, &other)
 	var p problem
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": "0s"}, &p); code != http.StatusConflict || p.Held == nil || p.Held.Value != "shop" || p.Held.Holder != "a" {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0}, &p); code != http.StatusConflict || p.Held == nil || p.Held.Value != "shop" || p.Held.Holder != "a" {
 		t.Errorf("%d %+v", code, p)
 	}
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": "100ms"}, &p); code != http.StatusConflict || p.Kind != "busy" {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": 0.1}, &p); code != http.StatusConflict || p.Kind != "busy" {
 		t.Errorf("%d %+v", code, p)
 	}
 	var kept struct{ Locks []lockText }
@@ -69,7 +69,7 @@ func TestTheAgentsClients(t *testing.T) {
 	}
 	// Now it falls silent; the one who waits gets the lock.
 	var next lockText
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait": patience.String()}, &next); code != http.StatusOK || next.Token <= lock.Token {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "k", "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK || next.Token <= lock.Token {
 		t.Fatal(code, next)
 	}
 	if code := a.post(t, "/v1/keepalive", object{"lease": lease.Lease}, &p); code != http.StatusNotFound || p.Kind != "no lease" {
@@ -105,7 +105,7 @@ func TestTheAgentsClients(t *testing.T) {
 	}
 	a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": "s"}, &lock)
 	_ = hold.Body.Close()
-	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "s", "wait": patience.String()}, &next); code != http.StatusOK {
+	if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": "s", "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK {
 		t.Error(code)
 	}
 	// An agent that ends in good order leaves nothing held behind.
@@ -125,7 +125,7 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 	a, b := f.agents[0], f.agents[1]
 	var lease, other struct{ Lease string }
 	var lock, next lockText
-	b.post(t, "/v1/leases", object{"ttl": "1m"}, &other)
+	b.post(t, "/v1/leases", object{"ttl_seconds": 60}, &other)
 	lose := map[string]func(){
 		"/v1/end": func() { a.post(t, "/v1/end", object{"lease": lease.Lease}, nil) },
 		"silence": nil,
@@ -144,16 +144,16 @@ func TestALostClientsLockKeepsItsDelay(t *testing.T) {
 			}
 			end = func() { _ = answer.Body.Close() }
 		default:
-			a.post(t, "/v1/leases", object{"ttl": "1s", "name": "shop"}, &lease)
+			a.post(t, "/v1/leases", object{"ttl_seconds": 1, "name": "shop"}, &lease)
 		}
-		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "lock_delay": delay.String()}, &lock); code != http.StatusOK {
+		if code := a.post(t, "/v1/lock", object{"lease": lease.Lease, "key": key, "lock_delay_seconds": delay.Seconds()}, &lock); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
 		began := time.Now()
 		if end != nil {
 			end()
 		}
-		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait": patience.String()}, &next); code != http.StatusOK {
+		if code := b.post(t, "/v1/lock", object{"lease": other.Lease, "key": key, "wait_seconds": patience.Seconds()}, &next); code != http.StatusOK {
 			t.Fatal(key, code)
 		}
 		if waited := time.Since(began); (waited >= delay) != (key != "/v1/end") {
@@ -179,10 +179,10 @@ func TestPython(t *testing.T) {
 	}
 	out, err := run(`
 with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"]) as two:
-    with one.lock("orders/42", wait="30s", value="paints") as lock:
+    with one.lock("orders/42", wait_seconds=30, value="paints") as lock:
         assert lock.held() and lock.key == "orders/42" and lock.token > 0
         try:
-            two.lock("orders/42", wait="0s")
+            two.lock("orders/42", wait_seconds=0)
             raise SystemExit("two holders")
         except Busy as e:
             assert "paints" in str(e), e
@@ -193,7 +193,7 @@ with Mortise(agent, name="first") as one, Mortise("unix:" + os.environ["OTHER"])
     later.unlock()
     one.lock("left/1")
 with Mortise(agent) as three:
-    three.lock("left/1", wait="30s").unlock()
+    three.lock("left/1", wait_seconds=30).unlock()
 try:
     one.lock("left/2")
     raise SystemExit("a lock without a lease")
@@ -278,7 +278,7 @@ func TestTheDoorIsForThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(change func(*http.Request)) int {
-		r, _ := http.NewRequest(http.MethodPost, "http://"+at.Listen+"/v1/leases", strings.NewReader(`{"ttl":"5s"}`))
+		r, _ := http.NewRequest(http.MethodPost, "http://"+at.Listen+"/v1/leases", strings.NewReader(`{"ttl_seconds": 5}`))
 		r.Header.Set("Content-Type", "application/json")
 		change(r)
 		answer, err := http.DefaultClient.Do(r)

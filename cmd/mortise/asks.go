@@ -8,8 +8,8 @@ import (
 )
 
 // asks is where the door takes locks and puts questions for a program: the agent's own node, or the
-// guest of the program's derived secret. No handler uses the node in another way, so a program that
-// shows a derived secret never acts with the agent's rights. Implementations are safe for concurrent
+// guest of the program's derived secret. No other handler that a program with a derived secret reaches
+// uses the node, so it never acts with the agent's rights: see forAgent. Implementations are safe for concurrent
 // use.
 type asks interface {
 	acquire(context.Context, mortise.Request) (holding, error)
@@ -17,7 +17,7 @@ type asks interface {
 	key(ctx context.Context, key string) (mortise.KeyInfo, error)
 	keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error)
 	watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error]
-	status(context.Context) (any, error)
+	status(context.Context) (mortise.Status, error)
 	health(context.Context) (mortise.Health, error)
 	ready(context.Context) error
 }
@@ -68,20 +68,8 @@ func (o own) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[m
 	return o.node.Watch(ctx, prefix, after)
 }
 
-func (o own) status(context.Context) (any, error) { return statusText(o.node.Status()), nil }
+func (o own) status(context.Context) (mortise.Status, error) { return o.node.Status(), nil }
 
 func (o own) health(ctx context.Context) (mortise.Health, error) { return o.node.Health(ctx) }
 
 func (o own) ready(ctx context.Context) error { return o.node.Ready(ctx) }
-
-// statusText is a Status with its error as a text.
-func statusText(s mortise.Status) any {
-	text := ""
-	if s.Err != nil {
-		text, s.Err = s.Err.Error(), nil
-	}
-	return struct {
-		mortise.Status
-		Err string `json:",omitempty"`
-	}{s, text}
-}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -27,10 +25,12 @@ type call struct {
 	program   []string // what stands behind --, of run
 	environ   []string // of the process, as it was before flags changed it; for the command that run runs
 
-	prefix  string // begins the names of the variables that describe the cluster
-	json    bool
-	within  time.Duration
-	changed map[string]string // variables that flags have set, without their prefix
+	prefix    string // begins the names of the variables that describe the cluster
+	prefixSet bool   // by -env-prefix
+	context   string // names one in the file of contexts; "" means MORTISE_CONTEXT, or none
+	json      bool
+	within    time.Duration
+	changed   map[string]string // variables that flags have set, without their prefix
 
 	run     runOptions
 	top     topOptions
@@ -39,6 +39,9 @@ type call struct {
 	unlock  unlockOptions
 	agent   agentOptions
 	secret  secretOptions
+	ping    pingOptions
+	doctor  doctorOptions
+	data    dataOptions
 }
 
 // prefix begins the names of our variables, and unless -env-prefix says otherwise of those that describe the cluster.
@@ -95,6 +98,7 @@ func parse(cmd command, args []string, out, errs io.Writer) (*call, error) {
 			c.words, before = append(c.words, before[0]), before[1:]
 		}
 	}
+	fs.Visit(func(f *flag.Flag) { c.prefixSet = c.prefixSet || f.Name == "env-prefix" })
 	if cmd.program {
 		c.program = after
 	} else {
@@ -116,6 +120,7 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	}
 	fs.BoolFunc("insecure", "the cluster has neither secret nor certificates; "+prefix+"_INSECURE", func(string) error { c.changed["INSECURE"] = "true"; return nil })
 	fs.StringVar(&c.prefix, "env-prefix", prefix, "begins the variables that describe the cluster: that of a service, as ORDERS_LOCK, lets it use the service's own")
+	fs.StringVar(&c.context, "context", "", "the name of a cluster in the file of contexts; "+prefix+"_CONTEXT, and "+prefix+"_CONTEXTS for the file")
 	fs.DurationVar(&c.within, "timeout", 3*time.Second, "how long to look for an answer")
 	fs.Func("o", "output: table or json (table)", func(v string) error {
 		if v != "table" && v != "json" {
@@ -130,10 +135,13 @@ func (c *call) flagsOf(cmd command) *flag.FlagSet {
 	return fs
 }
 
-// config reads the configuration from the variables and the flags, which win.
+// config reads the configuration from the variables, the context and the flags, which win.
 func (c *call) config() (mortise.Config, error) {
+	if err := c.useContext(); err != nil {
+		return mortise.Config{}, err
+	}
 	// Ours, and no field of a Config.
-	for _, own := range [...]string{"TOKEN", "KEY", "LISTEN", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
+	for _, own := range [...]string{"CONTEXT", "CONTEXTS", "TOKEN", "KEY", "LISTEN", "OBSERVE", "AGENT_TOKEN", "AGENT_TOKEN_FILE"} {
 		_ = os.Unsetenv(prefix + "_" + own)
 	}
 	if c.changed["SECRET_FILE"] != "" {
@@ -199,11 +207,11 @@ func (c *call) put(ctx context.Context, g *guest.Guest, q desk.Question) (desk.A
 
 // show prints a value as one line of JSON, in which nothing is raw that a terminal would obey.
 func (c *call) show(v any) error {
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(v); err != nil {
+	line, err := dialect(v)
+	if err != nil {
 		return err
 	}
-	_, err := c.out.Write(plain.JSON(b.Bytes()))
+	_, err = c.out.Write(plain.JSON(line))
 	return err
 }
 

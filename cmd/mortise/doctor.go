@@ -28,10 +28,38 @@ func doctor(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
+	look := func(ctx context.Context) (*checkup, error) { return c.checkUp(ctx, g, key) }
+	if c.doctor.watch {
+		return c.watchDoctor(ctx, look)
+	}
+	u, err := look(ctx)
+	if u != nil {
+		err = cmpErr(c.tellCheckup(u), err, u.code())
+	}
+	return err
+}
+
+// checkup is what doctor has found.
+type checkup struct {
+	*diagnosis
+	facts facts
+	keys  []hot // for which requests wait, or the one that was asked about
+}
+
+// code is the exit code as an error, nil if all is well.
+func (u *checkup) code() error {
+	if u.Well {
+		return nil
+	}
+	return &exitError{code: exitNo}
+}
+
+// checkUp asks all instances. An error beside a checkup says that the keys were not listed.
+func (c *call) checkUp(ctx context.Context, g *guest.Guest, key string) (*checkup, error) {
 	f := c.examine(ctx, g)
 	for _, r := range f.reports {
 		if err := guest.Denied(r.Answer); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	silent := slices.ContainsFunc(f.reports, func(r guest.Report) bool { return r.Outcome == guest.Silent })
@@ -39,28 +67,31 @@ func doctor(ctx context.Context, c *call) error {
 		sleep(ctx, secondLook)
 		f = c.examine(ctx, g)
 	}
-	d := diagnose(f)
-	var keys []hot
+	u := &checkup{diagnosis: diagnose(f), facts: f}
+	var err error
 	if f.health != nil {
-		keys, err = c.waitedFor(ctx, g, key)
-		f.stuck(d, keys)
+		u.keys, err = c.waitedFor(ctx, g, key)
+		f.stuck(u.diagnosis, u.keys)
 	}
+	return u, err
+}
+
+// checkupShown is a checkup as -o json shows it.
+type checkupShown struct {
+	*diagnosis
+	WaitedFor []hot // keys for which requests wait, or the one that was asked about
+	Instances []seen
+}
+
+func (c *call) tellCheckup(u *checkup) error {
 	if c.json {
-		err = c.show(struct {
-			*diagnosis
-			WaitedFor []hot // keys that somebody waits for, or the one that was asked about
-			Instances []seen
-		}{d, keys, allSeen(f.reports)})
-	} else {
-		c.tellDiagnosis(d, f)
-		if err == nil && len(keys) > 0 {
-			err = c.tellKeys(keys, f)
-		}
+		return c.show(checkupShown{u.diagnosis, u.keys, allSeen(u.facts.reports)})
 	}
-	if err == nil && !d.Well {
-		err = &exitError{code: exitNo}
+	c.tellDiagnosis(u.diagnosis, u.facts)
+	if len(u.keys) == 0 {
+		return nil
 	}
-	return err
+	return c.tellKeys(u.keys, u.facts)
 }
 
 func allSeen(reports []guest.Report) (list []seen) {

@@ -89,6 +89,39 @@ func (f *fleet) says(args []string, code int, texts ...string) {
 	})
 }
 
+// watched is a watch that runs.
+type watched struct{ lines *json.Decoder }
+
+// watch begins a watch of the keys with a prefix.
+func (f *fleet) watch(prefix string) *watched {
+	f.t.Helper()
+	cmd := f.command("watch", "-o", "json", prefix)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return &watched{json.NewDecoder(out)}
+}
+
+// next reads the next event, which has to be of that kind.
+func (w *watched) next(t *testing.T, want mortise.EventKind) (e happened) {
+	t.Helper()
+	for e.What == "" || e.What == mortise.EventCurrent {
+		e = happened{}
+		if err := w.lines.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.What != want {
+		t.Fatalf("watch says %+v; want %s", e, want)
+	}
+	return e
+}
+
 // group is the group of an agent.
 func (f *fleet) group(name string) string {
 	f.t.Helper()
@@ -129,13 +162,13 @@ func TestLooking(t *testing.T) {
 	if strings.Contains(f.mortise("ls", "orders/").wants(t, exitOK, "orders/1").out, "users") {
 		t.Error("ls shows what does not begin with its prefix")
 	}
-	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"Key":"orders/1"`, `"Token":"`)
+	f.mortise("ls", "-o", "json", "orders/1").wants(t, exitOK, `"key":"orders/1"`, `"token":"`)
 	f.mortise("get", "orders/1").quickly(t).wants(t, exitOK, "holds", regexp.MustCompile(`[0-9]{19}`).FindString(ls.out))
-	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"Key":"nobody","Queue":null`)
+	f.mortise("get", "-o", "json", "nobody").wants(t, exitOK, `{"key":"nobody","queue":[]`)
 	f.says([]string{"members"}, exitOK, "leads", "votes", f.agents[0].Address, "guest", "root")
 	first := f.mortise("members", "-n", "2").wants(t, exitOK, "2 of about 6; the next: mortise members -after ")
 	behind := regexp.MustCompile(`-after ([0-9]+)`).FindStringSubmatch(first.out)[1]
-	rest := f.mortise("members", "-after", behind, "-o", "json").wants(t, exitOK, `"Tier":"guest"`)
+	rest := f.mortise("members", "-after", behind, "-o", "json").wants(t, exitOK, `"tier":"guest"`)
 	if n := strings.Count(rest.out, "\n"); n != 4 {
 		t.Errorf("%d members behind the second of 6:\n%s", n, rest.out)
 	}
@@ -148,28 +181,13 @@ func TestLooking(t *testing.T) {
 	if s := f.mortise("top", "-count", "2", "-every", "100ms").wants(t, exitOK, "3 keys, 3 holds, 0 waiting"); strings.Contains(s.out, "\x1b") {
 		t.Error("top writes for a terminal where none is")
 	}
-	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"Keys":1`)
+	f.mortise("top", "-count", "1", "-o", "json", "users/").wants(t, exitOK, `"keys":1`)
 
-	w := f.command("watch", "-o", "json", "orders/")
-	out, err := w.StdoutPipe()
-	if err == nil {
-		err = w.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = w.Process.Kill(); _ = w.Wait() }()
-	lines := json.NewDecoder(out)
+	w := f.watch("orders/")
 	var last happened
 	next := func(want mortise.EventKind, key string) {
 		t.Helper()
-		for last = (happened{}); last.What == "" || last.What == mortise.EventCurrent; {
-			last = happened{}
-			if err := lines.Decode(&last); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if last.What != want || last.Key != key {
+		if last = w.next(t, want); last.Key != key {
 			t.Fatalf("watch says %+v; want %s of %q", last, want, key)
 		}
 	}
@@ -187,7 +205,8 @@ func TestLooking(t *testing.T) {
 	r.code(t)
 	f.mortise("audit").wants(t, exitOK, "freed", "orders/3", "a look")
 	w2 := f.command("watch", "-after", after, "orders/")
-	if out, err = w2.StdoutPipe(); err == nil {
+	out, err := w2.StdoutPipe()
+	if err == nil {
 		err = w2.Start()
 	}
 	if err != nil {

@@ -5,18 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/console"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
 
-// This file is the HTTP door of an agent. Bodies and answers are JSON, a token is a string, a time is written 10s.
+// This file is the HTTP door of an agent. Bodies and answers are JSON, in the dialect of dialect.go.
 
 const (
 	bodyMost    = 1 << 20
@@ -34,7 +34,7 @@ type door struct {
 	leases   *leases
 	programs *programs
 	tokens   tokens
-	local    bool // it is a socket in the file system: who may open it is decided there
+	meter    *meter
 }
 
 // lockText is a lock as clients are told of it.
@@ -48,20 +48,21 @@ type lockText struct {
 type asked struct {
 	Lease     string        `json:"lease"`
 	Name      string        `json:"name"`
-	TTL       string        `json:"ttl"`
+	TTL       *float64      `json:"ttl_seconds"`
 	Key       string        `json:"key"`
 	Keys      []string      `json:"keys"`
 	Token     mortise.Token `json:"token"`
-	Wait      *string       `json:"wait"` // none: as long as the connection stays; 0s: an answer now
+	Wait      *float64      `json:"wait_seconds"` // none: as long as the connection stays; 0: an answer now
 	Shared    bool          `json:"shared"`
 	Permits   int           `json:"permits"`
 	Of        int           `json:"of"`
 	Value     string        `json:"value"`
-	MaxHold   string        `json:"max_hold"`
-	LockDelay string        `json:"lock_delay"`
+	MaxHold   *float64      `json:"max_hold_seconds"`
+	LockDelay *float64      `json:"lock_delay_seconds"`
 }
 
-func (d *door) handler() http.Handler {
+// handler is the door. With local it is a socket in the file system: who may open it is decided there.
+func (d *door) handler(local bool) http.Handler {
 	mux := http.NewServeMux()
 	post := func(path string, do func(*http.Request, asked) (any, error)) {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -76,17 +77,6 @@ func (d *door) handler() http.Handler {
 			refuse(w, err)
 		})
 	}
-	get := func(path string, do func(context.Context, *http.Request) (any, error)) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
-			defer cancel()
-			if v, err := do(ctx, r); err != nil {
-				refuse(w, err)
-			} else {
-				say(w, http.StatusOK, v)
-			}
-		})
-	}
 	post("/v1/leases", d.open)
 	post("/v1/keepalive", d.keepalive)
 	post("/v1/end", d.end)
@@ -95,51 +85,39 @@ func (d *door) handler() http.Handler {
 	post("/v1/check", d.check)
 	mux.HandleFunc("POST /v1/hold", d.hold)
 	mux.HandleFunc("GET /v1/watch", d.watch)
+	get := func(path string, do answers) { getAnswer(mux, path, do) }
 	get("/v1/keys", d.keys)
 	get("/v1/key", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).key(ctx, r.FormValue("key")) })
 	get("/v1/status", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).status(ctx) })
 	get("/v1/health", func(ctx context.Context, r *http.Request) (any, error) { return d.from(r).health(ctx) })
-	get("/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
-	get("/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
-	return d.guard(mux)
+	d.probes(mux)
+	d.show(mux, console.Options{})
+	return d.guard(mux, local)
+}
+
+// answers is what a GET is answered by.
+type answers func(context.Context, *http.Request) (any, error)
+
+func getAnswer(mux *http.ServeMux, path string, do answers) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerSoon)
+		defer cancel()
+		if v, err := do(ctx, r); err != nil {
+			refuse(w, err)
+		} else {
+			say(w, http.StatusOK, v)
+		}
+	})
+}
+
+// probes answers whether the agent is ready, and whether it lives.
+func (d *door) probes(mux *http.ServeMux) {
+	getAnswer(mux, "/readyz", func(ctx context.Context, r *http.Request) (any, error) { return struct{}{}, d.from(r).ready(ctx) })
+	getAnswer(mux, "/healthz", func(context.Context, *http.Request) (any, error) { return struct{}{}, d.node.Err() })
 }
 
 // from is where a request is served from.
 func (d *door) from(r *http.Request) asks { return d.leases.from(programOf(r)) }
-
-// guard keeps browsers out: a page from anywhere could otherwise have them talk to an address of this machine.
-func (d *door) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		ip := net.ParseIP(strings.Trim(host, "[]"))
-		fetched := r.Header.Get("Sec-Fetch-Site")
-		shown, _ := bearer(r)
-		switch {
-		case r.Header.Get("Origin") != "" || fetched != "" && fetched != "none": // an image or a link sends no Origin
-			say(w, http.StatusForbidden, problem{"web pages are not served here", "forbidden", nil})
-		case !d.local && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-			say(w, http.StatusForbidden, problem{"ask by a loopback address, or localhost, not by " + strconv.Quote(r.Host), "forbidden", nil})
-		case r.URL.Path == "/healthz":
-			next.ServeHTTP(w, r)
-		case credentials.IsDerived(shown):
-			d.admit(w, r, shown, next)
-		case d.tokens != nil && d.tokens.which(r) == 0:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "show one of this agent's tokens, or a derived secret: Authorization: Bearer TOKEN"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
-		case d.tokens == nil && r.Header.Get("Authorization") != "":
-			// A derived secret that is misspelt must not become the agent's own rights.
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			text := "this agent has no tokens: show a derived secret (Authorization: Bearer msd1_...), or nothing"
-			say(w, http.StatusUnauthorized, problem{text, "no token", nil})
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
 
 // admit serves the request of a program that shows a derived secret.
 func (d *door) admit(w http.ResponseWriter, r *http.Request, secret string, next http.Handler) {
@@ -169,20 +147,19 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", mortise.ErrBadRequest, fmt.Sprintf(format, args...))
 }
 
-// span reads a time; an empty one is fallback.
-func span(name, text string, fallback time.Duration) (time.Duration, error) {
-	if text == "" {
+// span reads a time in seconds; none is fallback.
+func span(name string, seconds *float64, fallback time.Duration) (time.Duration, error) {
+	switch {
+	case seconds == nil:
 		return fallback, nil
+	case *seconds < 0 || *seconds > math.MaxInt64/float64(time.Second)/2:
+		return 0, bad("%s %v is not a number of seconds", name, *seconds)
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, bad("%s %q is not a time as 10s", name, text)
-	}
-	return d, nil
+	return time.Duration(*seconds * float64(time.Second)), nil
 }
 
 func (d *door) open(r *http.Request, a asked) (any, error) {
-	ttl, err := span("ttl", a.TTL, leaseTTL)
+	ttl, err := span("ttl_seconds", a.TTL, leaseTTL)
 	if err == nil && (ttl < leaseTTLMin || ttl > leaseTTLMax) {
 		err = bad("ttl %v is not between %v and %v", ttl, leaseTTLMin, leaseTTLMax)
 	}
@@ -196,7 +173,7 @@ func (d *door) open(r *http.Request, a asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"lease": l.id, "ttl": ttl.String()}, nil
+	return map[string]any{"lease": l.id, "ttl_seconds": ttl}, nil
 }
 
 // checkName refuses what others could not be shown.
@@ -212,7 +189,7 @@ func (d *door) keepalive(r *http.Request, a asked) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"ttl": l.ttl.String(), "locks": append([]lockText{}, held...)}, nil
+	return map[string]any{"ttl_seconds": l.ttl, "locks": append([]lockText{}, held...)}, nil
 }
 
 func (d *door) end(r *http.Request, a asked) (any, error) {
@@ -231,15 +208,15 @@ func (d *door) lock(r *http.Request, a asked) (any, error) {
 	if request.Value == "" {
 		request.Value = l.name
 	}
-	if request.MaxHold, err = span("max_hold", a.MaxHold, 0); err != nil {
+	if request.MaxHold, err = span("max_hold_seconds", a.MaxHold, 0); err != nil {
 		return nil, err
 	}
-	if request.LockDelay, err = span("lock_delay", a.LockDelay, 0); err != nil {
+	if request.LockDelay, err = span("lock_delay_seconds", a.LockDelay, 0); err != nil {
 		return nil, err
 	}
 	ctx := r.Context()
 	if a.Wait != nil {
-		wait, err := span("wait", *a.Wait, 0)
+		wait, err := span("wait_seconds", a.Wait, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -299,8 +276,7 @@ func (d *door) hold(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { d.leases.drop(l.id, l.lost("closed its connection, or died")) }()
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
-	line := func(v any) bool { return lines.Encode(v) == nil && flush.Flush() == nil }
+	line := lines(w)
 	if !line(map[string]string{"lease": l.id}) {
 		return
 	}
@@ -338,14 +314,14 @@ func (d *door) watch(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(d.leases.ctx, cancel)()
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, flush := json.NewEncoder(w), http.NewResponseController(w)
+	line := lines(w)
 	told := false
 	for e, err := range d.from(r).watch(ctx, r.FormValue("prefix"), after) {
 		if err != nil && !told {
 			refuse(w, err)
 		}
 		told = true
-		if err != nil || lines.Encode(happenedOf(e)) != nil || flush.Flush() != nil {
+		if err != nil || !line(happenedOf(e)) {
 			return
 		}
 	}
@@ -365,7 +341,23 @@ type problem struct {
 }
 
 func say(w http.ResponseWriter, code int, v any) {
+	text, err := dialect(v)
+	if err != nil {
+		code, text = http.StatusInternalServerError, []byte("{}\n")
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone
+	_, _ = w.Write(text) // the client may have gone
+}
+
+// lines returns what writes one line and sends it, and reports whether the client is still there.
+func lines(w http.ResponseWriter) func(v any) bool {
+	flush := http.NewResponseController(w)
+	return func(v any) bool {
+		text, err := dialect(v)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err == nil && flush.Flush() == nil
+	}
 }

@@ -25,7 +25,7 @@ func doorTo(t *testing.T, allowed tokens) (*httptest.Server, *leases) {
 	t.Cleanup(func() { node.Close() })
 	all := newLeases(node)
 	t.Cleanup(all.close)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed}).handler())
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: newPrograms(all.ctx, mortise.Config{}, ""), tokens: allowed, meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)
@@ -132,7 +132,7 @@ func TestTheDoorWantsAToken(t *testing.T) {
 func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	server, all := doorTo(t, nil)
 	open := func(client *http.Client) (int, string) {
-		return ask(t, client, http.MethodPost, server.URL+"/v1/leases", `{"ttl":"10m"}`)
+		return ask(t, client, http.MethodPost, server.URL+"/v1/leases", `{"ttl_seconds": 600}`)
 	}
 	greedy := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer greedy.CloseIdleConnections()
@@ -150,7 +150,7 @@ func TestLeasesAreBoundedForEachClient(t *testing.T) {
 	}
 	code := http.StatusOK
 	for range leasesEach + 1 {
-		r, err := greedy.Post(server.URL+"/v1/leases", "application/json", strings.NewReader(`{"ttl":"10m"}`))
+		r, err := greedy.Post(server.URL+"/v1/leases", "application/json", strings.NewReader(`{"ttl_seconds": 600}`))
 		if err != nil {
 			t.Fatal(err)
 		}

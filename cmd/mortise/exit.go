@@ -13,7 +13,7 @@ import (
 // Exit codes. Those of the command that run has run are passed on as they are, so ours stand where few programs have theirs.
 const (
 	exitOK        = 0
-	exitNo        = 1   // doctor has found something; unlock has ended nothing
+	exitNo        = 1   // doctor has found something; unlock has ended nothing; data has found none, or another revision
 	exitBusy      = 120 // the lock is held, and -n or -w did not let it wait (longer)
 	exitLost      = 121 // the lock was lost while the command ran
 	exitNotReady  = 122 // no leader, no majority, no instance in reach, or the group is in its grace

@@ -24,7 +24,7 @@ type membersOptions struct {
 
 func membersFlags(c *call, fs *flag.FlagSet) {
 	fs.IntVar(&c.members.most, "n", 100, "rows (0: all)")
-	fs.StringVar(&c.members.after, "after", "", "begin behind the member with this session; the last line of a list names it")
+	fs.StringVar(&c.members.after, "after", "", "begin behind this session; the last line of a list names it")
 }
 
 // roll is a list of members, as the leader has them.
@@ -74,7 +74,7 @@ func (o membersOptions) from() (at lockfsm.SessionCursor, err error) {
 	}
 	id, err := strconv.ParseUint(o.after, 10, 64)
 	if err != nil {
-		return at, usageError("-after is the SESSION of a member, a number")
+		return at, usageError("-after is a SESSION of the list, a number")
 	}
 	return lockfsm.SessionCursor{At: lockfsm.SessionID(id), Past: lockfsm.SessionID(id)}, nil
 }

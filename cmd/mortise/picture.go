@@ -83,6 +83,12 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 	return nil
 }
 
+// statusShown is what status shows with -o json.
+type statusShown struct {
+	Health    *mortise.Health // nil: nobody leads
+	Instances []seen
+}
+
 // status is the command status.
 func status(ctx context.Context, c *call) error {
 	g, err := c.guest()
@@ -96,10 +102,7 @@ func status(ctx context.Context, c *call) error {
 	}
 	h := c.health(ctx, g, reports)
 	if c.json {
-		all := struct {
-			Health    *mortise.Health // nil: nobody leads
-			Instances []seen
-		}{Health: h}
+		all := statusShown{Health: h}
 		for _, r := range reports {
 			all.Instances = append(all.Instances, seenOf(r))
 		}

@@ -88,7 +88,7 @@ func (p *program) acquire(ctx context.Context, r mortise.Request) (holding, erro
 	case len(r.Keys) > 0:
 		return nil, fmt.Errorf("%w: lock several keys at once: lock them one by one, by key", errNotForPrograms)
 	case r.MaxHold > 0:
-		return nil, fmt.Errorf("%w: set max_hold", errNotForPrograms)
+		return nil, fmt.Errorf("%w: set max_hold_seconds", errNotForPrograms)
 	}
 	lock, err := p.session.Acquire(ctx, r)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.S
 	}
 }
 
-func (p *program) status(ctx context.Context) (any, error) {
+func (p *program) status(ctx context.Context) (mortise.Status, error) {
 	a, err := p.here(ctx)
 	if err == nil {
 		err = guest.Denied(a)
@@ -185,7 +185,7 @@ func (p *program) status(ctx context.Context) (any, error) {
 	if a.Failed != "" {
 		s.Err = errors.New(a.Failed)
 	}
-	return statusText(s), err
+	return s, err
 }
 
 func (p *program) health(ctx context.Context) (h mortise.Health, err error) {

@@ -40,6 +40,13 @@ func secretFor(t *testing.T, name string, words ...string) string {
 	return derive(t, testSecret, "mortise", name, time.Time{}, words...)
 }
 
+// keySaid is a key in an answer of the door.
+type keySaid struct {
+	Key   string
+	Held  int
+	Queue []mortise.Standing
+}
+
 // inn is an agent's door on a loopback port, with the only instance of a cluster.
 type inn struct {
 	t      *testing.T
@@ -70,7 +77,7 @@ func openInn(t *testing.T, allowed tokens, change func(*programs)) *inn {
 	all := newLeases(node)
 	pool := newPrograms(all.ctx, config, node.Status().Address)
 	change(pool)
-	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed}).handler())
+	server := httptest.NewUnstartedServer((&door{node: node, leases: all, programs: pool, tokens: allowed, meter: newMeter()}).handler(false))
 	server.Config.ConnContext = withConn
 	server.Start()
 	t.Cleanup(server.Close)
@@ -132,7 +139,7 @@ func (i *inn) get(secret, path string, answer any) (int, problem) {
 func (i *inn) lease(secret string) string {
 	i.t.Helper()
 	var lease struct{ Lease string }
-	if code, p := i.post(secret, "/v1/leases", object{"ttl": "5m", "name": "x"}, &lease); code != http.StatusOK {
+	if code, p := i.post(secret, "/v1/leases", object{"ttl_seconds": 300, "name": "x"}, &lease); code != http.StatusOK {
 		i.t.Fatalf("%d %+v", code, p)
 	}
 	return lease.Lease
@@ -153,7 +160,7 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	one, all := secretFor(t, "one", "lock a/*", "read a/*"), secretFor(t, "looker", "read *")
 	lease := i.lease(one)
 	var lock lockText
-	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/1", "wait": "30s", "value": "v"}, &lock); code != http.StatusOK || lock.Key != "a/1" || lock.Token == 0 {
+	if code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "a/1", "wait_seconds": 30, "value": "v"}, &lock); code != http.StatusOK || lock.Key != "a/1" || lock.Token == 0 {
 		t.Fatalf("%d %+v", code, p)
 	}
 	k, err := i.node.Peek(t.Context(), "a/1")
@@ -169,11 +176,11 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 			}
 		}
 	}
-	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait": "30s"}, nil)
+	code, p := i.post(one, "/v1/lock", object{"lease": lease, "key": "b/1", "wait_seconds": 30}, nil)
 	denied(code, p, `"one"`, "lock", "b/1")
-	code, p = i.post(one, "/v1/lock", object{"lease": lease, "keys": []string{"a/2", "a/3"}, "wait": "0s"}, nil)
+	code, p = i.post(one, "/v1/lock", object{"lease": lease, "keys": []string{"a/2", "a/3"}, "wait_seconds": 0}, nil)
 	denied(code, p, "several keys")
-	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold": "1m"}, nil)
+	code, p = i.post(one, "/v1/lock", object{"lease": lease, "key": "a/2", "max_hold_seconds": 60}, nil)
 	denied(code, p, "max_hold")
 	code, p = i.post(one, "/v1/check", object{"key": "b/1", "token": "1"}, nil)
 	denied(code, p, `"one"`)
@@ -183,6 +190,10 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 	}
 	code, p = i.get(one, "/readyz", nil)
 	denied(code, p, "ready")
+	for _, path := range []string{"/metrics", "/console/", "/console/status.json?key=b/1"} {
+		code, p = i.get(one, path, nil)
+		denied(code, p, "the agent's metrics")
+	}
 
 	var held struct{ Held bool }
 	for token, want := range map[mortise.Token]bool{lock.Token: true, lock.Token + 1: false, 0: false} {
@@ -194,14 +205,15 @@ func TestAProgramHasTheRightsOfItsSecret(t *testing.T) {
 		t.Errorf("%d %v %+v", code, held, p)
 	}
 	var keys struct {
-		Keys []mortise.KeyInfo
+		Keys []keySaid
 		More bool
 	}
 	if code, p := i.get(one, "/v1/keys?prefix=a/", &keys); code != http.StatusOK || len(keys.Keys) != 1 || keys.Keys[0].Key != "a/1" || keys.More {
 		t.Errorf("%d %+v %+v", code, keys, p)
 	}
-	if code, p := i.get(one, "/v1/key?key=a/1", &k); code != http.StatusOK || len(k.Queue) != 1 || k.Queue[0].Token != lock.Token {
-		t.Errorf("%d %+v %+v", code, k, p)
+	var said keySaid
+	if code, p := i.get(one, "/v1/key?key=a/1", &said); code != http.StatusOK || len(said.Queue) != 1 || said.Queue[0].Token != lock.Token {
+		t.Errorf("%d %+v %+v", code, said, p)
 	}
 	var e happened
 	if code, p := i.get(one, "/v1/watch?prefix=a/", &e); code != http.StatusOK || e.What != mortise.EventReset {
@@ -242,7 +254,7 @@ func TestProgramsAreApart(t *testing.T) {
 	agents := i.lease("")
 	for secret, lease := range map[string]string{two: mine, "": mine, one: agents} {
 		for path, body := range map[string]object{
-			"/v1/unlock": {"token": lock.Token}, "/v1/check": {"token": lock.Token}, "/v1/keepalive": {}, "/v1/end": {}, "/v1/lock": {"key": "other", "wait": "0s"},
+			"/v1/unlock": {"token": lock.Token}, "/v1/check": {"token": lock.Token}, "/v1/keepalive": {}, "/v1/end": {}, "/v1/lock": {"key": "other", "wait_seconds": 0},
 		} {
 			body["lease"] = lease
 			if code, p := i.post(secret, path, body, nil); code != http.StatusNotFound || p.Kind != "no lease" {
@@ -251,7 +263,7 @@ func TestProgramsAreApart(t *testing.T) {
 		}
 	}
 	theirs := i.lease(two)
-	code, p := i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait": "0s"}, nil)
+	code, p := i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": 0}, nil)
 	if code != http.StatusConflict || p.Held == nil || p.Held.Token != lock.Token {
 		t.Errorf("%d %+v", code, p)
 	}
@@ -263,7 +275,7 @@ func TestProgramsAreApart(t *testing.T) {
 	}
 	// The end of the lease releases, and the other program gets the lock.
 	i.post(one, "/v1/end", object{"lease": mine}, nil)
-	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait": patience.String()}, &lock); code != http.StatusOK {
+	if code, p = i.post(two, "/v1/lock", object{"lease": theirs, "key": "k", "wait_seconds": patience.Seconds()}, &lock); code != http.StatusOK {
 		t.Errorf("%d %+v", code, p)
 	}
 }
@@ -363,7 +375,7 @@ func TestPlacesComeBack(t *testing.T) {
 	}
 	i.post(one, "/v1/end", object{"lease": lease}, nil)
 	eventually(t, "the place comes back", func() error {
-		if code, p := i.post(two, "/v1/leases", object{"ttl": "5m"}, nil); code != http.StatusOK {
+		if code, p := i.post(two, "/v1/leases", object{"ttl_seconds": 300}, nil); code != http.StatusOK {
 			return fmt.Errorf("%d %+v", code, p)
 		}
 		return nil
@@ -454,17 +466,17 @@ func TestProgramsOfAFleet(t *testing.T) {
 			return said.StatusCode
 		}
 		var lease struct{ Lease string }
-		if code := post("/v1/leases", object{"ttl": "5m"}, &lease); code != http.StatusOK {
+		if code := post("/v1/leases", object{"ttl_seconds": 300}, &lease); code != http.StatusOK {
 			t.Fatal(code)
 		}
 		key := fmt.Sprint("cron/", n)
 		var lock lockText
-		if code := post("/v1/lock", object{"lease": lease.Lease, "key": key, "wait": patience.String()}, &lock); code != http.StatusOK {
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": key, "wait_seconds": patience.Seconds()}, &lock); code != http.StatusOK {
 			t.Fatal(code)
 		}
 		f.mortise("get", key).wants(t, exitOK, agent.name+" (for cron-host)")
 		var p problem
-		if code := post("/v1/lock", object{"lease": lease.Lease, "key": "other", "wait": patience.String()}, &p); code != http.StatusForbidden || p.Kind != "denied" {
+		if code := post("/v1/lock", object{"lease": lease.Lease, "key": "other", "wait_seconds": patience.Seconds()}, &p); code != http.StatusForbidden || p.Kind != "denied" {
 			t.Errorf("%d %+v", code, p)
 		}
 		if text, err := os.ReadFile(agent.log.Name()); err != nil || strings.Contains(string(text), secret) {

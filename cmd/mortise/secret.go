@@ -95,14 +95,17 @@ func (o secretOptions) end(now time.Time) (time.Time, error) {
 	return t, nil
 }
 
+// secretShown is a secret as -o json shows it.
+type secretShown struct {
+	Secret     string
+	Capability string `json:",omitempty"`
+}
+
 // tell prints a secret alone on standard output, so that it can be redirected to a file, and its
 // rights on standard error.
 func (c *call) tell(secret, rights string) error {
 	if c.json {
-		return c.show(struct {
-			Secret     string
-			Capability string `json:",omitempty"`
-		}{secret, rights})
+		return c.show(secretShown{secret, rights})
 	}
 	fmt.Fprintln(c.out, secret)
 	if rights != "" {

@@ -25,7 +25,7 @@ func TestSecret(t *testing.T) {
 	if !strings.HasPrefix(guest.out, "msd1_") || strings.Count(guest.out, "\n") != 1 || strings.Contains(guest.errs, a.out[5:20]) {
 		t.Errorf("%q", guest.out)
 	}
-	f.mortise(append(from, "-member", "-o", "json")...).wants(t, exitOK, `{"Secret":"msd1_`, `"Capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
+	f.mortise(append(from, "-member", "-o", "json")...).wants(t, exitOK, `{"secret":"msd1_`, `"capability":"mortise-capability/1\nfor cron-host\nmember\n"}`)
 	f.common = []string{"SECRET=" + strings.TrimSpace(guest.out), "JOIN=127.0.0.1:1"}
 	f.mortise("secret", "-allow", "lock *", "-for", "x").wants(t, exitUsage, "only the root secret can derive others")
 	f.mortise("ls", "-timeout", "100ms").wants(t, exitNotReady) // it is accepted, and no instance is there

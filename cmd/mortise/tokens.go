@@ -75,8 +75,12 @@ func (ts tokens) which(r *http.Request) (found int) {
 	return found
 }
 
-// bearer returns what a request shows behind Authorization: Bearer.
+// bearer returns what a request shows behind Authorization: Bearer. A browser asks its user for a
+// password for the page, and that is shown then.
 func bearer(r *http.Request) (shown string, ok bool) {
+	if _, password, basic := r.BasicAuth(); basic && isPage(r) {
+		return password, true
+	}
 	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 

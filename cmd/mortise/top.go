@@ -127,6 +127,14 @@ func firstToken(k mortise.KeyInfo) mortise.Token {
 	return k.Queue[0].Token
 }
 
+// topShown is one look as -o json shows it.
+type topShown struct {
+	At                  time.Time
+	Keys, Held, Waiting int
+	More                bool // there are more keys than top looks at
+	Top                 []hot
+}
+
 // showTop prints one look. A terminal is cleared before; anything else gets one table below the other.
 func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	held, waiting := 0, 0
@@ -135,12 +143,7 @@ func (c *call) showTop(prefix string, keys []hot, more bool) error {
 	}
 	shown := keys[:min(len(keys), c.top.rows)]
 	if c.json {
-		return c.show(struct {
-			At                  time.Time
-			Keys, Held, Waiting int
-			More                bool // there are more keys than top looks at
-			Top                 []hot
-		}{time.Now(), len(keys), held, waiting, more, shown})
+		return c.show(topShown{time.Now(), len(keys), held, waiting, more, shown})
 	}
 	var b strings.Builder
 	if isTerminal(c.out) {

@@ -30,6 +30,9 @@ func unlockFlags(c *call, fs *flag.FlagSet) {
 	fs.StringVar(&c.unlock.reason, "reason", "", "why; the holder is told, and the leader writes it into its log")
 }
 
+// endedShown is what unlock shows with -o json.
+type endedShown struct{ Ended bool }
+
 // unlock is the command unlock.
 func unlock(ctx context.Context, c *call) error {
 	key, err := c.key()
@@ -55,7 +58,7 @@ func unlock(ctx context.Context, c *call) error {
 		return err
 	}
 	if c.json {
-		err = c.show(struct{ Ended bool }{a.Ended})
+		err = c.show(endedShown{a.Ended})
 	} else if a.Ended {
 		c.printf("%s: the hold with token %d has ended\n", key, c.unlock.token)
 	} else {

@@ -22,7 +22,7 @@
 //
 // # Limits
 //
-// A page of the list has at most a hundred keys, a page of the members a hundred sessions, and a watch begins with at most 20,000 things. What is told of an instance are the root's Status, Health, Member and KeyInfo, as JSON that this
+// A page of the list has at most a hundred keys, a page of the members or the sessions a hundred, and a watch begins with at most 20,000 things. What is told of an instance are the root's Status, Health, Member and KeyInfo, as JSON that this
 // package does not read: it stands below the root, which imports it.
 //
 // # Refused alternative
@@ -45,15 +45,17 @@ type Op string
 
 // The questions.
 const (
-	Here    Op = "here"    // the picture of the instance that is asked, which asks nobody
-	Health  Op = "health"  // how the voters stand, as the leader says
-	List    Op = "list"    // a page of the keys that begin with Key
-	Peek    Op = "peek"    // the queue of Key
-	Watch   Op = "watch"   // what has happened behind After to the keys that begin with Key; waits a while if nothing has
-	Members Op = "members" // a page of the members, with the oldest session first, that begins at From
-	Audit   Op = "audit"   // the last ends of holds by force or by silence
-	Evict   Op = "evict"   // end the hold of Key with Token
-	Recover Op = "recover" // give up Group, whose majority is lost for good
+	Here     Op = "here"     // the picture of the instance that is asked, which asks nobody
+	Health   Op = "health"   // how the voters stand, as the leader says
+	List     Op = "list"     // a page of the keys that begin with Key
+	Peek     Op = "peek"     // the queue of Key
+	Watch    Op = "watch"    // what has happened behind After to the keys that begin with Key; waits a while if nothing has
+	Members  Op = "members"  // a page of the members, with the oldest session first, that begins at From
+	Sessions Op = "sessions" // a page of the sessions, the oldest first, that begins at From
+	Audit    Op = "audit"    // the last ends of holds by force or by silence
+	Put      Op = "put"      // set the data of Key to Data, or take it away if Data is empty, if it still is at Revision
+	Evict    Op = "evict"    // end the hold of Key with Token
+	Recover  Op = "recover"  // give up Group, whose majority is lost for good
 )
 
 // Question is what is asked.
@@ -63,10 +65,15 @@ type Question struct {
 	Token  uint64 `json:",omitempty,string"`
 	By     string `json:",omitempty"` // who asks, for the log of the leader and for the holder; 1 to 128 bytes of an Evict
 	Reason string `json:",omitempty"`
-	Group  string `json:",omitempty"` // as Status.Group shows it
-	Next   lockfsm.Cursor
-	After  uint64                `json:",omitempty,string"` // of a Watch: the Position of the answer before; 0: begin with what there is now
-	From   lockfsm.SessionCursor // of Members
+
+	Data     []byte        `json:",omitempty"`        // of a Put
+	Revision uint64        `json:",omitempty,string"` // of a Put: what was seen; 0: there was none
+	Nonce    lockfsm.Nonce `json:",omitzero"`         // of a Put: random, and the same when the question is repeated
+
+	Group string `json:",omitempty"` // as Status.Group shows it
+	Next  lockfsm.Cursor
+	After uint64                `json:",omitempty,string"` // of a Watch: the Position of the answer before; 0: begin with what there is now
+	From  lockfsm.SessionCursor // of Members and Sessions
 }
 
 // Kind sorts errors.
@@ -76,6 +83,7 @@ type Kind string
 const (
 	NotReady Kind = "not ready" // no leader has answered in time, or the instance is just starting: ask again, or another
 	Denied   Kind = "denied"    // the secret or certificate of the asker does not grant it: Verb, Key and For say what is missing
+	Conflict Kind = "conflict"  // of a Put: the data is not at Revision; nothing was changed
 	Wrong    Kind = "wrong"     // the question cannot be carried out, here or anywhere
 )
 
@@ -106,9 +114,12 @@ type Answer struct {
 	Position uint64          `json:",omitempty,string"` // of Watch: where the next question goes on
 	Missed   bool            `json:",omitempty"`        // of Watch: what came behind After is not known any more, begin anew
 
-	Members json.RawMessage       `json:",omitempty"` // of Members: a list of the root's Member; More says that there may be others
-	From    lockfsm.SessionCursor // of Members: where the next page begins
-	Total   int                   `json:",omitempty"` // of Members: how many there are
+	Members  json.RawMessage       `json:",omitempty"` // of Members: a list of the root's Member; More says that there may be others
+	Sessions json.RawMessage       `json:",omitempty"` // of Sessions: a list of the root's SessionInfo; More says that there may be others
+	From     lockfsm.SessionCursor // of Members and Sessions: where the next page begins
+	Total    int                   `json:",omitempty"` // of Members: how many there are
+
+	Revision uint64 `json:",omitempty,string"` // of Put: that of the data now; 0: there is none
 
 	Ended bool `json:",omitempty"` // of Evict: this question has ended the hold
 }

@@ -176,9 +176,10 @@ func (s *Session) bind(group uint64, voters []session.Target) {
 	record, err := json.Marshal(struct { // the root's record of an instance, as far as a guest has one
 		Name  string `json:"name"`
 		Guest bool   `json:"guest"`
-	}{g.config.Name, true})
+		Since int64  `json:"since"`
+	}{g.config.Name, true, time.Now().UnixMilli()})
 	if err != nil {
-		return // a string and a bool always marshal
+		return // it always marshals
 	}
 	s.client.Rebind(record, slices.Clone(voters))
 }

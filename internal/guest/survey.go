@@ -261,10 +261,22 @@ func Denied(a desk.Answer) error {
 
 // led returns the address of the first instance that answers and has a leader.
 func (g *Guest) led(ctx context.Context) (string, error) {
-	r, err := g.first(ctx, func(r Report) bool {
-		return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
-	})
+	r, err := g.first(ctx, knowsLeader)
 	return r.Addr, err
+}
+
+// Leader returns the name of the leader, as the first instance that knows one has it.
+func (g *Guest) Leader(ctx context.Context) (string, error) {
+	r, err := g.first(ctx, knowsLeader)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	return plain.Text(r.Status.Leader), nil
+}
+
+// knowsLeader reports whether an instance can have a question answered by the leader.
+func knowsLeader(r Report) bool {
+	return r.Status != nil && r.Status.Leader != "" && r.Status.Session == mortise.SessionAttached
 }
 
 // first asks everybody behind Join at once and returns the first answer that is wanted; what still runs then ends by itself.

@@ -67,7 +67,8 @@ var allowed = map[string][]string{
 	},
 	"internal/planted/catch": {"internal/planted"},
 	"cmd/mortise": {
-		"", "lockfsm", "transport", "internal/capability", "internal/credentials", "internal/desk", "internal/guest", "internal/nodeid", "internal/plain", "internal/purpose", "golang.org/x/sys/unix",
+		"", "console", "lockfsm", "transport", "internal/capability", "internal/credentials", "internal/desk", "internal/guest", "internal/nodeid", "internal/plain", "internal/purpose",
+		"golang.org/x/sys/unix",
 	},
 	"internal/publish": {},
 }

@@ -51,6 +51,8 @@ func rules() []Bug {
 		{Name: "cleared-in-one-go", Room: "lockfsm", Hazard: "A8", Breaks: "the runtime cannot stop who makes room for a large snapshot, and all goroutines wait for that"},
 		{Name: "capture-sees-later-change", Room: "lockfsm", Hazard: "37, 52", Some: true, Breaks: "a snapshot taken in steps has what came while it was taken, and its replica applies that twice"},
 		{Name: "name-left-behind", Room: "lockfsm", Hazard: "76", Breaks: "a lock whose last entry is gone stays for ever"},
+		{Name: "ended-holds-counted", Room: "lockfsm", Hazard: "none", Some: true, Nodes: "TestSessionsAreTold",
+			Breaks: "a session is said to hold the locks that it has given back"},
 		{Name: "page-walks-all", Room: "lockfsm", Hazard: "none",
 			Breaks: "a page of the sessions keeps the leader from granting for as long as it takes to go through all of them"},
 	}

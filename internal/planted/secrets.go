@@ -3,6 +3,8 @@ package planted
 // secrets are the bugs of secrets, certificates and the rights that they carry.
 func secrets() []Bug {
 	return []Bug{
+		{Name: "guest-puts-as-instance", Room: ".", Hazard: "none", Nodes: "TestAGuestMayDoWhatItsTextSays",
+			Breaks: "a guest changes the data of keys that its secret does not let it write"},
 		{Name: "pattern-is-prefix", Room: "internal/capability", Hazard: "none", Some: true, Breaks: "the right to lock cron is the right to lock cron-admin"},
 		{Name: "listing-outside", Room: "internal/capability", Hazard: "none", Breaks: "the right to read one prefix is the right to list all that contain it"},
 		{Name: "any-order-accepted", Room: "internal/capability", Hazard: "none", Breaks: "one set of rights has several texts, and a session is not found again by the hash"},

@@ -1,10 +1,10 @@
 """Locks of a mortise agent on this machine, with nothing but the standard library. Copy this file.
 
     with Mortise("unix:/run/mortise.sock") as locks:           # or "127.0.0.1:7948"
-        with locks.lock("orders/42", wait="30s") as lock:      # Busy if that is not enough
+        with locks.lock("orders/42", wait_seconds=30) as lock:      # Busy if that is not enough
             charge(token=lock.token)                            # a resource that compares tokens is safe at all times
 
-The agent ends all locks of a Mortise when it is closed, and when this process dies: then a lock with a lock_delay stays taken for so long.
+The agent ends all locks of a Mortise when it is closed, and when this process dies: then a lock with lock_delay_seconds stays taken for so long.
 """
 import http.client, json, socket
 
@@ -43,7 +43,7 @@ class Mortise:
         finally:
             conn.close()
 
-    def lock(self, key, **terms):  # wait="0s", shared=True, permits=1, of=3, value="...", max_hold="1m", lock_delay="5s"
+    def lock(self, key, **terms):  # wait_seconds=0, shared=True, permits=1, of=3, value="...", max_hold_seconds=60, lock_delay_seconds=5
         return Lock(self, self.ask("/v1/lock", lease=self.lease, key=key, **terms))
 
     def __enter__(self): return self

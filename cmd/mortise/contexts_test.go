@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// contexts writes a file of contexts, and returns a fleet of no agents whose commands use it.
+func contexts(t *testing.T, text string, more ...string) (*fleet, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "contexts.json")
+	for name, text := range map[string]string{path: text, filepath.Join(dir, "secret"): testSecret + "\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &fleet{t: t, common: append([]string{"CONTEXTS=" + path}, more...)}, path
+}
+
+// TestContexts: a context says which cluster is asked, a flag says it instead, and a variable that
+// says something else is refused.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t, false, "a")
+	address := f.agents[0].Address
+	text := `{"contexts": {
+		"here": {"join": ["` + address + `", "127.0.0.1:1"], "secret_file": "secret"},
+		"none": {"join": ["127.0.0.1:1"], "secret_file": "secret"},
+		"own": {"env_prefix": "ORDERS_LOCK", "join": ["` + address + `"]},
+		"certs": {"join": ["` + address + `"], "tls_cert": "cert", "tls_key": "key", "tls_ca": "/ca"}
+	}}`
+	x, path := contexts(t, text)
+	secret := filepath.Join(filepath.Dir(path), "secret")
+
+	x.mortise("ls", "-context", "here").wants(t, exitOK)
+	by, _ := contexts(t, text, "CONTEXT=here")
+	by.mortise("ls").wants(t, exitOK)
+	by.mortise("ls", "-context", "none", "-timeout", "300ms").wants(t, exitNotReady) // the flag wins
+	x.mortise("ls", "-context", "none", "-join", address).wants(t, exitOK)
+	x.mortise("ls", "-context", "certs", "-secret-file", secret).wants(t, exitOK)
+	x.mortise("ls", "-context", "certs").wants(t, exitUsage, filepath.Join(filepath.Dir(path), "cert"))
+	x.mortise("ls").wants(t, exitUsage, "-join") // none is chosen, none is used
+
+	x.mortise("ls", "-context", "her").wants(t, exitUsage, `no context "her"; it has: certs, here, none, own`, path)
+	for variable, value := range map[string]string{"JOIN": "127.0.0.1:2", "SECRET": testSecret, "SECRET_FILE": "/other"} {
+		differs, _ := contexts(t, text, variable+"="+value)
+		differs.mortise("ls", "-context", "here").wants(t, exitUsage, `"here"`, "MORTISE_"+variable, "different things")
+	}
+	same, _ := contexts(t, text, "JOIN="+address+",127.0.0.1:1", "NAME=n", "SESSION_TTL=5s")
+	same.mortise("ls", "-context", "here").wants(t, exitOK)
+
+	cmd := x.command("ls", "-context", "own")
+	cmd.Env = append(cmd.Env, "ORDERS_LOCK_SECRET="+testSecret, "MORTISE_SECRET=nonsense")
+	x.finish(cmd).wants(t, exitOK)
+	cmd = x.command("ls", "-context", "own", "-env-prefix", "MORTISE")
+	cmd.Env = append(cmd.Env, "MORTISE_SECRET="+testSecret, "ORDERS_LOCK_SECRET=nonsense")
+	x.finish(cmd).wants(t, exitOK)
+
+	if err := os.Chmod(secret, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x.mortise("ls", "-context", "here").wants(t, exitOK, "every user of this machine", "chmod 600 "+secret)
+}
+
+// TestWhatNoContextMayBe: what is wrong with the file is said before anything is asked.
+func TestWhatNoContextMayBe(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"contexts": {"x": {"secret": "msk1_a"}}}`:                         "secret_file",
+		`{"contexts": {"y": {"secret": "msk1_a"}, "x": {"join": ["a:1"]}}}`: `context "y" has a secret`,
+		`{"contexts": {"x": {"joins": ["a:1"]}}}`:                           "joins",
+		`{"contexts": {}}`: "it has: none",
+		`{`:                "contexts.json",
+	} {
+		f, _ := contexts(t, text)
+		s := f.mortise("ls", "-context", "x").wants(t, exitUsage, want)
+		if strings.Contains(s.out+s.errs, "msk1_") {
+			t.Errorf("the secret is shown: %s", s.errs)
+		}
+	}
+	f, path := contexts(t, `{"contexts": {"x": {"join": ["127.0.0.1:1"]}}}`)
+	if err := os.Chmod(path, 0o620); err != nil {
+		t.Fatal(err)
+	}
+	f.mortise("ls", "-context", "x").wants(t, exitUsage, "others may change it")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	f.mortise("ls", "-context", "x").wants(t, exitUsage, "does not exist", path)
+
+	home := t.TempDir()
+	cmd := (&fleet{t: t}).command("ls", "-context", "x")
+	cmd.Env = append(cmd.Env, "XDG_CONFIG_HOME="+home, "HOME="+home)
+	f.finish(cmd).wants(t, exitUsage, filepath.Join("mortise", "contexts.json"))
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+type dataOptions struct{ revision *uint64 } // nil: whatever it is now
+
+func dataFlags(c *call, fs *flag.FlagSet) {
+	fs.Func("revision", "of put and rm: change the data only if it is still at this revision, as data get -o json shows it; "+
+		"0: only if there is none (without the flag: whatever is there)", func(v string) error {
+		at, err := strconv.ParseUint(v, 10, 64)
+		c.data.revision = &at
+		return err
+	})
+}
+
+// dataShown is the data of a key as -o json shows it. Revision "0" says that there is none.
+type dataShown struct {
+	Key      string `json:"key"`
+	Revision uint64 `json:"revision,string"`
+	Data     []byte `json:"data,omitempty"` // base64
+}
+
+// data is the command data.
+func data(ctx context.Context, c *call) error {
+	verb, key, text, err := c.dataWords()
+	if err != nil {
+		return err
+	}
+	if verb == "get" && c.data.revision != nil {
+		return usageError("-revision belongs to data put and data rm")
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if verb == "get" {
+		return c.getData(ctx, g, key)
+	}
+	return c.putData(ctx, g, key, text)
+}
+
+// dataWords reads get KEY, put KEY DATA and rm KEY. Without DATA, or with -, the data of a put is
+// read from standard input.
+func (c *call) dataWords() (verb, key string, text []byte, err error) {
+	words := c.words
+	if len(words) < 2 {
+		return "", "", nil, usageError("say what to do: mortise data get KEY, data put KEY [DATA], or data rm KEY")
+	}
+	verb, key, words = words[0], words[1], words[2:]
+	switch {
+	case verb != "get" && verb != "put" && verb != "rm":
+		return "", "", nil, usageError("data takes get, put or rm, not " + quoted(verb))
+	case key == "":
+		return "", "", nil, usageError("the key is empty")
+	case len(words) > 1 || verb != "put" && len(words) > 0:
+		return "", "", nil, usageError("too many words for data " + verb)
+	case verb != "put":
+		return verb, key, nil, nil
+	case len(words) == 1 && words[0] != "-":
+		text = []byte(words[0])
+	default:
+		if text, err = io.ReadAll(io.LimitReader(os.Stdin, lockfsm.MaxDataBytes+1)); err != nil {
+			return "", "", nil, err
+		}
+	}
+	switch {
+	case len(text) == 0:
+		err = usageError("the data is empty: mortise data rm KEY takes data away")
+	case len(text) > lockfsm.MaxDataBytes:
+		err = usageError(fmt.Sprintf("the data has more than %d bytes", lockfsm.MaxDataBytes))
+	}
+	return verb, key, text, err
+}
+
+// getData prints data as it is, but to a terminal what is not printable as numbers.
+func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
+	k, err := c.peek(ctx, g, key)
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		err = c.show(dataShown{Key: key, Revision: k.Revision, Data: k.Data})
+	case isTerminal(c.out):
+		err = c.printf("%s\n", string(k.Data))
+	default:
+		_, err = c.out.Write(k.Data)
+	}
+	if err == nil && k.Revision == 0 {
+		err = &exitError{exitNo, plain.Text(key) + " has no data"}
+	}
+	return err
+}
+
+// putData changes the data of a key, or takes it away if text is empty. It draws one nonce for all
+// attempts, so that one whose answer was lost takes effect once.
+func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
+	q := desk.Question{Op: desk.Put, Key: key, Data: text}
+	_, _ = rand.Read(q.Nonce[:]) // it never fails
+	if c.data.revision != nil {
+		q.Revision = *c.data.revision
+	} else {
+		k, err := c.peek(ctx, g, key)
+		if err != nil {
+			return err
+		}
+		q.Revision = k.Revision
+	}
+	a, err := c.put(ctx, g, q)
+	if a.Kind == desk.Conflict {
+		return &exitError{exitNo, err.Error() + "; nothing was changed"}
+	}
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.show(dataShown{Key: key, Revision: a.Revision, Data: text})
+	}
+	if a.Revision == 0 {
+		return c.printf("%s has no data now\n", key)
+	}
+	return c.printf("%s: %d bytes at revision %d\n", key, len(text), a.Revision)
+}

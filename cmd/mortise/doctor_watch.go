@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+type doctorOptions struct {
+	watch bool
+	every time.Duration
+}
+
+func doctorFlags(c *call, fs *flag.FlagSet) {
+	fs.BoolVar(&c.doctor.watch, "watch", false, "look again and again until Ctrl-C; the exit code is that of the last verdict")
+	fs.DurationVar(&c.doctor.every, "every", 5*time.Second, "with -watch: the time between two looks")
+}
+
+// watchDoctor looks until ctx ends. A terminal shows every checkup in place of the one before. Any
+// other output has those whose verdict differs from the one before. The last verdict is returned.
+func (c *call) watchDoctor(ctx context.Context, look func(context.Context) (*checkup, error)) error {
+	if c.doctor.every < 100*time.Millisecond {
+		return usageError("-every is at least 100ms")
+	}
+	screen := isTerminal(c.out) && !c.json
+	var last *checkup
+	for {
+		u, err := look(ctx)
+		if ctx.Err() != nil { // this look was cut short
+			break
+		}
+		if errors.Is(err, mortise.ErrNotAllowed) {
+			return err
+		}
+		if screen || last == nil || u.verdict() != last.verdict() {
+			if err := c.tellWatched(u, screen); err != nil {
+				return err
+			}
+		}
+		if last = u; err != nil {
+			c.warn("doctor", err) // the keys; it may come back
+		}
+		if !sleep(ctx, c.doctor.every) {
+			break
+		}
+	}
+	if last == nil {
+		return ctx.Err()
+	}
+	return last.code()
+}
+
+// tellWatched prints one checkup below the time at which it was made.
+func (c *call) tellWatched(u *checkup, screen bool) error {
+	if c.json {
+		return c.tellCheckup(u)
+	}
+	format := time.DateTime + "\n"
+	if screen {
+		format = "\x1b[H\x1b[2J" + format
+	}
+	if _, err := io.WriteString(c.out, time.Now().Format(format)); err != nil {
+		return err
+	}
+	return c.tellCheckup(u)
+}
+
+// verdict is the headline without the durations in it, which grow from look to look.
+func (u *checkup) verdict() string {
+	durations := regexp.MustCompile(`\b([0-9.]+(h|m|s|ms|µs|ns))+\b`)
+	return durations.ReplaceAllString(u.Problem, "...")
+}

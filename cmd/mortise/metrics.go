@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// This file is what an agent measures, in the text format that Prometheus reads. Names, labels and
+// buckets are those of adapters/mortiseotel, so its dashboard and its alert rules fit.
+
+// measure is one metric.
+type measure struct {
+	name, kind, help string
+	label            string    // of a counter: what its series differ by; "" means nothing
+	values           []string  // of label: each series begins at 0, so that a rule sees its first increase
+	bounds           []float64 // of a histogram
+}
+
+// Names of the metrics that hooks and Status feed.
+const (
+	waitTime    = "mortise_lock_wait_duration_seconds"
+	queueLength = "mortise_lock_queue_length"
+	unlockTime  = "mortise_lock_unlock_duration_seconds"
+	holdTime    = "mortise_lock_hold_duration_seconds"
+	losses      = "mortise_lock_losses_total"
+	leaks       = "mortise_lock_leaks_total"
+	renewals    = "mortise_session_renewal_duration_seconds"
+	unanswered  = "mortise_session_renewal_failures_total"
+	sessionsMet = "mortise_session_changes_total"
+	leaseMet    = "mortise_lease_changes_total"
+	leadersMet  = "mortise_leader_changes_total"
+	membersMet  = "mortise_member_changes_total"
+	syncTime    = "mortise_log_sync_duration_seconds"
+)
+
+// measures lists all metrics.
+func measures() []measure {
+	fast := []float64{.0001, .0002, .0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5}
+	slow := []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 300, 1800}
+	gauge := func(name, help string) measure { return measure{name: "mortise_" + name, kind: "gauge", help: help} }
+	sum := func(name, help string) measure { return measure{name: "mortise_" + name, kind: "counter", help: help} }
+	return []measure{
+		{waitTime, "histogram", "How long calls for a lock took, by how they ended", "", nil, slow},
+		{queueLength, "histogram", "How many requests waited already when one was made, where that is known", "", nil,
+			[]float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10000}},
+		{unlockTime, "histogram", "How long Unlock took, by how it ended", "", nil, fast},
+		{holdTime, "histogram", "How long locks were held, by how that ended", "", nil, slow},
+		{losses, "counter", "Locks that ended before they were unlocked, by reason", "reason",
+			[]string{"lease", "overdue", "forced", "expired", "restarted", "stopped", "resumed", "unknown"}, nil},
+		{leaks, "counter", "Locks that the program holds and has forgotten", "", nil, nil},
+		gauge("lock_held", "Locks that this instance holds"),
+		gauge("lock_waiters", "Calls on this instance that wait for a lock, without those that wait long by design"),
+		gauge("lock_standby", "Calls on this instance that wait for a lock that is held long by design, as candidates of an election do"),
+		{renewals, "histogram", "Round trip of the renewals of the lease that were acknowledged", "", nil, fast},
+		{unanswered, "counter", "Renewals of the lease that were given up without an answer", "", nil, nil},
+		{sessionsMet, "counter", "Sessions of this instance, opened and ended", "state",
+			[]string{"opened", "closed", "expired", "restarted", "stopped"}, nil},
+		{leaseMet, "counter", "Changes of the state of the lease", "state", []string{"safe", "jeopardy", "lost"}, nil},
+		gauge("lease_remaining_seconds",
+			"Time until locks of this instance are lost unless a renewal is acknowledged before, of the session that has least"),
+		{leadersMet, "counter", "How often this instance found another leader, or the same in a new term", "", nil, nil},
+		gauge("leader_known", "1 if this instance knows of a leader, else 0"),
+		gauge("leader_here", "1 if this instance leads, else 0"),
+		gauge("term", "Term of the group, as an instance that votes sees it"),
+		{membersMet, "counter", "Instances that gossip saw join and leave", "state", []string{"joined", "left"}, nil},
+		gauge("members", "Members of the group, and programs that take locks in it, as the leader counts them; only the leader says it"),
+		gauge("voters", "Voters of the group, as this instance knows them"),
+		gauge("voters_missing",
+			"Voters that the leader does not hear of, or that the group has fewer than its configuration wants; only the leader says it"),
+		{syncTime, "histogram", "How long an append to the log on disk took until it was durable", "", nil, fast},
+		gauge("disk_fault", "1 if the disk of this instance has failed or hangs, or its directory was removed, else 0"),
+		gauge("disk_low", "1 if the disk of this instance has less room than Config.DirFreeBytes, else 0"),
+		sum("node_time_seconds_total", "For how long the node has been running"),
+		sum("node_available_time_seconds_total", "For how long of that this instance could be granted locks"),
+		gauge("node_failed", "1 if the node has failed or was closed, else 0"),
+		sum("hooks_dropped_total", "Events that hooks were not told because they were too slow"),
+	}
+}
+
+// observed are the metrics that Status answers.
+func observed(s mortise.Status) map[string]float64 {
+	voters := 0
+	for _, v := range s.Voters {
+		if v.Votes {
+			voters++
+		}
+	}
+	low := s.Disk != nil && s.Disk.State == mortise.DiskLow
+	f := map[string]float64{
+		"lock_held": float64(s.Held), "lock_waiters": float64(max(s.Waiters-s.Standby, 0)), "lock_standby": float64(s.Standby),
+		"lease_remaining_seconds": s.LeaseTightest.Seconds(), "leader_known": truth(s.Leader != ""), "leader_here": truth(s.Leading),
+		"voters": float64(voters), "disk_fault": truth(s.Disk != nil && !low), "disk_low": truth(low),
+		"node_time_seconds_total": s.Age.Seconds(), "node_available_time_seconds_total": s.Available.Seconds(),
+		"node_failed": truth(s.Err != nil), "hooks_dropped_total": float64(s.HooksDropped),
+	}
+	if s.Votes {
+		f["term"] = float64(s.Term)
+	}
+	if s.Leading {
+		f["members"] = float64(s.MembersTotal)
+	}
+	if s.Health != nil { // a voter that is replaced by none is missing too, though the group does not wait for it any more
+		f["voters_missing"] = float64(max(len(s.Health.Missing), s.VotersWanted-voters, 0))
+	}
+	return f
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// meter counts what the hooks of a node report. Safe for concurrent use.
+type meter struct {
+	mu    sync.Mutex                       // guards all series
+	all   map[string]measure               // by name
+	count map[string]map[string]uint64     // of each counter, by labels
+	times map[string]map[string]*histogram // of each histogram, by labels
+}
+
+// histogram counts values up to each bound, and above the last one.
+type histogram struct {
+	below []uint64
+	sum   float64
+}
+
+func newMeter() *meter {
+	m := &meter{all: map[string]measure{}, count: map[string]map[string]uint64{}, times: map[string]map[string]*histogram{}}
+	for _, row := range measures() {
+		m.all[row.name], m.count[row.name], m.times[row.name] = row, map[string]uint64{}, map[string]*histogram{}
+		for _, value := range row.values {
+			m.count[row.name][labels(row.label, value)] = 0
+		}
+	}
+	for _, name := range [...]string{leaks, unanswered, leadersMet} {
+		m.count[name][""] = 0
+	}
+	return m
+}
+
+// labels writes pairs of a name and a value, both plain words.
+func labels(pairs ...string) string {
+	var list []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		list = append(list, fmt.Sprintf("%s=%q", pairs[i], pairs[i+1]))
+	}
+	return strings.Join(list, ",")
+}
+
+func (m *meter) add(name string, pairs ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count[name][labels(pairs...)]++
+}
+
+func (m *meter) record(name string, value float64, pairs ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	bounds, key := m.all[name].bounds, labels(pairs...)
+	h := m.times[name][key]
+	if h == nil {
+		h = &histogram{below: make([]uint64, len(bounds)+1)}
+		m.times[name][key] = h
+	}
+	at, _ := slices.BinarySearch(bounds, value) // the first bound that is not below the value
+	h.below[at]++
+	h.sum += value
+}
+
+// hooks feed the meter. An agent forgets no lock, so there is no hook for leaks, which costs.
+func (m *meter) hooks() *mortise.Hooks {
+	state := func(name string) func(mortise.NodeEvent) {
+		return func(e mortise.NodeEvent) { m.add(name, "state", string(e.State)) }
+	}
+	return &mortise.Hooks{
+		Acquired: m.acquired, Unlocked: m.unlocked, Lost: m.lost, Renewed: m.renewed,
+		Session: state(sessionsMet), Lease: state(leaseMet), Member: state(membersMet),
+		Leader: func(e mortise.NodeEvent) {
+			if e.State == mortise.StateNew {
+				m.add(leadersMet)
+			}
+		},
+		Synced: func(e mortise.NodeEvent) { m.record(syncTime, e.Took.Seconds(), "outcome", string(e.State)) },
+	}
+}
+
+func (m *meter) acquired(_ context.Context, e mortise.LockEvent) any {
+	kind := string(e.Kind)
+	if e.Purpose != "" {
+		kind = e.Purpose
+	}
+	m.record(waitTime, e.Took.Seconds(), "kind", kind, "outcome", string(e.Outcome))
+	if e.Waiting >= 0 && e.Outcome != mortise.OutcomeEntered {
+		m.record(queueLength, float64(e.Waiting), "kind", kind)
+	}
+	return nil
+}
+
+func (m *meter) unlocked(_ context.Context, e mortise.LockEvent) {
+	m.record(unlockTime, e.Took.Seconds(), "outcome", string(e.Outcome))
+	if e.Outcome != mortise.OutcomeLeft && e.Outcome != mortise.OutcomeLost {
+		m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "unlocked")
+	}
+}
+
+func (m *meter) lost(e mortise.LockEvent) {
+	m.record(holdTime, e.Held.Seconds(), "kind", string(e.Kind), "end", "lost")
+	m.add(losses, "reason", string(e.Outcome))
+}
+
+func (m *meter) renewed(e mortise.NodeEvent) {
+	if e.State == mortise.StateAcknowledged {
+		m.record(renewals, e.Took.Seconds())
+		return
+	}
+	m.add(unanswered)
+}
+
+// write prints all metrics.
+func (m *meter) write(w io.Writer, s mortise.Status) {
+	asked := observed(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, row := range measures() {
+		fmt.Fprintf(w, "# HELP %[1]s %[3]s\n# TYPE %[1]s %[2]s\n", row.name, row.kind, row.help)
+		if value, is := asked[strings.TrimPrefix(row.name, "mortise_")]; is {
+			fmt.Fprintf(w, "%s %g\n", row.name, value)
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.count[row.name])) {
+			fmt.Fprintf(w, "%s %d\n", series(row.name, key), m.count[row.name][key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(m.times[row.name])) {
+			m.times[row.name][key].write(w, row, key)
+		}
+	}
+}
+
+// series is the name of one series with its labels.
+func series(name string, pairs ...string) string {
+	pairs = slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" })
+	if len(pairs) == 0 {
+		return name
+	}
+	return name + "{" + strings.Join(pairs, ",") + "}"
+}
+
+func (h *histogram) write(w io.Writer, row measure, key string) {
+	total := uint64(0)
+	for i, n := range h.below {
+		total += n
+		bound := "+Inf"
+		if i < len(row.bounds) {
+			bound = fmt.Sprint(row.bounds[i])
+		}
+		fmt.Fprintf(w, "%s %d\n", series(row.name+"_bucket", key, labels("le", bound)), total)
+	}
+	fmt.Fprintf(w, "%s %g\n%s %d\n", series(row.name+"_sum", key), h.sum, series(row.name+"_count", key), total)
+}

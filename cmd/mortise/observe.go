@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mortise-lock/mortise/console"
+)
+
+// This file is what an agent shows to people and to Prometheus: the page of package console, which
+// only reads, and the metrics.
+
+// pagePath is where the page is.
+const pagePath = "/console/"
+
+// isPage reports whether a request is for the page.
+func isPage(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, pagePath) }
+
+// show adds the metrics and the page. They show the agent and the whole group, so a derived secret
+// does not open them.
+func (d *door) show(mux *http.ServeMux, options console.Options) {
+	page := http.StripPrefix(strings.TrimSuffix(pagePath, "/"), console.New(d.node, options))
+	mux.Handle("GET "+pagePath, forAgent(page))
+	mux.Handle("GET /metrics", forAgent(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		d.meter.write(w, d.node.Status())
+	})))
+}
+
+// forAgent refuses programs with a derived secret.
+func forAgent(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if programOf(r) != nil {
+			refuse(w, fmt.Errorf("%w: see the agent's metrics and its page", errNotForPrograms))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// observer is the handler of -observe: the metrics, the page, and whether the agent lives and is
+// ready. With tokens every request shows one, so it may name any host.
+func (d *door) observer(local, tokens bool) http.Handler {
+	mux := http.NewServeMux()
+	var options console.Options
+	if tokens {
+		options.Hosts = []string{"*"}
+	}
+	d.show(mux, options)
+	d.probes(mux)
+	return d.guard(mux, local || tokens)
+}

@@ -1,0 +1,245 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// body returns the code, the body and the challenge of an answer.
+func body(t *testing.T, method, url string, headers ...string) (code int, text, challenge string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(all), answer.Header.Get("WWW-Authenticate")
+}
+
+// TestMetricsAreThoseOfTheAdapter: the dashboard and the alert rules of adapters/mortiseotel fit an
+// agent, since every name, type, help, bucket and word is the same.
+func TestMetricsAreThoseOfTheAdapter(t *testing.T) {
+	read := func(path ...string) string {
+		text, err := os.ReadFile(filepath.Join(path...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	table := read("..", "..", "adapters", "mortiseotel", "internal", "table", "table.go")
+	names := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\w+)\s+= "(mortise\.[^"]+)"`).FindAllStringSubmatch(table, -1) {
+		names[m[1]] = m[2]
+	}
+	var want []string
+	for _, m := range regexp.MustCompile(`\{(\w+), (Counter|Histogram|Gauge|Sum), "([^"]*)", "([^"]*)",`).FindAllStringSubmatch(table, -1) {
+		name := strings.ReplaceAll(names[m[1]], ".", "_")
+		if m[3] == "s" {
+			name += "_seconds"
+		}
+		kind := strings.ToLower(m[2])
+		if kind == "counter" || kind == "sum" {
+			name, kind = name+"_total", "counter"
+		}
+		want = append(want, name+" "+kind+" "+m[4])
+	}
+	var got []string
+	for _, m := range measures() {
+		got = append(got, m.name+" "+m.kind+" "+m.help)
+	}
+	if len(want) < 25 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the agent has\n%s\nthe adapter has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	lists := regexp.MustCompile(`\[\](float64|string)\{[^}]+\}`).FindAllString(read("metrics.go"), -1)
+	if len(lists) < 7 {
+		t.Errorf("only %d lists", len(lists))
+	}
+	for _, list := range lists {
+		if !strings.Contains(table, list) {
+			t.Errorf("the adapter has no %s", list)
+		}
+	}
+
+	var out bytes.Buffer
+	newMeter().write(&out, mortise.Status{Votes: true, Leading: true, Health: &mortise.Health{}})
+	for _, name := range regexp.MustCompile(`mortise_[a-z_]+`).FindAllString(read("..", "..", "adapters", "mortiseotel", "alerts.yml"), -1) {
+		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
+		if !strings.Contains(out.String(), "# TYPE "+base+" ") {
+			t.Errorf("an alert rule asks for %s", name)
+		}
+	}
+}
+
+// TestMetricsOfAnAgent: what a lock, its loss and the node's status come to.
+func TestMetricsOfAnAgent(t *testing.T) {
+	m := newMeter()
+	h := m.hooks()
+	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted, Took: 5 * time.Millisecond, Waiting: 0})
+	h.Acquired(t.Context(), mortise.LockEvent{Kind: mortise.LockExclusive, Outcome: mortise.OutcomeGranted, Took: time.Hour, Waiting: -1})
+	h.Lost(mortise.LockEvent{Kind: mortise.LockShared, Outcome: mortise.OutcomeForced, Held: time.Second})
+	h.Lease(mortise.NodeEvent{State: mortise.StateJeopardy})
+	h.Leader(mortise.NodeEvent{State: mortise.StateNew})
+	h.Leader(mortise.NodeEvent{State: mortise.StateNone})
+	h.Renewed(mortise.NodeEvent{State: mortise.StateUnanswered})
+	h.Synced(mortise.NodeEvent{State: mortise.StateSynced, Took: time.Millisecond})
+	var out bytes.Buffer
+	m.write(&out, mortise.Status{Held: 3, Waiters: 5, Standby: 1, Leader: "a", Age: 90 * time.Second, Voters: []mortise.Member{{Votes: true}, {}}})
+	for _, line := range []string{
+		`# TYPE mortise_lock_wait_duration_seconds histogram`,
+		`mortise_lock_wait_duration_seconds_bucket{kind="exclusive",outcome="granted",le="0.002"} 0`,
+		`mortise_lock_wait_duration_seconds_bucket{kind="exclusive",outcome="granted",le="0.005"} 1`,
+		`mortise_lock_wait_duration_seconds_bucket{kind="exclusive",outcome="granted",le="1800"} 1`,
+		`mortise_lock_wait_duration_seconds_bucket{kind="exclusive",outcome="granted",le="+Inf"} 2`,
+		`mortise_lock_wait_duration_seconds_sum{kind="exclusive",outcome="granted"} 3600.005`,
+		`mortise_lock_wait_duration_seconds_count{kind="exclusive",outcome="granted"} 2`,
+		`mortise_lock_queue_length_count{kind="exclusive"} 1`,
+		`mortise_lock_losses_total{reason="forced"} 1`,
+		`mortise_lock_losses_total{reason="lease"} 0`,
+		`mortise_lock_hold_duration_seconds_count{kind="shared",end="lost"} 1`,
+		`mortise_lease_changes_total{state="jeopardy"} 1`,
+		`mortise_leader_changes_total 1`,
+		`mortise_session_renewal_failures_total 1`,
+		`mortise_lock_leaks_total 0`,
+		`mortise_log_sync_duration_seconds_bucket{outcome="synced",le="0.001"} 1`,
+		`mortise_lock_held 3`, `mortise_lock_waiters 4`, `mortise_leader_known 1`, `mortise_voters 1`, `mortise_node_time_seconds_total 90`,
+	} {
+		if !strings.Contains(out.String(), "\n"+line+"\n") {
+			t.Errorf("%s is not in\n%s", line, &out)
+		}
+	}
+	for _, only := range []string{"mortise_term", "mortise_members", "mortise_voters_missing"} {
+		if strings.Contains(out.String(), "\n"+only+" ") {
+			t.Errorf("%s is said by an instance that does not know it", only)
+		}
+	}
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("*** SKIPPED: promtool is not installed: apt-get install -y --no-install-recommends prometheus ***")
+	}
+	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	check.Stdin = &out
+	if said, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestThePageIsBehindTheDoor: the metrics and the page want what the door wants, a browser can show
+// a token for the page only, and no other page gets in.
+func TestThePageIsBehindTheDoor(t *testing.T) {
+	const token = "0123456789abcdef0123456789abcdef"
+	allowed, err := (&call{}).readTokens("", token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, _ := doorTo(t, allowed)
+	open, _ := doorTo(t, nil)
+	basic := func(password string) string {
+		r := http.Request{Header: http.Header{}}
+		r.SetBasicAuth("me", password)
+		return r.Header.Get("Authorization")
+	}
+	for _, c := range []struct {
+		url     string
+		headers []string
+		code    int
+		text    string
+	}{
+		{open.URL + "/metrics", nil, 200, "\nmortise_node_failed 0\n"},
+		{open.URL + "/console/", nil, 200, "<html"},
+		{open.URL + "/console/status.json", nil, 200, `"at":`},
+		{open.URL + "/console/status.json", []string{"Sec-Fetch-Site", "same-origin"}, 200, `"at":`},
+		{open.URL + "/console/", []string{"Sec-Fetch-Site", "cross-site"}, 403, "web pages"},
+		{open.URL + "/console/", []string{"Sec-Fetch-Site", "same-site"}, 403, "web pages"},
+		{open.URL + "/console/", []string{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost"}, 403, "web pages"},
+		{open.URL + "/metrics", []string{"Sec-Fetch-Site", "same-origin"}, 403, "web pages"},
+		{open.URL + "/console/../v1/status", []string{"Sec-Fetch-Site", "same-origin"}, 403, "web pages"},
+		{closed.URL + "/metrics", nil, 401, "Bearer"},
+		{closed.URL + "/metrics", []string{"Authorization", "Bearer " + token}, 200, "mortise_voters"},
+		{closed.URL + "/metrics", []string{"Authorization", basic(token)}, 401, "Bearer"},
+		{closed.URL + "/v1/status", []string{"Authorization", basic(token)}, 401, "Bearer"},
+		{closed.URL + "/console/", nil, 401, "Bearer"},
+		{closed.URL + "/console/", []string{"Authorization", basic(token[1:])}, 401, "Bearer"},
+		{closed.URL + "/console/", []string{"Authorization", basic(token)}, 200, "<html"},
+		{closed.URL + "/console/", []string{"Authorization", "Bearer " + token}, 200, "<html"},
+	} {
+		code, text, challenge := body(t, http.MethodGet, c.url, c.headers...)
+		if code != c.code || !strings.Contains(text, c.text) {
+			t.Errorf("%s %q: %d %.200s", c.url, c.headers, code, text)
+		}
+		if isPage := strings.Contains(c.url, "/console/"); code == 401 && strings.HasPrefix(challenge, "Basic") != isPage {
+			t.Errorf("%s asks for %q", c.url, challenge)
+		}
+	}
+	if code, text, _ := body(t, http.MethodPost, open.URL+"/console/"); code != http.StatusMethodNotAllowed {
+		t.Errorf("the page does something: %d %s", code, text)
+	}
+}
+
+// TestObserve: an address of its own has the metrics and the page, and does nothing else. Off this
+// machine it wants tokens.
+func TestObserve(t *testing.T) {
+	const token = "0123456789abcdef0123456789abcdef"
+	f := &fleet{t: t}
+	f.mortise("agent", "-listen", "127.0.0.1:0", "-observe", "0.0.0.0:0").wants(t, exitUsage, "-observe", "neither a loopback address")
+	cmd := f.command("agent", "-listen", "127.0.0.1:0", "-observe", "0.0.0.0:0", "-o", "json")
+	cmd.Env = append(cmd.Env, "MORTISE_AGENT_TOKEN="+token)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	var at map[string]string
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &at)
+	}
+	if err != nil || at["observe"] == "" {
+		t.Fatalf("%s, %v", line, err)
+	}
+	url := "http://localhost" + at["observe"][strings.LastIndex(at["observe"], ":"):]
+	with := []string{"Authorization", "Bearer " + token}
+	for path, want := range map[string]int{"/metrics": 200, "/console/": 200, "/v1/status": 404, "/v1/leases": 404, "/": 404} {
+		if code, text, _ := body(t, http.MethodGet, url+path, with...); code != want {
+			t.Errorf("%s: %d %.200s", path, code, text)
+		}
+		if code, _, _ := body(t, http.MethodGet, url+path); code != http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d", path, code)
+		}
+	}
+	if code, _, _ := body(t, http.MethodGet, url+"/healthz"); code != http.StatusOK {
+		t.Errorf("a probe: %d", code)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/guest"
+)
+
+// pingPrefix begins the keys that ping locks, unless the command line names another prefix.
+const pingPrefix = "mortise/ping/"
+
+// pingsMost bounds -n: a ping is a load on the whole group.
+const pingsMost = 100_000
+
+type pingOptions struct{ count int }
+
+func pingFlags(c *call, fs *flag.FlagSet) {
+	fs.IntVar(&c.ping.count, "n", 20, "how many locks to take, one after the other")
+}
+
+// pinged is what ping has measured, as -o json shows it.
+type pinged struct {
+	Leader string  `json:"leader"`
+	Locks  int     `json:"locks"`
+	Min    float64 `json:"min_seconds"`
+	Median float64 `json:"median_seconds"`
+	P99    float64 `json:"p99_seconds"`
+}
+
+// ping is the command ping. It locks and unlocks a key that no other process uses, as often as -n
+// says. A failure ends it, after what was measured before is printed.
+func ping(ctx context.Context, c *call) error {
+	prefix, err := c.word(pingPrefix)
+	if err != nil {
+		return err
+	}
+	if c.ping.count < 1 || c.ping.count > pingsMost {
+		return usageError(fmt.Sprintf("-n is from 1 to %d", pingsMost))
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	took, failed := c.pings(ctx, g, prefix+rand.Text())
+	if ctx.Err() != nil && len(took) > 0 {
+		ctx, failed = context.WithoutCancel(ctx), nil // Ctrl-C ends the measurement
+	}
+	if len(took) == 0 {
+		return failed
+	}
+	asking, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	leader, err := g.Leader(asking)
+	if shown := c.showPings(measured(took, leader)); shown != nil {
+		return shown
+	}
+	return cmpErr(failed, err)
+}
+
+// pings locks and unlocks the key, and returns how long each pair took until one failed. The first
+// pair opens the session as well and is not counted.
+func (c *call) pings(ctx context.Context, g *guest.Guest, key string) (took []time.Duration, err error) {
+	opening, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	s, err := g.Session(opening)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+		_ = s.Close(closing) // or it runs out by itself
+	}()
+	for i := range c.ping.count + 1 {
+		began := time.Now()
+		if err := c.pingOnce(ctx, s, key); err != nil {
+			return took, fmt.Errorf("lock %d: %w", i, err)
+		}
+		if i > 0 {
+			took = append(took, time.Since(began))
+		}
+	}
+	return took, nil
+}
+
+// pingOnce is one lock and its unlock. No other process waits for the key, so a missing answer means
+// that the group does not grant locks.
+func (c *call) pingOnce(ctx context.Context, s *guest.Session, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	lock, err := s.Acquire(ctx, mortise.Request{Key: key, Value: "mortise ping"})
+	if err == nil {
+		err = lock.Unlock(ctx)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: no answer within %v: %w", mortise.ErrNotReady, c.within, err)
+	}
+	return err
+}
+
+// measured sums up at least one duration.
+func measured(took []time.Duration, leader string) pinged {
+	slices.Sort(took)
+	rank := func(percent int) float64 { // the nearest rank
+		return took[(len(took)*percent+99)/100-1].Seconds()
+	}
+	return pinged{Leader: leader, Locks: len(took), Min: took[0].Seconds(), Median: rank(50), P99: rank(99)}
+}
+
+func (c *call) showPings(p pinged) error {
+	if c.json {
+		return c.show(p)
+	}
+	ms := func(seconds float64) string { return fmt.Sprintf("%.2fms", seconds*1000) }
+	leader := "no instance says who leads"
+	if p.Leader != "" {
+		leader = p.Leader + " leads"
+	}
+	return c.printf("%s; %d times lock and unlock: min %s, median %s, p99 %s\n",
+		leader, p.Locks, ms(p.Min), ms(p.Median), ms(p.P99))
+}

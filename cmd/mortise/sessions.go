@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// sessionShown is a mortise.SessionInfo as -o json shows it.
+type sessionShown struct {
+	mortise.SessionInfo
+	Silent *float64 `json:"silent_seconds,omitempty"` // absent if the leader does not know
+}
+
+// sessions is the command sessions.
+func sessions(ctx context.Context, c *call) error {
+	if len(c.words) > 0 {
+		return usageError("sessions takes no words, only flags")
+	}
+	from, err := c.members.from()
+	if err != nil {
+		return err
+	}
+	g, err := c.guest()
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	all, next, err := c.sessionPages(ctx, g, from)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		for _, s := range all {
+			if err := c.show(shownSession(s)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var rows [][]string
+	for _, s := range all {
+		rows = append(rows, sessionRow(s, time.Now()))
+	}
+	if err := c.table("HOLDER SESSION SINCE TTL SILENT HOLDS WAITS STATE", rows); err != nil || next == "" {
+		return err
+	}
+	return c.printf("the next: mortise sessions -after %s\n", next)
+}
+
+// sessionPages asks the leader page by page. next is the last session if there are others behind it.
+func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at lockfsm.SessionCursor,
+) (all []mortise.SessionInfo, next string, err error) {
+	for {
+		a, err := c.put(ctx, g, desk.Question{Op: desk.Sessions, From: at})
+		if err != nil {
+			return nil, "", err
+		}
+		var page []mortise.SessionInfo
+		if err := json.Unmarshal(a.Sessions, &page); err != nil {
+			return nil, "", err
+		}
+		all = append(all, page...)
+		most := c.members.most
+		if most > 0 && len(all) >= most && (a.More || len(all) > most) {
+			return all[:most], all[most-1].Session, nil
+		}
+		if !a.More {
+			return all, "", nil
+		}
+		at = a.From
+	}
+}
+
+// silent returns for how long the leader has not heard of a session, and false if it does not know.
+func silent(s mortise.SessionInfo) (time.Duration, bool) {
+	return max(s.TTL-s.Left, 0), s.Left > 0 && !s.Expired
+}
+
+func shownSession(s mortise.SessionInfo) sessionShown {
+	shown := sessionShown{SessionInfo: s}
+	if d, known := silent(s); known {
+		seconds := d.Seconds()
+		shown.Silent = &seconds
+	}
+	return shown
+}
+
+func sessionRow(s mortise.SessionInfo, now time.Time) []string {
+	row := []string{s.Holder, s.Session, "", short(s.TTL), "", strconv.Itoa(s.Held), strconv.Itoa(s.Waiting), ""}
+	if !s.Since.IsZero() {
+		row[2] = short(max(now.Sub(s.Since), 0).Round(time.Second))
+	}
+	if d, known := silent(s); known {
+		row[4] = short(d)
+	}
+	switch {
+	case s.Expired:
+		row[7] = "expired, kept by a delay"
+	case s.Leaving:
+		row[7] = "leaves"
+	}
+	return row
+}
