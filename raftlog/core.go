@@ -57,7 +57,7 @@ type Core struct {
 	heard      map[uint64]hearing // all of config
 	ledAt      uint64             // tick at which the leader has spoken last
 
-	stand            standing
+	gone             uint64 // last term whose leader has gone, 0: none
 	asking           asking
 	group            group  // batches and rounds that wait; all of it belongs to role.Term
 	backs            uint64 // the last group.back

@@ -38,7 +38,6 @@ func (c *Core) Tick(now clock.Time) {
 		c.node.Tick()
 		c.forget()
 		c.observe()
-		c.standUp()
 		c.askAgain()
 		c.watch()
 	}

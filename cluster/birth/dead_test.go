@@ -79,6 +79,24 @@ func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
 	}
 }
 
+// What others have answered before the locks of the group were over does not count: they may be cut off since, and a new
+// group needs them.
+func TestOldAnswersDoNotCount(t *testing.T) {
+	c := orphan(names3(3), five(3)...)
+	tell := func() {
+		c.tell("n2:1", life(2, 0))
+		c.tell("n3:1", life(3, 0))
+	}
+	c.now -= 2 * time.Second
+	tell()
+	if c.now += 2 * time.Second; c.ends() {
+		t.Error("a group was given up on answers from before, when those that a new one needs may be out of reach")
+	}
+	if tell(); !c.ends() {
+		t.Errorf("a dead group is kept: %s", c.Waiting())
+	}
+}
+
 // The same life without its replica is over, and so is one that another life has replaced elsewhere.
 func TestWhatIsOver(t *testing.T) {
 	retired := life(2, 99)

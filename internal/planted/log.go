@@ -40,7 +40,6 @@ func log() []Bug {
 		{Name: "made-in-place", Room: "raftlog", Hazard: "64", Breaks: "a directory whose creation was cut short cannot be opened"},
 		{Name: "dead-leader-awaited", Room: "raftlog", Hazard: "A7", Some: true, Nodes: "TestCrashedLeaderCostsOneFailover",
 			Breaks: "the end of a leader's streams is no sign, and every crash costs an election timeout"},
-		{Name: "all-stand-at-once", Room: "raftlog", Hazard: "A7", Some: true, Breaks: "all voters of a leader that is gone stand together, vote for themselves, and begin anew"},
 		{Name: "asked-once", Room: "raftlog", Hazard: "A7", Breaks: "a lost question or vote costs an election timeout, and on a network that loses a fifth twice as long without a leader"},
 		{Name: "no-candidate-yields", Room: "raftlog", Hazard: "A7", Breaks: "at a round trip of 100 ms the voters of a leader that is gone stand together, vote for themselves, and begin anew"},
 		{Name: "yields-for-ever", Room: "raftlog", Hazard: "none", Breaks: "a voter that hears no answers asks for votes again and again, and no other is elected"},
