@@ -28,7 +28,7 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 
 // acquire is Acquire in the session of a client.
 func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
-	if r.Labels != nil && purpose.Lasting(r.Labels) && !bug("candidates-not-counted") {
+	if r.Labels != nil && purpose.Lasting(r.Labels) {
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
 	}
@@ -153,7 +153,7 @@ func (n *Node) explain(doing string, err error) error {
 // met is heldError for a caller of this node. The process before this one, under the same name, can still hold the lock.
 func (n *Node) met(e *session.HeldError) *HeldError {
 	h := heldError(e)
-	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session) && !bug("lives-by-name")
+	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 

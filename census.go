@@ -27,7 +27,7 @@ type content struct {
 }
 
 // stays reports whether the settings count.
-func (c content) stays() bool { return !c.leaving || bug("leaver-counted-in-accord") }
+func (c content) stays() bool { return !c.leaving }
 
 // tally is how many records have one content, and under which names.
 type tally struct {
@@ -119,7 +119,7 @@ func (c *census) all(is func(content) bool) bool {
 		case !each.stays():
 		case is(each):
 			some = true
-		case !bug("founders-before-all"):
+		default:
 			return false
 		}
 	}

@@ -123,7 +123,7 @@ func (n *Node) diskFault() *DiskFault {
 func (n *Node) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
-	case first || news && bug("storage-failure-twice"):
+	case first:
 		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", diskCause(cause), "do", remedy(state))
 	case news:
 		n.logger.Info("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause)
@@ -221,13 +221,13 @@ func (n *Node) lookAtDisk(write bool) {
 	switch {
 	case errors.Is(err, raftlog.ErrDirLost):
 		n.diskFailed(DiskRemoved, err)
-	case hung >= diskHungAfter && !bug("hung-disk-not-told"):
+	case hung >= diskHungAfter:
 		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))
 	case errors.Is(err, raftlog.ErrHung):
 		n.passing(DiskHung, diskCause(err))
 	case err != nil:
 		n.passing(DiskFailed, diskCause(err))
-	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes) && !bug("full-disk-not-foretold"):
+	case view.FreeKnown && n.config.DirFreeBytes > 0 && view.FreeBytes < uint64(n.config.DirFreeBytes):
 		n.passing(DiskLow, fmt.Sprintf("%d MiB are left for %s, less than Config.DirFreeBytes, %d MiB",
 			view.FreeBytes>>20, n.config.Dir, n.config.DirFreeBytes>>20))
 	default:
@@ -254,7 +254,7 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 // awaited returns what the log says for what the cluster room waits for: disks that do not work are why
 // voters that are in reach elect none.
 func (n *Node) awaited(waiting string) string {
-	if n.dir == nil || bug("disks-not-logged") {
+	if n.dir == nil {
 		return waiting
 	}
 	return cmp.Or(n.waitsForDisks(n.Status()), waiting)
@@ -279,7 +279,7 @@ func (n *Node) waitsForDisks(s Status) string {
 		}
 	}
 	blocks := len(faults) >= (voters+1)/2 // a hung disk may leave a leader that can commit nothing
-	if len(faults) == 0 || s.Leader != "" && !blocks || bug("broken-disk-not-told") {
+	if len(faults) == 0 || s.Leader != "" && !blocks {
 		return ""
 	}
 	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " + strings.Join(faults, "; ") +

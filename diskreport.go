@@ -177,9 +177,6 @@ func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	if removed && r.role.Load().Leading {
 		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
 	}
-	if bug("disk-not-reported") {
-		return false
-	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
 	var all sync.WaitGroup
@@ -249,7 +246,7 @@ func (r *replica) mayYield(now clock.Time, asks nodeid.ID) bool {
 		active := slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == v.Raft && p.Active })
 		left[v.Raft] = active && !gone[v.Instance]
 	}
-	return majorityOf(s.Config.Voters, left) || bug("vote-yielded-without-majority")
+	return majorityOf(s.Config.Voters, left)
 }
 
 // majorityOf reports whether more than half of the voters are left.
@@ -266,7 +263,7 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 // yieldVote ends the replica of this instance, whose directory is gone: what it would acknowledge
 // from now on is not durable.
 func (n *Node) yieldVote(fault *DiskFault) {
-	if r := n.replica.Load(); r != nil && !bug("removed-directory-votes-on") {
+	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, raftlog.ErrDirLost, fault.Cause))
 	}
 }

@@ -23,7 +23,6 @@ func (l *Lock) enterable(r *Request) error {
 	value, labels := showed(t.Value)
 	field := ""
 	switch {
-	case bug("inner-terms-dropped"):
 	case r.LockDelay > t.Delay:
 		field = "LockDelay"
 	case r.Notice && !t.Notice:

@@ -84,7 +84,7 @@ func (h *Health) advice(quorum, sole bool) string {
 	switch {
 	case !quorum && len(h.Missing) > 0:
 		return "bring back a majority of the voters: " + h.missing()
-	case faulty != "" && !bug("stop-any-with-a-faulty-disk"):
+	case faulty != "":
 		return "stop no other instance now: " + faulty
 	case h.Due && len(h.Missing) > 0:
 		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
@@ -102,7 +102,7 @@ func (h *Health) advice(quorum, sole bool) string {
 		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
 	case h.Eligible == 2:
 		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
-	case h.low() != "" && !bug("stop-any-with-a-full-disk"):
+	case h.low() != "":
 		return "make room before you stop any other instance: " + h.low()
 	case len(h.CannotLose) > 0:
 		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")

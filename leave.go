@@ -84,7 +84,7 @@ func (n *Node) Leave(ctx context.Context) error {
 // leave, or there is no leader and has been none for longer than an election takes. The error says why a vote is lost to those that stay.
 func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 	c := n.cluster()
-	if c == nil || c.Status().Phase != cluster.PhaseMember || bug("leaver-does-not-wait") {
+	if c == nil || c.Status().Phase != cluster.PhaseMember {
 		return true, nil
 	}
 	why := "" // the leader's words; empty: none has answered
@@ -118,7 +118,7 @@ func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 // voteLost is what Leave returns if this replica votes, and no instance has taken its vote over. why is what the leader said that it waits
 // for. Without a leader's word other instances are known to be here only by their connections.
 func (n *Node) voteLost(r *replica, why string) error {
-	if !r.votes() || why == "" && !n.company(r) || bug("lost-vote-is-not-told") {
+	if !r.votes() || why == "" && !n.company(r) {
 		return nil
 	}
 	why = cmp.Or(plain.Text(why), "no leader has answered")

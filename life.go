@@ -153,20 +153,17 @@ func (n *Node) retire(r *replica, err error) {
 	n.binding.Unlock()
 	n.leaderKnown() // what it said last was true of itself
 	switch {
-	case errors.Is(err, raftlog.ErrBroken) && !bug("broken-state-goes-on"):
+	case errors.Is(err, raftlog.ErrBroken):
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
 	case mine:
 		if n.dir == nil {
 			n.cluster().Retired(r.id)
 		}
 		log := n.logger.Error
-		if disk && !bug("storage-failure-twice") {
+		if disk {
 			log = n.logger.Info // diskFailed has logged the error
 		}
 		log("this instance no longer votes; it goes on as a member", "why", err)
-		if bug("retired-after-restart") {
-			n.identify(nil, r.group)
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (w *witness) log(before, after *session.ClientStatus) {
 	switch {
 	case before.Lease != session.Lost && after.Lease == session.Lost && after.Session == before.Session:
 		w.lost = true
-		if before.Held == 0 && !bug("lease-without-locks-warned") {
+		if before.Held == 0 {
 			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session", uint64(before.Session), "ttl", before.TTL)
 			return
 		}

@@ -135,7 +135,7 @@ func (n *Node) lookOnce(ctx context.Context, q question) (sight, error) {
 // answerLook answers a question of another instance, or of a member: what a member asks is under its own rights, whatever it says.
 func (n *Node) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
 	rights, ok := from.Peer.Allowed()
-	if !ok || from.Peer.Tier == capability.Guest && !bug("guest-asks-as-instance") {
+	if !ok || from.Peer.Tier == capability.Guest {
 		return nil, errNoInstance
 	}
 	var q question
@@ -238,14 +238,14 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 // look answers a question if this replica leads.
 func (r *replica) look(ctx context.Context, q question) (sight, error) {
 	// An honest instance has refused such a text before it asks.
-	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) && !bug("raw-reason") {
+	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return sight{}, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}
 	rights, err := q.rights()
 	if err == nil {
 		err = q.allowed(rights)
 	}
-	if err != nil && !bug("rights-not-checked-by-leader") {
+	if err != nil {
 		return sight{}, err
 	}
 	id, one, err := r.lookers.add(q)

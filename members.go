@@ -124,7 +124,7 @@ func (r *replica) asMembers(s *sight, first bool) {
 	}
 	for _, each := range s.Sessions {
 		o := decodeRecord(each.Record)
-		if each.Gone || o.Own && !bug("own-session-is-a-member") {
+		if each.Gone || o.Own {
 			continue // it is no member any more, or one is listed by its first session
 		}
 		instance := nodeid.ID(each.Opener.Instance)

@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-want=all count=1 scenarios=2 only=. keep=() tags=
+want=all count=1 scenarios=2 only=. keep=() overlay=() bug=
 while [ $# -gt 0 ]; do
   case $1 in
     -part) want=part; shift; continue ;;
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
     -j) scenarios=${2:?} ;;
     -run) only=${2:?} ;;
     -keep) mkdir -p "${2:?}" && keep=(-artifacts -outputdir "$(cd "$2" && pwd)") ;;
-    -bug) tags=,planted && export MORTISE_BUG=${2:?} ;;
+    -bug) bug=${2:?} ;;
     *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
   shift 2
@@ -33,8 +33,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 export CGO_ENABLED=0 # Go's own resolver in the instances: it reads the resolv.conf of their machines
-go build -tags "$tags" -o "$work/instance" ./internal/proctest/instance
-go build -tags "nextrules$tags" -o "$work/instance-next" ./internal/proctest/instance
+if [ -n "$bug" ]; then
+  export MORTISE_BUG=$bug
+  overlay=(-overlay "$(go run ./internal/mutants/overlay "$work/source")")
+fi
+go build "${overlay[@]}" -o "$work/instance" ./internal/proctest/instance
+go build "${overlay[@]}" -tags nextrules -o "$work/instance-next" ./internal/proctest/instance
 go test -c -o "$work/proctest" ./internal/proctest
 cd internal/proctest
 

@@ -23,7 +23,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	if err := n.client.WaitReady(ctx); err != nil {
 		return n.explain("wait until ready", err)
 	}
-	if n.config.alone() || n.settled.Load() || bug("ready-ignores-voters") {
+	if n.config.alone() || n.settled.Load() {
 		return nil
 	}
 	now := n.env.clock.Now()

@@ -128,7 +128,7 @@ func (n *Node) vouch(from session.Peer, b []byte) (hash [32]byte, ok bool) {
 	if r.Instance != "" && r.id() != from || r.Addr != "" && r.Addr != is.Addr {
 		return hash, false
 	}
-	if r.Instance != "" && is.Peer.Capability != nil && !bug("guest-names-an-instance") {
+	if r.Instance != "" && is.Peer.Capability != nil {
 		return hash, false
 	}
 	return hash, true

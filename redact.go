@@ -16,9 +16,6 @@ const redacted = "[redacted]"
 // withoutSecrets returns a copy in which every secret is replaced by with, and without TLS, which
 // may hold a key.
 func (c Config) withoutSecrets(with string) Config {
-	if with == "" && bug("node-keeps-secret") {
-		return c
-	}
 	if c.Secret != "" {
 		c.Secret = with
 	}
@@ -38,9 +35,7 @@ func (c Config) withoutSecrets(with string) Config {
 // pointer.
 func (c Config) Format(f fmt.State, verb rune) {
 	type config Config // without this method
-	if !bug("config-shows-secret") {
-		c = c.withoutSecrets(redacted)
-	}
+	c = c.withoutSecrets(redacted)
 	if verb == 's' || verb == 'q' { // their complaints about numbers and functions would be all that is seen
 		text := fmt.Sprintf("%+v", config(c))
 		fmt.Fprintf(f, fmt.FormatString(f, verb), text)

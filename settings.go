@@ -224,7 +224,7 @@ func agree(group, own groupSettings, registered *census, longest time.Duration) 
 			why[i] = fmt.Sprintf("a session with a TTL of %v lives", longest)
 			continue
 		}
-		if i == foundersSetting && len(own.Founders) > 0 && !registered.present(own.Founders) && !bug("founders-before-one-is-here") {
+		if i == foundersSetting && len(own.Founders) > 0 && !registered.present(own.Founders) {
 			why[i] = "none of them is here, or the only one leaves"
 			continue
 		}
@@ -326,10 +326,6 @@ func foundersText(text string, founders []string) string {
 func supported(registered *census, replicas []nodeid.ID) uint32 {
 	lowest := ^uint32(0)
 	for c := range registered.contents {
-		if bug("raised-before-everybody") && lowest != ^uint32(0) {
-			lowest = max(lowest, c.rules)
-			continue
-		}
 		lowest = min(lowest, c.rules)
 	}
 	unknown := func(id nodeid.ID) bool { return registered.instances[id] == 0 }

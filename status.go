@@ -98,7 +98,7 @@ func (n *Node) Status() Status {
 		}
 	}
 	unread := n.unread.Load()
-	if unread != nil && s.Err == nil && client.Phase != session.Attached && !bug("damage-not-told") {
+	if unread != nil && s.Err == nil && client.Phase != session.Attached {
 		s.Waiting = n.waitsForLog(s, *unread)
 	}
 	if n.dir != nil {
@@ -138,7 +138,7 @@ func (c *Config) votersWanted() int {
 
 // withSession adds the ID of a session, if there is one.
 func withSession(list []string, id lockfsm.SessionID) []string {
-	if id == 0 || bug("sessions-not-shown") {
+	if id == 0 {
 		return list
 	}
 	return append(list, sessionText(id))

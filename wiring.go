@@ -66,9 +66,6 @@ func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 
 // ended returns the instance whose end a connection may tell: that at its other end, whatever raft ID it says it has.
 func (in inbound) ended(from transport.Identity) nodeid.ID {
-	if bug("end-of-anybody") {
-		return in.n.place(from.Raft).Instance
-	}
 	return from.Instance
 }
 
@@ -119,7 +116,7 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 	if c != nil && from.Peer.Tier == capability.Root && bytes.HasPrefix(question, []byte(diskMark)) {
 		return in.n.answerDisk(from, question)
 	}
-	if c != nil && from.Peer.Tier == capability.Member && !bug("member-is-heard") {
+	if c != nil && from.Peer.Tier == capability.Member {
 		return c.Tell(from.Instance, question), nil
 	}
 	if c != nil {
@@ -162,7 +159,7 @@ func (n *Node) voterIs(from transport.Identity) bool {
 		return false
 	}
 	if v, ok := c.Voter(from.Raft); ok {
-		return v.Instance == from.Instance || bug("raft-from-anybody")
+		return v.Instance == from.Instance
 	}
 	r := n.replica.Load()
 	return r != nil && r.names(from.Raft, from.Instance)

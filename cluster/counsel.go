@@ -143,7 +143,7 @@ func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	if now := c.now(); !s.looked || now-s.at >= lookPause {
 		c.observe(now)
 	}
-	if !s.leads && !bug("consult-answered-by-follower") {
+	if !s.leads {
 		return Counsel{}, false
 	}
 	report := s.core.Report()

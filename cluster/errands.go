@@ -80,7 +80,7 @@ func (c *Cluster) probe(p voters.Probe) {
 		if !s.governs(term) {
 			return
 		}
-		over := outcome == birth.Refused || outcome == birth.Other || outcome == birth.Foreign && bug("foreign-ends-a-life")
+		over := outcome == birth.Refused || outcome == birth.Other
 		s.core.Probed(c.now(), p.ID, over)
 		if over {
 			c.looking.Store(true)

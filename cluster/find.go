@@ -56,7 +56,7 @@ func (f *finder) remember(addr string) {
 // addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
-	full := func() bool { return len(f.busy) >= rejoinMany && !bug("rejoin-unbounded") }
+	full := func() bool { return len(f.busy) >= rejoinMany }
 	pick := func(addr string) bool {
 		if full() || addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
 			return false
@@ -73,9 +73,6 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 		return out
 	}
 	f.next = now + rejoinEvery + time.Duration(random%uint64(rejoinEvery))
-	if bug("no-rejoin") {
-		return out
-	}
 	for addr, last := range f.tried {
 		if now-last > time.Hour {
 			delete(f.tried, addr)

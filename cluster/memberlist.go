@@ -235,7 +235,7 @@ func (w *gossipWire) pumpPackets() {
 		if err != nil {
 			return
 		}
-		if !sound(data) && !bug("gossip-of-any-shape") {
+		if !sound(data) {
 			continue
 		}
 		_, _, _ = w.aliases.ip(from)
@@ -313,9 +313,7 @@ func (w *gossipWire) track(conn net.Conn) (net.Conn, error) {
 		conn.Close()
 		return nil, net.ErrClosed
 	}
-	if !bug("gossip-of-any-shape") {
-		conn = newExchange(conn)
-	}
+	conn = newExchange(conn)
 	c := &gossipConn{Conn: conn, wire: w}
 	w.open[c] = struct{}{}
 	return c, nil

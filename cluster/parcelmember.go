@@ -24,7 +24,7 @@ func (e *exchange) judgeMember() error {
 		if err != nil {
 			return err
 		}
-		if versions && (!isText || len(value) > 0 && len(value) < 6) && !bug("versions-cut-short") {
+		if versions && (!isText || len(value) > 0 && len(value) < 6) {
 			return errUnsound
 		}
 		if len(e.head) > packetBytesMax {

@@ -40,14 +40,6 @@ func (c *Cluster) seen(name string, m meta, here bool) {
 	}
 	o.peers[name] = member{meta: m}
 	o.find.remember(m.Addr)
-	if bug("gossip-moves-voters") {
-		for _, v := range o.book.Voters() {
-			if v.Instance == m.Instance {
-				v.Addr, v.Life = m.Addr, v.Life+1
-				c.readdressed(o.book.Hear(v, true))
-			}
-		}
-	}
 	if m.Instance == o.core.Instance() {
 		o.core.Suspect(c.now(), m.Addr)
 	}
@@ -105,9 +97,7 @@ func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
 		due := o.rivals[addr] + rivalAfter
 		if c.now() >= due {
 			met, ok := o.core.Met(c.now(), addr, rivalFresh)
-			if m := hints[addr]; bug("rival-by-hearsay") {
-				return birth.Who{Name: m.Name, Addr: m.Addr, Group: m.Group}, true, due
-			} else if !ok {
+			if !ok {
 				o.core.Inquire(c.now(), addr)
 			} else if met.Phase == birth.Member && met.Leader && met.Group != o.core.Group() && !met.Settings.Solo {
 				return met, true, due

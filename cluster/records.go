@@ -135,7 +135,7 @@ func recall(r Records) (*stored, error) {
 	if s.state.Voters, err = birth.DecodeVoters(content[recordBook]); err != nil {
 		return nil, damaged(recordBook)
 	}
-	if s.key, err = nodeid.ParseKey(content[recordKey]); err != nil || s.key.ID() != s.state.Instance && !bug("stored-key-not-checked") {
+	if s.key, err = nodeid.ParseKey(content[recordKey]); err != nil || s.key.ID() != s.state.Instance {
 		return nil, damaged(recordKey)
 	}
 	if s.state.Refused != "" {

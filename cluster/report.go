@@ -36,9 +36,6 @@ const twinAfter = rivalAfter
 // people, by which nothing is decided.
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
-	if bug("namesake-not-told") {
-		return ""
-	}
 	i := slices.IndexFunc(members, func(m Member) bool {
 		return !m.Self && m.Name == c.cfg.Name && m.Group == c.own.core.Group() && m.Group != 0
 	})
@@ -103,9 +100,9 @@ func (c *Cluster) belongs(e birth.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
 	switch {
-	case c.own.back && c.own.raft != 0 && !bug("born-at-each-start"):
+	case c.own.back && c.own.raft != 0:
 		text = "back in the group, as a voter, from the directory"
-	case c.own.back && !bug("born-at-each-start"):
+	case c.own.back:
 		text = "back in the group, from the directory"
 	case c.own.raft != 0:
 		text = "the group is born, with this instance as a voter"

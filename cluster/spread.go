@@ -70,9 +70,6 @@ func (c *Cluster) configured(group, at uint64, voters []Voter) {
 		return
 	}
 	known := o.book.At()
-	if at < known && bug("old-configuration-wins") {
-		o.book, known = birth.Book{}, 0
-	}
 	switch {
 	case at < known && at != 0:
 		o.core.Voters(c.now(), group, at, voters) // an older one that names this instance's replica tells that it was removed since
@@ -106,7 +103,7 @@ func (c *Cluster) dismiss(before []Voter) {
 		_, stays := c.own.book.Find(v.Raft)
 		return stays || v.Instance == c.own.core.Instance()
 	})
-	if len(gone) == 0 || bug("configuration-not-announced") {
+	if len(gone) == 0 {
 		return
 	}
 	if _, _, leads := c.cfg.Host.Facts(); !leads {
@@ -121,7 +118,7 @@ func (c *Cluster) dismiss(before []Voter) {
 // several changes within a second each may replace a voter, and an instance that knows none of them any more has to begin anew.
 func (c *Cluster) tellAttached(before []Voter) {
 	s := &c.own.steer
-	if !s.leads || bug("attached-not-told") {
+	if !s.leads {
 		return
 	}
 	replicas := slices.Concat(before, c.own.book.Voters()) // these hear it by the log, or by dismiss
@@ -154,9 +151,6 @@ func (c *Cluster) tellAll(all []Voter) {
 	}
 	close(next)
 	workers := asksMax
-	if bug("attached-told-at-once") {
-		workers = len(all)
-	}
 	for range min(workers, len(all)) {
 		c.help(func() {
 			for v := range next {
@@ -225,7 +219,7 @@ func (c *Cluster) Stray(instance nodeid.ID, addr string) {
 func (s *strays) due(instance nodeid.ID, now time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, known := s.told[instance]; known && now-last < strayPause && !bug("stray-not-limited") {
+	if last, known := s.told[instance]; known && now-last < strayPause {
 		return false
 	}
 	if s.told == nil {
@@ -253,7 +247,7 @@ type pulling struct {
 // reason to ask: another instance may say so falsely, and its own word would not count.
 func (c *Cluster) pull(now time.Duration) {
 	p := &c.own.pull
-	if now < p.until || !c.behind() || bug("newer-not-pulled") {
+	if now < p.until || !c.behind() {
 		return
 	}
 	leader, addr := c.whom(p.turn)
@@ -278,9 +272,6 @@ func (c *Cluster) behind() bool {
 	o := &c.own
 	if o.core.Phase() != birth.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
-	}
-	if c.gossip == nil && bug("asks-the-leader-for-ever") {
-		return true
 	}
 	for _, p := range o.peers {
 		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {

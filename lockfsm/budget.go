@@ -97,9 +97,6 @@ func (m *Machine) charge(e *entry) {
 
 // refund takes back what charge has added. It comes before anything of the request changes.
 func (m *Machine) refund(e *entry) {
-	if bug("budget-not-returned") {
-		return
-	}
 	if e.rest == nil {
 		e.session.charged -= entryCharge + lockCharge + content(len(e.lock.key))
 		return
@@ -128,7 +125,7 @@ func (c *view) chargeOf() uint64 {
 // overBudget says which budget has no room for the request of c, or 0. For the group too it counts every key as new.
 func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 	charge := c.chargeOf()
-	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget && !bug("no-session-budget") {
+	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
 		return OverSessionBudget, budget
 	}
 	return m.overGroupBudget(charge)
@@ -137,7 +134,7 @@ func (m *Machine) overBudget(s *session, c *view) (Code, uint64) {
 // overGroupBudget reports whether the group has no room for another charge, beside what it keeps for sessions.
 func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 	budget := m.charter.Limits.GroupBytes
-	if m.charged()+charge > budget-budget/sessionsReserve && !bug("no-group-budget") {
+	if m.charged()+charge > budget-budget/sessionsReserve {
 		return OverGroupBudget, budget
 	}
 	return 0, 0
@@ -145,7 +142,7 @@ func (m *Machine) overGroupBudget(charge uint64) (Code, uint64) {
 
 // noRoomToOpen reports whether the group has no room for a session with that record.
 func (m *Machine) noRoomToOpen(record []byte) bool {
-	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes && !bug("no-group-budget")
+	return m.charged()+sessionCharge+content(len(record)) > m.charter.Limits.GroupBytes
 }
 
 // overTakingUp says which budget has no room for e in session s, with what c says of it, or 0. The session that e leaves pays no more.
@@ -155,7 +152,7 @@ func (m *Machine) overTakingUp(s *session, e *entry, c *view) (Code, uint64) {
 	if s == e.session {
 		charge -= min(charge, e.requestCharge())
 	}
-	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget && !bug("no-session-budget") {
+	if budget := m.charter.Limits.SessionBytes; s.charged+charge > budget {
 		return OverSessionBudget, budget
 	}
 	if more := after - min(after, e.restCharge()); more > 0 {

@@ -3,7 +3,6 @@ package lockfsm
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"slices"
 )
 
 // Capture is a snapshot that is taken in small steps, so that a large state does not keep its owner from granting. It is the state at the
@@ -120,11 +119,6 @@ func (c *Capture) beginLocks() {
 	c.atLocks = true
 	b := c.chunk()
 	*b = binary.AppendUvarint(*b, uint64(c.locks))
-	if bug("map-order-in-snapshot") {
-		for l := range c.m.inOrder() {
-			c.writeLock(l)
-		}
-	}
 }
 
 // end parts the capture from the machine.
@@ -160,9 +154,6 @@ func (c *Capture) AppendTo(b []byte, pause func()) []byte {
 	size := checksumBytes
 	for _, chunk := range c.chunks {
 		size += len(chunk)
-	}
-	if bug("cleared-in-one-go") {
-		b = slices.Grow(b, size)
 	}
 	if room := len(b) + size; cap(b) < room {
 		// Not slices.Grow: that clears all of it in one go, in which the runtime cannot stop this goroutine, and stops all others meanwhile.

@@ -99,8 +99,5 @@ func (c Charter) validate(newest uint32) error {
 
 // firstRevision is where the counter stands before anything has happened.
 func (c Charter) firstRevision() Revision {
-	if bug("revisions-restart") {
-		return 1 << revisionBits
-	}
 	return Revision(c.FoundedUnixMS) << revisionBits
 }

@@ -21,7 +21,7 @@ func (m *Machine) put(c *view, res *Result) {
 	}
 	switch {
 	case now.Revision != 0 && now.nonce == c.nonce: // it was here before
-	case now.Revision != c.revision && !bug("put-overwrites"):
+	case now.Revision != c.revision:
 		res.Code, res.Data = Changed, &now
 		return
 	case len(c.value) == 0:

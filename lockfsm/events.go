@@ -167,9 +167,6 @@ func (m *Machine) Since(after uint64, prefix string, most int) (events []Event, 
 	first := m.position(0)
 	r := &m.recent
 	kept := uint64(len(r.events))
-	if bug("watch-has-gaps") {
-		after = max(after, m.position(m.past-kept))
-	}
 	if after < first || after-first > m.past || after-first < m.past-kept {
 		return nil, after, false
 	}

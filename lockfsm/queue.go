@@ -77,18 +77,11 @@ func (m *Machine) pushOne(key []byte, s *session, c *view, rev Revision) *entry 
 // enqueue enters e into its lock's queue.
 func (m *Machine) enqueue(e *entry) {
 	l := e.lock
-	if !bug("capture-sees-later-change") {
-		m.lockChanges(l)
-	}
+	m.lockChanges(l)
 	e.ahead = l.last
 	switch w := l.last; {
 	case w == nil:
 		l.first, l.last = e, e
-	case bug("fifo-broken") && !w.inside: // it passes the last waiter
-		e.ahead, e.after, w.ahead.after, w.ahead = w.ahead, w, e, e
-		if l.edge == w {
-			l.edge = e
-		}
 	default:
 		w.after, l.last = e, e
 	}
@@ -130,9 +123,7 @@ func (m *Machine) removeOne(e *entry) {
 		l.last = e.ahead
 	} else {
 		e.after.ahead = e.ahead
-		if e.ahead == nil || !bug("watch-not-moved") {
-			m.touch(e.after)
-		}
+		m.touch(e.after)
 	}
 	m.goes(l, e)
 	if e.token == 0 {
@@ -143,7 +134,7 @@ func (m *Machine) removeOne(e *entry) {
 		l.notices--
 	}
 	m.counts.Entries--
-	if l.first == nil && l.data == nil && !bug("name-left-behind") {
+	if l.first == nil && l.data == nil {
 		m.dropLock(l)
 	}
 	m.recycleEntry(e)
@@ -174,22 +165,18 @@ func (m *Machine) fire() {
 			live = append(live, e)
 		}
 	}
-	if !bug("map-order-in-apply") {
-		slices.SortFunc(live, byPlace)
-	}
+	slices.SortFunc(live, byPlace)
 	for _, e := range live {
 		watch := e.watches()
 		switch {
-		case e.token == 0 && (watch == 0 || bug("predecessor-gone-is-granted")) && m.graceOver:
+		case e.token == 0 && watch == 0 && m.graceOver:
 			m.grant(e)
 		case e.token != 0 || watch == e.watch: // it was touched before, by another queue, or its state is the same
 			continue
 		default:
 			e.watch = watch
 		}
-		if e.token == 0 || !bug("grant-not-fired") {
-			m.fired = append(m.fired, e.change())
-		}
+		m.fired = append(m.fired, e.change())
 	}
 	clear(m.touched)
 	m.touched = emptied(m.touched)
@@ -210,9 +197,6 @@ func (e *entry) stuck() *entry {
 		if !each.inside {
 			return each
 		}
-		if bug("one-of-several-is-enough") {
-			return nil
-		}
 	}
 	return nil
 }
@@ -230,9 +214,6 @@ func (e *entry) value() []byte {
 // grant gives a request its locks, with one token: it is above all that were given before, for each of the keys.
 func (m *Machine) grant(e *entry) {
 	token := Token(m.bump())
-	if bug("token-from-the-clock") {
-		token = Token(m.wallUnixMS) << revisionBits
-	}
 	e.watch = 0
 	wanted := false
 	for _, each := range e.all(new([1]*entry)) {

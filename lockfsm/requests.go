@@ -18,9 +18,6 @@ func (m *Machine) acquire(c *view, res *Result) {
 		return
 	}
 	rev, fresh := m.use(s, c.Number)
-	if bug("no-dedup") && !fresh && s.requests[c.Number] == nil {
-		rev, fresh = m.bump(), true
-	}
 	if !fresh {
 		e := s.requests[c.Number]
 		if e == nil {
@@ -135,19 +132,10 @@ func (m *Machine) release(c *view) Code {
 	if s == nil {
 		return code
 	}
-	if bug("cancel-ignored") && c.Kind == Cancel || bug("early-cancel-forgotten") && c.Number >= s.next {
-		return Done
-	}
 	if _, fresh := m.use(s, c.Number); fresh {
 		return Finished
 	}
 	e := s.requests[c.Number]
-	if e == nil && bug("release-frees-another") {
-		e = s.last
-	}
-	if bug("full-queue-keeps-all") && e != nil && uint64(e.lock.waiting) >= uint64(m.charter.Limits.WaitersPerLock) {
-		return QueueFull
-	}
 	if e == nil {
 		return Finished
 	}
@@ -161,9 +149,6 @@ func (m *Machine) release(c *view) Code {
 func (m *Machine) evict(c *view, res *Result) {
 	res.Code = Finished
 	e := m.holds(c.key, c.token)
-	if l := m.locks[string(c.key)]; e == nil && l != nil && l.holder() != nil && bug("evict-hits-later-hold") {
-		e = l.holder().lead()
-	}
 	if e == nil {
 		return
 	}

@@ -180,9 +180,7 @@ func (r *locksReader) list() {
 		}
 		e.session.append(e)
 		e.session.own(e)
-		if !bug("budget-lost-in-snapshot") {
-			r.m.charge(e)
-		}
+		r.m.charge(e)
 		if e.token == 0 {
 			e.watch = e.watches()
 		}

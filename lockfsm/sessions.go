@@ -71,7 +71,7 @@ func (m *Machine) WalkSessions(c SessionCursor, most, budget int) (all []Session
 	room := inspectBytes
 	all = make([]SessionInfo, 0, min(most, m.counts.Sessions))
 	for next = c; s != nil; s = s.after {
-		if budget--; budget < 0 && !bug("page-walks-all") || len(all) == most || room <= 0 {
+		if budget--; budget < 0 || len(all) == most || room <= 0 {
 			return all, next, true
 		}
 		next.At = s.id
@@ -106,7 +106,7 @@ func (s *session) info() SessionInfo {
 // open makes a session, or finds the one that the same opener made before, when its first answer was lost.
 func (m *Machine) open(c *view, res *Result) {
 	s := m.nonces[c.nonce]
-	if s == nil || bug("open-twice") {
+	if s == nil {
 		if uint64(m.counts.Sessions) >= uint64(m.charter.Limits.Sessions) {
 			res.Code = TooManySessions
 			return
@@ -121,7 +121,7 @@ func (m *Machine) open(c *view, res *Result) {
 		}
 		m.linkSession(s)
 	}
-	if s.opener != c.opener && !bug("nonce-is-proof") {
+	if s.opener != c.opener {
 		res.Code = NoSession // another opener has its nonce: to that one there is no such session
 		return
 	}
@@ -134,7 +134,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 	switch {
 	case s == nil || s.gone:
 		return nil, NoSession
-	case c.Epoch != s.epoch && !bug("epoch-ignored"):
+	case c.Epoch != s.epoch:
 		return nil, Stale
 	}
 	return s, Done
@@ -147,7 +147,7 @@ func (m *Machine) of(c *view) (*session, Code) {
 func (m *Machine) attach(c *view) Code {
 	s := m.sessions[c.Session]
 	switch {
-	case s == nil || s.gone || c.nonce != s.nonce && !bug("stranger-attaches"):
+	case s == nil || s.gone || c.nonce != s.nonce:
 		return NoSession // to a stranger there is no such session
 	case c.Epoch <= s.epoch:
 		return Stale
@@ -162,7 +162,7 @@ func (m *Machine) attach(c *view) Code {
 		for live.left > 0 && named.Last < e.number {
 			named = live.next()
 		}
-		if (e.number < named.First || e.number > named.Last) && !bug("attach-keeps-unnamed") {
+		if e.number < named.First || e.number > named.Last {
 			m.remove(e)
 		}
 		e = next
@@ -203,7 +203,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	case s == nil:
 		res.Code = NoSession
 		return
-	case c.term != term && !bug("expire-ignores-term"):
+	case c.term != term:
 		res.Code = Stale
 		return
 	}
@@ -217,7 +217,7 @@ func (m *Machine) expire(term uint64, c *view, res *Result) {
 	}
 	for e := s.first; e != nil; {
 		next := e.next
-		if e.delay() <= counted || bug("delay-ignored") {
+		if e.delay() <= counted {
 			m.remove(e)
 		} else if !s.gone {
 			m.noteLeft(e, Expired)
@@ -340,7 +340,7 @@ func (s *session) unlink(e *entry) {
 	}
 	e.prev, e.next = nil, nil // it may enter another session's list
 	s.entries -= e.places()
-	if e.token != 0 && !bug("ended-holds-counted") {
+	if e.token != 0 {
 		s.held -= e.places()
 	}
 }

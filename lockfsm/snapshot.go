@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"iter"
-	"maps"
 )
 
 // The layout of a snapshot, integers as shortest uvarints unless a size is given:
@@ -68,9 +67,6 @@ func (m *Machine) Snapshot(b []byte) []byte {
 
 // inOrder goes through the locks.
 func (m *Machine) inOrder() iter.Seq[*lock] {
-	if bug("map-order-in-snapshot") {
-		return maps.Values(m.locks)
-	}
 	return func(yield func(*lock) bool) {
 		for l := m.firstLock; l != nil && yield(l); l = l.next {
 		}
@@ -111,12 +107,6 @@ func (s *session) appendTo(b []byte) []byte {
 	b = s.opener.append(append(b, s.nonce[:]...))
 	b = binary.AppendUvarint(b, uint64(s.epoch))
 	next := s.next
-	if bug("dedup-not-in-snapshot") {
-		next = 1
-		if s.last != nil {
-			next = s.last.number + 1
-		}
-	}
 	b = binary.AppendUvarint(b, uint64(next))
 	b = binary.AppendUvarint(b, uint64(s.ttl))
 	var flags byte

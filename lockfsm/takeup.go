@@ -19,11 +19,11 @@ func (m *Machine) detach(c *view, res *Result) Code {
 	}
 	m.bump()
 	cause := Released
-	if c.lapses() && !bug("lapse-not-kept") {
+	if c.lapses() {
 		cause = Expired
 		m.because(cause, &How{Reason: copied(c.value)})
 	}
-	if !e.delayed() || bug("detach-ends") {
+	if !e.delayed() {
 		m.remove(e)
 		m.fire()
 		return Done

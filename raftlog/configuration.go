@@ -76,8 +76,6 @@ func (c *Configuration) plan(ch Change) (*raftpb.ConfChangeV2, bool) {
 	cc := &raftpb.ConfChangeV2{Changes: changes}
 	switch {
 	case len(changes) == 1: // raft needs no joint configuration
-	case bug("not-auto-leave"):
-		cc.Transition = raftpb.ConfChangeTransitionJointExplicit.Enum()
 	default:
 		cc.Transition = raftpb.ConfChangeTransitionJointImplicit.Enum()
 	}

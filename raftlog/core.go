@@ -137,7 +137,7 @@ func (c *Core) start(hard *raftpb.HardState) error {
 		PreVote:                   true,
 		ReadOnlyOption:            raft.ReadOnlySafe,
 		Logger:                    raftLogger{c.cfg.Logger},
-		DisableProposalForwarding: !bug("proposals-forwarded"),
+		DisableProposalForwarding: true,
 		StepDownOnRemoval:         true,
 	})
 	must(err)

@@ -11,12 +11,12 @@ import (
 // traitor in the group.
 func acceptable(m *raftpb.Message, self uint64) bool {
 	from := m.GetFrom()
-	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 && !bug("proposals-forwarded") {
+	if m == nil || m.GetTo() != self || from == 0 || from == self || raft.IsLocalMsgTarget(from) || m.GetTerm() == 0 {
 		return false
 	}
 	switch m.GetType() {
 	case raftpb.MsgProp:
-		return bug("proposals-forwarded")
+		return false
 	case raftpb.MsgApp:
 		return consecutive(m)
 	case raftpb.MsgSnap:

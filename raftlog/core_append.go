@@ -30,17 +30,6 @@ type appendItem struct {
 func (c *Core) queueAppend(m *raftpb.Message) {
 	a := &c.appends
 	item := appendItem{entries: m.GetEntries(), responses: m.GetResponses()}
-	if bug("applied-before-durable") && len(c.voters) == 1 {
-		must(c.view.Append(item.entries))
-		c.due, item.responses = append(c.due, item.responses...), nil
-	}
-	if bug("sent-before-durable") {
-		for _, r := range item.responses {
-			if r.GetTo() != c.id {
-				c.send(r)
-			}
-		}
-	}
 	if !raft.IsEmptySnap(m.GetSnapshot()) {
 		item.snapshot = m.GetSnapshot()
 		c.last = item.snapshot.GetMetadata().GetIndex()
@@ -53,7 +42,7 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 	item.durable = len(item.entries) > 0 || item.snapshot != nil
 	if m.Term != nil {
 		voted := m.GetTerm() != a.hard.GetTerm() || m.GetVote() != a.hard.GetVote()
-		item.durable = item.durable || voted && !bug("vote-not-durable")
+		item.durable = item.durable || voted
 		a.hard = &raftpb.HardState{Term: m.Term, Vote: m.Vote, Commit: m.Commit}
 		c.commit = m.GetCommit()
 	}
@@ -66,7 +55,7 @@ func (c *Core) queueAppend(m *raftpb.Message) {
 // by anybody. So nobody has more than the leader, from the beginning of a lead or of a change until it is durable here that the
 // configuration is committed.
 func (c *Core) careful() bool {
-	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark) && !bug("more-than-the-leader")
+	return c.role.Leading && (!c.group.leads || c.pending() || c.durable <= c.group.changing.mark)
 }
 
 // early reports whether a message has entries that must be durable here before it leaves.
@@ -133,9 +122,7 @@ func (c *Core) Stored() {
 				return
 			}
 		}
-		if !bug("applied-before-durable") || len(c.voters) != 1 {
-			must(c.view.Append(it.entries))
-		}
+		must(c.view.Append(it.entries))
 		if n := len(it.entries); n > 0 {
 			c.durable = it.entries[n-1].GetIndex()
 		}

@@ -48,7 +48,7 @@ func (c *Core) askAgain() {
 	first, s := a.questions[0], c.node.BasicStatus()
 	standing := first.GetType() == raftpb.MsgPreVote && s.RaftState == raft.StatePreCandidate && first.GetTerm() == s.GetTerm()+1 ||
 		first.GetType() == raftpb.MsgVote && s.RaftState == raft.StateCandidate && first.GetTerm() == s.GetTerm()
-	if !standing || bug("asked-once") {
+	if !standing {
 		a.questions = nil
 		return
 	}
@@ -65,7 +65,7 @@ func (c *Core) yields(m *raftpb.Message) bool {
 	a := &c.asking
 	switch m.GetType() {
 	case raftpb.MsgPreVote:
-		if m.GetFrom() < c.id && (m.GetTerm() > a.yielded || bug("yields-for-ever")) && c.matches(m) && !bug("no-candidate-yields") {
+		if m.GetFrom() < c.id && m.GetTerm() > a.yielded && c.matches(m) {
 			a.yielded, a.until = m.GetTerm(), c.ticks+yieldTicks
 		}
 	case raftpb.MsgPreVoteResp:

@@ -45,7 +45,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 
 // pending reports whether a change may not be proposed: raft would refuse it, or it could end in another's term.
 func (c *Core) pending() bool {
-	waits := c.group.changing.data != nil && !bug("pending-forgotten")
+	waits := c.group.changing.data != nil
 	return waits || len(c.config.Outgoing) > 0 || c.transferee != 0
 }
 
@@ -67,7 +67,7 @@ func (c *Core) proposeChange() {
 // whether it did. It brings the commit index to the others in a way that they acknowledge, and raft leaves a joint configuration that it
 // could not leave during a Transfer.
 func (c *Core) nudge() bool {
-	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 || bug("never-nudged") {
+	if !c.role.Leading || !c.group.leads || c.last != c.group.changing.mark || c.transferee != 0 {
 		return false
 	}
 	if !c.proposed(&raftpb.Entry{}) {
@@ -98,7 +98,7 @@ func (c *Core) resolved(e *raftpb.Entry) {
 	if e.GetType() != raftpb.EntryNormal && len(e.GetData()) == 0 {
 		return
 	}
-	if g.empty[0] == ownChange && !(bug("refused-change-stays") && len(e.GetData()) == 0) {
+	if g.empty[0] == ownChange {
 		g.data, g.proposed = nil, false
 	}
 	g.empty = g.empty[1:]

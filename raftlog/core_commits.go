@@ -32,7 +32,7 @@ func (c *Core) supersede(to uint64) {
 func (c *Core) sendProbes() {
 	var probed []*raftpb.Message
 	c.node.WithProgress(func(id uint64, _ raft.ProgressType, pr tracker.Progress) {
-		if pr.State == tracker.StateReplicate || bug("probe-kept-back") {
+		if pr.State == tracker.StateReplicate {
 			return
 		}
 		for _, m := range c.commits {
@@ -51,7 +51,7 @@ func (c *Core) release() {
 	kept := c.commits
 	c.commits = c.commits[:0]
 	for _, m := range kept {
-		if c.role.Leading && m.GetTerm() == c.role.Term && !bug("commits-kept-back") {
+		if c.role.Leading && m.GetTerm() == c.role.Term {
 			c.send(m)
 		}
 	}

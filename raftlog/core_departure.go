@@ -20,12 +20,12 @@ import (
 // changes reports whether the log may have a change of the configuration that is not applied: one of
 // this lead, the end of a joint configuration, or one of an earlier leader.
 func (c *Core) changes() bool {
-	return !c.group.leads && !bug("behind-a-found-departure") || c.pending() && !bug("behind-a-departure")
+	return !c.group.leads || c.pending()
 }
 
 // withholds reports whether an append is not for a learner yet.
 func (c *Core) withholds(m *raftpb.Message) bool {
-	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.voters, m.GetTo()) && !bug("learner-before-voters")
+	return lastIndex(m) > c.commit && !c.known() && !slices.Contains(c.voters, m.GetTo())
 }
 
 // known reports whether a majority of the voters knows the configuration to be committed, durably.

@@ -12,7 +12,7 @@ import (
 // time one gives way (core_ask.go). A voter does so once in a term, and a leader that lives keeps its
 // lead: those that still hear it do not vote, and its next heartbeat is believed again.
 func (c *Core) Gone(id uint64) {
-	if id == 0 || c.role.Leader != id || c.role.Leading || c.gone == c.role.Term || bug("dead-leader-awaited") {
+	if id == 0 || c.role.Leader != id || c.role.Leading || c.gone == c.role.Term {
 		return
 	}
 	if !slices.Contains(c.voters, c.id) {

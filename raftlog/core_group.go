@@ -42,7 +42,7 @@ func (c *Core) propose() {
 	g := &c.group
 	back := g.back
 	g.back = 0
-	for (c.role.Leading && !c.changes() || bug("proposals-forwarded")) && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
+	for c.role.Leading && !c.changes() && g.queue.size() > 0 && g.inFlight < c.cfg.EntriesInFlight && c.transferee == 0 && !g.lingers() && !c.patient(back) {
 		data, batches := g.queue.peek(c.cfg.EntryBytes)
 		err := c.node.Propose(data)
 		if errors.Is(err, raft.ErrProposalDropped) {
@@ -68,7 +68,7 @@ func (g *group) lingers() bool {
 // there are many an entry is shared anyway. before is what stood back until now.
 func (c *Core) patient(before uint64) bool {
 	g := &c.group
-	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited && !bug("patient-for-ever") || !c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
+	if c.cfg.Patient == nil || g.queue.size() >= crowdBytes || g.waited || !c.cfg.Patient(g.queue.waiting(), g.inFlight == 0) {
 		return false
 	}
 	if g.back = before; before == 0 {
@@ -82,11 +82,11 @@ func (c *Core) patient(before uint64) bool {
 // voter earlier, with a state that lacks what was committed before.
 func (c *Core) read() {
 	g := &c.group
-	if len(g.asked) == 0 || !g.leads && !bug("read-before-own-entry") {
+	if len(g.asked) == 0 || !g.leads {
 		return
 	}
 	g.sequence++
-	g.reads = append(g.reads, read{sequence: g.sequence, rounds: g.asked, done: bug("confirmed-without-quorum")})
+	g.reads = append(g.reads, read{sequence: g.sequence, rounds: g.asked})
 	g.asked = nil
 	c.node.ReadIndex(binary.LittleEndian.AppendUint64(nil, g.sequence))
 }
@@ -107,7 +107,7 @@ func (g *group) confirmed(rs raft.ReadState) {
 // answer confirms the rounds whose read index is applied, in the order in which they were asked for.
 func (c *Core) answer() {
 	g := &c.group
-	for len(g.reads) > 0 && g.reads[0].done && (g.reads[0].index <= c.applied || bug("confirmed-before-applied")) {
+	for len(g.reads) > 0 && g.reads[0].done && g.reads[0].index <= c.applied {
 		for _, round := range g.reads[0].rounds {
 			c.out.Events = append(c.out.Events, Event{Kind: RoundDone, Term: c.role.Term, Round: round})
 		}

@@ -31,7 +31,7 @@ func (c *Core) watch() {
 	}
 	slow := c.prepareHung()
 	hung := slow || c.role.Leading && max(h.saveTicks, h.lagTicks) >= c.cfg.ElectionTicks
-	if bug("hung-leader-stays") || !hung || len(c.voters) < 2 {
+	if !hung || len(c.voters) < 2 {
 		h.handover = false
 		return
 	}

@@ -26,7 +26,7 @@ func (c *Core) Tick(now clock.Time) {
 		}
 		return
 	}
-	if most := max(1, c.cfg.ElectionTicks/2); n > most && !bug("stall-counts-as-silence") {
+	if most := max(1, c.cfg.ElectionTicks/2); n > most {
 		n, c.ticked = most, now
 	} else {
 		c.ticked = c.ticked.Add(c.cfg.Tick * time.Duration(n))
@@ -44,7 +44,7 @@ func (c *Core) Tick(now clock.Time) {
 }
 
 // hurry says that whatever waits to be proposed has waited long enough, be it for company or because it stands back.
-func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 && !bug("lingers-for-ever") }
+func (c *Core) hurry() { c.group.waited = c.group.queue.size() > 0 }
 
 // Reminds reports whether the owner is to call Remind when patience is over: for what stands back as of the last Turn, if no reminder is under way.
 func (c *Core) Reminds() bool {
@@ -57,7 +57,7 @@ func (c *Core) Reminds() bool {
 
 // Remind ends the patience of what stood back when Reminds said so. What stands back by now for another reason has a patience of its own.
 func (c *Core) Remind() {
-	if c.reminder != 0 && (c.reminder == c.group.back || bug("reminded-of-another")) {
+	if c.reminder != 0 && c.reminder == c.group.back {
 		c.hurry()
 	}
 	c.reminder = 0
@@ -86,7 +86,7 @@ func (c *Core) Step(m *raftpb.Message) {
 
 // Propose queues a batch, by copying it, if this replica leads in that term and the queue has room. It reports whether it did.
 func (c *Core) Propose(term uint64, batch []byte) bool {
-	if !c.role.Leading || term != c.role.Term && !bug("batch-in-another-term") || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
+	if !c.role.Leading || term != c.role.Term || c.group.queue.size()+len(batch) > c.cfg.QueueBytes {
 		return false
 	}
 	c.group.queue.push(batch)

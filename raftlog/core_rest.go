@@ -6,7 +6,7 @@ package raftlog
 // the clock anew: a rest is not silence.
 func (c *Core) rests() bool {
 	g, a := &c.group, &c.appends
-	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 && !bug("rests-beside-followers") {
+	if !c.role.Leading || !g.leads || len(c.config.Members) != 1 {
 		return false
 	}
 	work := g.queue.size() + g.inFlight + len(g.asked) + len(g.reads) + len(a.waiting) + len(a.saving) + len(c.commits)

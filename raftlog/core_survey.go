@@ -26,7 +26,7 @@ func (c *Core) hear(id, term uint64) {
 
 // listen begins to listen to those of the configuration; anew says that what was heard before does not count.
 func (c *Core) listen(anew bool) {
-	if anew && !bug("heard-of-earlier-lead-counts") {
+	if anew {
 		clear(c.heard)
 	}
 	maps.DeleteFunc(c.heard, func(id uint64, _ hearing) bool { return !c.config.has(id) })
@@ -63,9 +63,6 @@ func (c *Core) Survey() Survey {
 			CaughtUp: id == c.id || takes && pr.Match+caughtUpEntries >= c.last,
 			Full:     id == c.id || takes && pr.Next > c.last,
 			Settled:  pr.Match > c.group.changing.mark,
-		}
-		if bug("settled-too-early") {
-			p.Settled = pr.Match >= c.config.Index
 		}
 		s.Replicas = append(s.Replicas, p)
 	})

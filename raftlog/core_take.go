@@ -52,9 +52,6 @@ func (c *Core) snapshotDue() bool {
 // that, as if by chance: that two take theirs together is rare, and does not last.
 func (c *Core) enough() int {
 	bytes := max(c.cfg.SnapshotBytes, len(c.view.snap.GetData()))
-	if bug("snapshots-together") {
-		return bytes
-	}
 	const shares = 1 << 10
 	share := (c.id*0x9e3779b97f4a7c15 + c.taken*0xd1b54a32d192ed03) >> 54 // ten bits
 	return bytes + bytes/2*int(share)/shares
@@ -67,16 +64,10 @@ func (c *Core) Snapshotted(index uint64, data []byte) {
 	if t.step != takeCapture || t.index != index {
 		return
 	}
-	if bug("capture-of-a-later-state") {
-		index = c.applied
-	}
 	t.snap = c.view.take(index, t.conf, data, c.cfg.KeepEntries, c.cfg.SnapshotBytes)
 	t.step = takePrepare
 	c.taken++
 	c.out.Prepare = t.snap
-	if bug("named-before-written") {
-		c.name()
-	}
 }
 
 // Prepared says that the snapshot handed out last as Output.Prepare is durable.
@@ -99,9 +90,6 @@ func (c *Core) name() {
 // overtake gives up the snapshot that is being taken, for another replica's that is on its way to the store: named after that it would take the
 // log back. What the store is preparing cannot be taken back, and is waited for; what is among the appends already comes before.
 func (c *Core) overtake() {
-	if bug("overtaken-snapshot-named") {
-		return
-	}
 	switch c.taking.step {
 	case takeCapture:
 		c.taking = taking{}

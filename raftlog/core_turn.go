@@ -102,7 +102,7 @@ func (c *Core) observe() {
 	if now == c.role {
 		return
 	}
-	if (now.Term != c.role.Term || now.Leading != c.role.Leading) && !bug("batch-in-another-term") && !bug("proposals-forwarded") {
+	if now.Term != c.role.Term || now.Leading != c.role.Leading {
 		c.group = group{sequence: c.group.sequence}
 		c.hang.handover = false
 	}

@@ -26,7 +26,7 @@ func newView() *view { return &view{MemoryStorage: raft.NewMemoryStorage()} }
 // a snapshot that does not name its receiver, and a learner that gets one from before its addition never catches up. If there is
 // none yet, raft is put off until its next heartbeat has come back, and the owner is asked to take one now.
 func (v *view) Snapshot() (*raftpb.Snapshot, error) {
-	if v.snap == nil || v.index() < v.confIndex && !bug("snapshot-without-its-learner") {
+	if v.snap == nil || v.index() < v.confIndex {
 		v.wanted = true
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
@@ -65,9 +65,6 @@ func (v *view) cut(first, index uint64, keep, keepBytes int) uint64 {
 	const atOnce = 256
 	for index >= first && keep > 0 && keepBytes > 0 {
 		from := max(first, index-min(index, atOnce-1))
-		if bug("whole-log-looked-at") {
-			from = first
-		}
 		entries, err := v.Entries(from, index+1, ^uint64(0))
 		must(err)
 		for i := len(entries) - 1; i >= 0 && keep > 0 && keepBytes > 0; i-- {

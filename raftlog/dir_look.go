@@ -35,7 +35,7 @@ func (d *Dir) Look(within time.Duration, write bool) (DirView, error) {
 		var r result
 		r.err = d.stillThere()
 		r.view.FreeBytes, r.view.FreeKnown = d.cfg.Files.Free(d.cfg.Path)
-		if r.err == nil && write && !bug("idle-disk-unnoticed") {
+		if r.err == nil && write {
 			r.err = d.tryWrite()
 		}
 		d.looking.Store(false) // before the answer: the caller may look again at once
@@ -92,8 +92,6 @@ func (d *Dir) identify() error {
 func (d *Dir) stillThere() error {
 	now, err := os.Stat(d.lockPath)
 	switch {
-	case bug("removed-directory-unnoticed"):
-		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %s is gone", ErrDirLost, d.lockPath)
 	case err == nil && d.numbered && !os.SameFile(now, d.identity):

@@ -79,9 +79,6 @@ func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
 // createMeta makes a file without records.
 func createMeta(fsys FS, dir string) error {
 	temp := filepath.Join(dir, metaName+".tmp")
-	if bug("made-in-place") {
-		temp = filepath.Join(dir, metaName)
-	}
 	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}

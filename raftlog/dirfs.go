@@ -91,9 +91,6 @@ func (osFS) List(dir string) ([]string, error) {
 // createOS makes an empty file. Where a name is taken it is freed, not opened: a symbolic link
 // could have the file that it leads to emptied.
 func createOS(path string) (*os.File, error) {
-	if bug("links-followed") {
-		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, filePerm)
-	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

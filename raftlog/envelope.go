@@ -81,9 +81,6 @@ func envelope(index uint64, members []Member) []byte {
 	b = binary.BigEndian.AppendUint64(b, index)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(members)))
 	for _, m := range members {
-		if bug("context-dropped-in-snapshot") {
-			m.Context = nil
-		}
 		b = appendMember(b, m)
 	}
 	return b

@@ -48,7 +48,7 @@ func begin(store Store, b Batch) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	if !st.Empty() && !bug("founded-again") {
+	if !st.Empty() {
 		return fmt.Errorf("%w: it is replica %x of group %x", ErrNotEmpty, st.Identity.ID, st.Identity.Group)
 	}
 	if err := store.Save(b); err != nil {

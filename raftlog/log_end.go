@@ -64,7 +64,7 @@ func (l *Log) saveOne(b Batch) (err error) {
 			err = fmt.Errorf("%w: %w: %w", ErrStorage, ErrPanic, l.cause(p))
 		}
 	}()
-	if err := l.cfg.Store.Save(b); err != nil && !bug("storage-error-ignored") {
+	if err := l.cfg.Store.Save(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return nil

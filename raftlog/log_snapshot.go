@@ -67,9 +67,6 @@ func (l *Log) step(atRest bool) {
 		t.stepped = t.capture.Step()
 	}
 	l.where = inRaft
-	if !t.stepped && bug("snapshot-wakes-itself") {
-		l.kick()
-	}
 	if !t.stepped || t.busy {
 		return // its outcome brings the next turn
 	}

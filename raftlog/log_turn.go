@@ -31,9 +31,6 @@ func (l *Log) own() {
 	defer func() { l.end(err) }()
 	defer func() {
 		if p := recover(); p != nil {
-			if bug("panic-ends-the-process") {
-				panic(p)
-			}
 			err = l.panicked(p)
 		} else if err == nil {
 			err = l.panicked("the goroutine was ended from within")
@@ -252,9 +249,6 @@ func (l *Log) sendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
 	l.cfg.SendSnapshot(m, func(ok bool) {
-		if bug("snapshot-fate-unreported") && !ok {
-			return
-		}
 		l.put(func(in *inbox) { in.reports = append(in.reports, snapshotReport{to, term, ok}) })
 	})
 }

@@ -199,11 +199,6 @@ func (w *wal) save(b Batch) error {
 		if err != nil {
 			return err
 		}
-		if bug("log-reset-first") {
-			if err := w.release(w.snapshot, &m); err != nil {
-				return err
-			}
-		}
 		term, known := w.termAt(m.index)
 		it.snapshot, it.keeps = &m, known && term == m.term
 		frame = appendSnapshot(frame, m, it.keeps)
@@ -246,7 +241,7 @@ func (w *wal) saved(b Batch, it items, entries []*raftpb.Entry) error {
 			return err
 		}
 	}
-	if it.snapshot == nil || bug("log-reset-first") {
+	if it.snapshot == nil {
 		return nil
 	}
 	return w.release(old, it.snapshot)
@@ -271,7 +266,7 @@ func (w *wal) write(frame []byte) error {
 	if _, err := w.file.WriteAt(frame, w.at); err != nil {
 		return err
 	}
-	if err := w.file.Sync(); err != nil && !(bug("failed-sync-repeated") && w.file.Sync() == nil) {
+	if err := w.file.Sync(); err != nil {
 		return err
 	}
 	w.at += int64(len(frame))

@@ -117,9 +117,6 @@ func (w *wal) release(old, now *snapshotMark) error {
 		others, w.stale = w.stale, nil
 	}
 	most := len(w.spares) + len(segments)
-	if bug("removed-in-a-save") {
-		most = sparesKept
-	}
 	if err := retire(w.fs, w.dir, &w.spares, most, segments, others); err != nil {
 		return err
 	}

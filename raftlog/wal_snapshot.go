@@ -73,14 +73,13 @@ func writePieces(ctx context.Context, f File, parts ...[]byte) (sum uint32, err 
 			if since < snapshotPieceBytes {
 				continue
 			}
-			if since = 0; !bug("snapshot-not-synced") {
-				if err := f.Sync(); err != nil {
-					return 0, err
-				}
+			since = 0
+			if err := f.Sync(); err != nil {
+				return 0, err
 			}
 		}
 	}
-	if since == 0 || bug("snapshot-not-synced") {
+	if since == 0 {
 		return sum, nil
 	}
 	return sum, f.Sync()

@@ -211,9 +211,7 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		if !bug("close-keeps-locks") {
-			c.core.Stop()
-		}
+		c.core.Stop()
 		c.finish(c.core.Flush(now))
 		c.answer(&c.waiting, ErrClosed)
 		c.answer(&c.closing, ErrClosed)

@@ -64,7 +64,7 @@ const nonceToMost = 16
 func (c *ClientCore) writeQuestion(now clock.Time, f *frame) {
 	c.askDue = false
 	if c.phase == Opening {
-		if c.nonceSent == 0 || bug("open-from-last-sending") {
+		if c.nonceSent == 0 {
 			c.nonceSent = now
 		}
 		if !slices.Contains(c.nonceTo, c.target.Peer) {

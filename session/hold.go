@@ -77,7 +77,7 @@ func (h *Hold) Err() error {
 	if h.limit != 0 && h.limit.Before(deadline) {
 		deadline, reason, why = h.limit, OverdueError{}, LossOverdue
 	}
-	expired := !now.Before(deadline) && !bug("timer-decides")
+	expired := !now.Before(deadline)
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -102,9 +102,6 @@ func (k *KeeperCore) admit(p *keptPeer, h lockfsm.Header, command []byte) (piece
 		k.unknown(p, h.Session, h.Epoch)
 		return piece{}, true
 	}
-	if bug("adopt-from-anybody") && h.Kind == lockfsm.Adopt {
-		return piece{peer: p, on: k.attachments[h.Session]}, true
-	}
 	return piece{}, false
 }
 
@@ -121,11 +118,11 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, false
 	}
 	before := k.opens[c.Nonce].peer
-	if p.opens >= peerOpens && before != p || before != nil && before != p && !bug("nonce-is-proof") {
+	if p.opens >= peerOpens && before != p || before != nil && before != p {
 		return piece{}, true // it will ask again, or is not the one that has asked
 	}
 	opener, ok := k.openerOf(p, c.Record)
-	if !ok && !bug("record-not-checked") {
+	if !ok {
 		return piece{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {

@@ -137,9 +137,7 @@ func (k *KeeperCore) throwAway() (attached []*keptPeer) {
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
 	k.expiries, k.expiring = expiryHeap{}, 0
-	if !bug("expiry-outlives-its-term") {
-		k.expireDue = nil
-	}
+	k.expireDue = nil
 	k.waiters, k.flying, k.owing = nil, nil, nil
 	return attached
 }
@@ -154,18 +152,7 @@ func (k *KeeperCore) Leads(now clock.Time, l Leadership) {
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
 	for _, s := range l.Sessions {
-		if s.Gone && bug("delay-never-ends") {
-			continue
-		}
 		k.keep(s.ID, s.Opener, s.Nonce, s.Epoch, s.TTL)
-		if s.Gone && bug("delay-forgotten-by-new-leader") {
-			k.expiries.push(expiry{at: k.elapsed(), session: s.ID})
-			k.sessions[s.ID].deadline = k.elapsed()
-		}
-		if bug("no-extend") { // as if it knew when each was renewed last
-			k.sessions[s.ID].deadline = k.elapsed().Add(s.TTL / 8)
-			k.expiries.push(expiry{at: k.sessions[s.ID].deadline, session: s.ID})
-		}
 	}
 	if k.born {
 		k.tellAskers()
@@ -212,7 +199,7 @@ func (k *KeeperCore) serving() bool { return k.led && k.born }
 // that time does not count toward any deadline. A stall is noticed only if it lasts beyond the time at which a turn is due: one that
 // ends earlier leaves a whole watchBefore until the next deadline, in which everything that waits is read.
 func (k *KeeperCore) begin(now clock.Time) {
-	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter && !bug("stall-counts") {
+	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
 		k.stalled += gap
 	}
 	k.now = now
@@ -225,9 +212,6 @@ func (k *KeeperCore) lookAt() clock.Time {
 	at := k.now.Add(tickEvery)
 	if len(k.expiries) > 0 {
 		before := watchBefore
-		if bug("not-awake-before-the-deadline") {
-			before = 0
-		}
 		at = max(at, k.expiries[0].at.Add(k.stalled-before))
 	}
 	return at

@@ -37,7 +37,7 @@ func (k *KeeperCore) hears(s *keptSession, seq uint64) bool {
 		s.heard = max(s.heard, sent)
 	}
 	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off both.
-	return k.elapsed().Sub(s.heard) < s.ttl || bug("deaf-session-kept") || bug("ack-while-expiring")
+	return k.elapsed().Sub(s.heard) < s.ttl
 }
 
 // Left returns how much time each of these sessions has left, 0 for one that is not known, or if this keeper does not lead.
@@ -75,19 +75,13 @@ func (k *KeeperCore) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok 
 	if p.rights != nil {
 		o.Capability = p.rights.Hash()
 	}
-	if bug("capability-not-bound") {
-		o.Capability = [32]byte{}
-	}
 	return o, ok
 }
 
 // owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves nothing: every voter has it.
 func (k *KeeperCore) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
-	if bug("stranger-attaches") {
-		return true
-	}
 	opener, _ := k.openerOf(p, nil)
-	return nonce == s.nonce && (opener == s.opener || bug("nonce-is-proof"))
+	return nonce == s.nonce && opener == s.opener
 }
 
 // takeRenewals notes the renewals of a frame. It reports false if they cannot be read.
@@ -99,7 +93,7 @@ func (k *KeeperCore) takeRenewals(p *keptPeer, frame []byte) bool {
 		}
 		frame = rest
 		a := k.attachments[r.session]
-		if a == nil || a.peer != p || a.epoch != r.epoch && !bug("older-attachment-renewed") {
+		if a == nil || a.peer != p || a.epoch != r.epoch {
 			k.unknown(p, r.session, r.epoch)
 			continue
 		}
@@ -148,9 +142,6 @@ func (k *KeeperCore) Round() (term, round uint64, ok bool) {
 	if len(k.flying) == 0 {
 		return 0, 0, false
 	}
-	if bug("stale-ack") {
-		k.Confirmed(k.now, k.role.Term, k.round)
-	}
 	return k.role.Term, k.round, true
 }
 
@@ -173,7 +164,7 @@ func (k *KeeperCore) Confirmed(now clock.Time, term, round uint64) {
 		}
 		a.flies = false
 		s := k.sessions[a.session]
-		if s == nil || s.epoch != a.epoch || s.expiring && !bug("ack-while-expiring") {
+		if s == nil || s.epoch != a.epoch || s.expiring {
 			continue
 		}
 		s.deadline = k.elapsed().Add(s.ttl)
@@ -202,7 +193,7 @@ func (k *KeeperCore) expire() {
 			return // it is watched
 		}
 		k.expiries.pop()
-		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) && !bug("waiting-renewals-ignored") {
+		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
 			k.expiries.push(expiry{at: now.Add(tickEvery), session: s.id})
 			continue
 		}

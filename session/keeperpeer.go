@@ -126,7 +126,7 @@ func (k *KeeperCore) Replied(now clock.Time, id Peer, accepted bool) {
 	if p == nil {
 		return
 	}
-	if accepted || bug("refused-reply-forgotten") {
+	if accepted {
 		p.owed = slices.Delete(p.owed, 0, p.owedSent)
 		p.owedSent = 0
 		if len(p.owed) == 0 {
@@ -203,10 +203,6 @@ func (k *KeeperCore) Down(now clock.Time, id Peer) {
 	}
 	k.touch(p)
 	for len(p.attachments) > 0 {
-		if s := k.sessions[p.attachments[len(p.attachments)-1].session]; s != nil && bug("down-ends-the-lease") {
-			s.deadline = k.elapsed()
-			k.expiries.push(expiry{at: s.deadline, session: s.id})
-		}
 		k.detach(p.attachments[len(p.attachments)-1])
 	}
 	p.owed, p.owedSent, p.out = nil, 0, nil

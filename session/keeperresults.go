@@ -46,7 +46,7 @@ func (k *KeeperCore) applied(r *lockfsm.Result) {
 	case lockfsm.Evict:
 		k.appliedEvict(r)
 	case lockfsm.Close, lockfsm.Expire:
-		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession && !bug("ended-session-kept") {
+		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
 			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
@@ -110,12 +110,7 @@ func (k *KeeperCore) appliedAttach(r *lockfsm.Result) {
 			k.tells(s, a.waitSeq)
 		}
 		for i := range r.States {
-			if bug("notice-lost-with-the-leader") {
-				r.States[i].Wanted = false
-			}
-			if !bug("attach-states-unsent") {
-				k.tell(a, &r.States[i])
-			}
+			k.tell(a, &r.States[i])
 		}
 		k.await(a)
 		if !k.graceOver {
@@ -173,7 +168,7 @@ func (k *KeeperCore) appliedEvict(r *lockfsm.Result) {
 // fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next
 // Attach.
 func (k *KeeperCore) fired(c *lockfsm.Change) {
-	if a := k.attachments[c.Session]; a != nil && a.live && !bug("push-lost") {
+	if a := k.attachments[c.Session]; a != nil && a.live {
 		k.tell(a, c)
 	}
 }

@@ -49,9 +49,6 @@ func (l lease) deadline() clock.Time {
 	if l.ttl == 0 {
 		return 0
 	}
-	if bug("no-margin") {
-		return l.sent.Add(l.ttl)
-	}
 	return l.sent.Add(l.ttl - l.ttl/leaseMarginParts)
 }
 
@@ -120,9 +117,6 @@ func (r *renewals) note(seq uint64, now clock.Time) {
 func (r *renewals) acknowledged(seq uint64) (sent clock.Time, ok bool) {
 	for i, w := range r.waiting {
 		if w.seq == seq {
-			if bug("newest-is-acknowledged") {
-				w = r.waiting[len(r.waiting)-1]
-			}
 			r.waiting = append(r.waiting[:0], r.waiting[i+1:]...)
 			return w.sent, true
 		}
@@ -135,7 +129,7 @@ func (r *renewals) forget() { r.waiting = r.waiting[:0] }
 
 // oldest returns when the oldest unacknowledged renewal was sent.
 func (r *renewals) oldest() (sent clock.Time, ok bool) {
-	if len(r.waiting) == 0 || bug("silent-leader-kept") {
+	if len(r.waiting) == 0 {
 		return 0, false
 	}
 	return r.waiting[0].sent, true

@@ -85,9 +85,6 @@ func (c *ClientCore) Cancel(now clock.Time, r *Request) {
 	case stageWaiting:
 		c.leave(r)
 	case stageHeld:
-		if bug("crossing-grant-kept") {
-			return
-		}
 		c.heldNoMore(r)
 	default:
 		return
@@ -183,7 +180,7 @@ func (c *ClientCore) drop(e *entry, err error) {
 // grant hands a lock to its caller, or back to the group when the lease is so short that the caller could do nothing with it.
 func (c *ClientCore) grant(now clock.Time, e *entry, token lockfsm.Token) {
 	r := e.req
-	if c.lease.short(now) && !bug("short-grant-used") {
+	if c.lease.short(now) {
 		c.requeue(r)
 		e.req = nil
 		if r.Terms != nil && r.Terms.Resume != 0 {
@@ -231,13 +228,8 @@ func (c *ClientCore) heldNoMore(r *Request) {
 func (c *ClientCore) overdue(r *Request) {
 	e := r.entry
 	c.loseBy(r, OverdueError{}, LossOverdue)
-	if bug("overdue-holder-does-not-know") {
-		c.outcomes = c.outcomes[:len(c.outcomes)-1]
-	}
 	e.req = nil
-	if !bug("overdue-is-released") {
-		e.stays, e.lapsed = true, r.overdue()
-	}
+	e.stays, e.lapsed = true, r.overdue()
 	c.free(e)
 }
 
@@ -265,9 +257,6 @@ func (c *ClientCore) loseAll() {
 			e.req = nil
 			c.free(e)
 		}
-	}
-	if bug("lost-lock-kept") {
-		c.dropFrees()
 	}
 }
 

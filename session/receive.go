@@ -15,9 +15,7 @@ import (
 // Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the attachment: what they were to say is
 // asked for by the next.
 func (c *ClientCore) Receive(now clock.Time, from Peer, replies []byte) {
-	if !bug("late-ack-revives") {
-		c.begin(now)
-	}
+	c.begin(now)
 	for len(replies) > 0 && !c.closed {
 		r, rest, err := nextReply(replies)
 		if err != nil {
@@ -82,11 +80,11 @@ func (c *ClientCore) reply(now clock.Time, from Peer, r *reply) {
 // opened takes the answer to Open, from any of the instances to which it was sent: one that answers leads, or did then. The lease counts from the first sending
 // of the nonce, because any of the sendings may be the one that opened the session.
 func (c *ClientCore) opened(now clock.Time, from Peer, r *reply) {
-	if c.session != 0 || c.nonceSent == 0 || r.nonce != c.nonce || !slices.Contains(c.nonceTo, from) && !bug("opened-by-anybody") {
+	if c.session != 0 || c.nonceSent == 0 || r.nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
 		return
 	}
 	c.term = max(c.term, r.term)
-	if r.code == lockfsm.NoSession && !bug("taken-nonce-kept") { // another opener has this nonce, which it has seen in a log: that session is not ours
+	if r.code == lockfsm.NoSession { // another opener has this nonce, which it has seen in a log: that session is not ours
 		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
 	}
 	if r.code != lockfsm.Done || r.session == 0 || r.ttl <= 0 {
@@ -123,7 +121,7 @@ func (c *ClientCore) attached(now clock.Time, r *reply) {
 	switch r.code {
 	case lockfsm.Done:
 	case lockfsm.NoSession, lockfsm.Stale:
-		if r.term < c.provenTerm && !bug("old-leader-ends-session") {
+		if r.term < c.provenTerm {
 			c.pause(now, Target{}) // it led before this session was opened or last attached, so it does not know
 			return
 		}
@@ -352,9 +350,6 @@ func (c *ClientCore) freed(now clock.Time, r *reply) {
 // renewed takes an acknowledged renewal. Holds that ended before it came stay lost, see begin.
 func (c *ClientCore) renewed(r *reply) {
 	if sent, ok := c.renewals.acknowledged(r.seq); ok {
-		if bug("deadline-from-receipt") {
-			sent = c.heardAt
-		}
 		c.lease.renewed(sent)
 		c.renewals.heard = r.seq
 		c.tally.answered(c.heardAt.Sub(sent))

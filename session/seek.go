@@ -181,7 +181,7 @@ func (c *ClientCore) redirected(now clock.Time, from Peer, r *reply) {
 		return
 	}
 	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
-	if !bug("redirect-from-anybody") && !mine && !slices.ContainsFunc(c.targets, func(t Target) bool { return t.Peer == from }) {
+	if !mine && !slices.ContainsFunc(c.targets, func(t Target) bool { return t.Peer == from }) {
 		return // only a voter's word counts: any member could lure us to itself and acknowledge our lease
 	}
 	known := !r.leader.IsZero() && r.term >= c.term
@@ -227,7 +227,7 @@ func (c *ClientCore) forgetSession(releasing error, end SessionEnd) {
 	for e := c.sent.head; e != nil; {
 		next, told := e.next, releasing
 		if r := e.req; r != nil {
-			if told == nil && r.outlives() && !e.stays && !bug("delayed-lock-said-free") {
+			if told == nil && r.outlives() && !e.stays {
 				told = ErrLost
 			}
 			switch r.stage {
@@ -283,9 +283,6 @@ func (c *ClientCore) Leaving(now clock.Time) {
 	c.begin(now)
 	if !c.leaving {
 		c.leaving = true
-		if bug("leave-grants-waiters") {
-			return
-		}
 		c.failWaiting(false, ErrLeaving)
 	}
 }

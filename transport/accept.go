@@ -47,7 +47,7 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 	switch {
 	case p.shut:
 		return no(wire.Refusal_FAILED, "this node is closing")
-	case !who.intended.IsZero() && who.intended != self.Instance() && !bug("no-instance-check"): // after waiting
+	case !who.intended.IsZero() && who.intended != self.Instance(): // after waiting
 		return no(wire.Refusal_FAILED, "this instance has begun a new life")
 	case from == self.Instance():
 		return no(wire.Refusal_MALFORMED, "a node needs no stream to itself")
@@ -65,9 +65,6 @@ func (p *Port) tryAccept(who *introduction, s *stream) (a admission, wait <-chan
 		return admission{}, l.settled, nil // our own dial decides
 	case l.state == dialing: // nothing of our dial has been heard there, or theirs counts more
 		l.abandon()
-		if bug("any-end-is-a-down") {
-			p.tasks.Go(func() { p.config.Handler.Down(l.peer, ErrNoLink) })
-		}
 	default:
 		if refusal := p.replaces(who, l, s); refusal != nil {
 			return admission{}, nil, refusal
@@ -88,7 +85,7 @@ func (p *Port) replaces(who *introduction, l *link, s *stream) *wire.Refusal {
 	switch {
 	case same && who.number <= l.number:
 		return &wire.Refusal{Reason: wire.Refusal_CROSSED, Text: "a newer stream between us exists"}
-	case !same && who.peer.Life <= l.peer.Life && !bug("copy-replaces-original"):
+	case !same && who.peer.Life <= l.peer.Life:
 		p.tell(slog.LevelWarn, "transport: refused a second process with the identity of a linked instance: one of the two runs on a copied directory; stop it",
 			l.instance, args)
 		return &wire.Refusal{Reason: wire.Refusal_COPY, Text: fmt.Sprintf("another process with this identity is linked here from %v", l.stream.conn.RemoteAddr())}

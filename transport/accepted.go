@@ -94,7 +94,7 @@ func (l *listener) admit(c *accepted) (oldest *accepted, full bool) {
 // for. The caller holds mu.
 func (l *listener) silent() *accepted {
 	for _, w := range l.waiting {
-		if w.stranger && (!w.turn.busy.Load() || bug("strangers-displaced-in-line")) {
+		if w.stranger && !w.turn.busy.Load() {
 			return w
 		}
 	}
@@ -212,7 +212,7 @@ func (p *Port) caller(ctx context.Context) (Identity, *wire.Refusal) {
 		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "no connection"}
 	}
 	met, ok := from.AuthInfo.(greeted)
-	if !ok || met.self != p.self.Load().Instance() && !bug("connections-outlive-a-life") {
+	if !ok || met.self != p.self.Load().Instance() {
 		return Identity{}, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "this instance has begun a new life: connect again"}
 	}
 	return met.peer, nil

@@ -35,7 +35,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		return nil
 	}
 	words := len(f.words[0])+len(f.words[1])+len(f.words[2]) > 0
-	if (self.Group == 0 || self.Group != l.peer.Group) && !bug("no-group-check") {
+	if self.Group == 0 || self.Group != l.peer.Group {
 		if !words && len(messages) == 0 && !f.retired {
 			return nil
 		}
@@ -75,7 +75,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 
 // owns reports whether m is from the peer's raft node and for ours.
 func owns(self *Self, peer Identity, m *raftpb.Message) bool {
-	return bug("no-sender-check") || peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
+	return peer.Raft != 0 && m.GetFrom() == peer.Raft && self.Raft != 0 && m.GetTo() == self.Raft
 }
 
 // learn takes in what has changed about the peer. Its instance is proven and stays.

@@ -38,9 +38,6 @@ func (p *Port) Prefer(addrs []string) {
 }
 
 func (d *dials) prefer(addrs []string) {
-	if bug("voters-not-preferred") {
-		return
-	}
 	words := make([]uint64, len(addrs))
 	for i := range words {
 		words[i] = d.word()
@@ -148,7 +145,6 @@ func (d *dials) leave(t *ticket, of Instance, err error, known bool) {
 	case ofLink(err):
 		d.pauses.end(pauseKey{addr: t.addr})
 		d.failed(pauseKey{t.addr, of}, err, word)
-	case bug("questions-never-pause") && of.IsZero():
 	default:
 		d.failed(pauseKey{addr: t.addr}, err, word)
 	}
@@ -222,7 +218,7 @@ func (d *dials) await(ctx context.Context, addr string) error {
 
 // reached ends the pause of an address: an instance that says it is there has proved its key here.
 func (d *dials) reached(addr string) {
-	if addr == "" || bug("inbound-ends-no-pause") {
+	if addr == "" {
 		return
 	}
 	d.mu.Lock()

@@ -47,7 +47,7 @@ func (f *frames) enter(size int, kill func()) (leave func()) {
 	place := f.list.PushBack(&frame{size, now, kill})
 	f.sum += size
 	var given []func()
-	for e := f.list.Front(); e != nil && e != place && f.sum > f.soft && !bug("frames-unbounded"); e = f.list.Front() {
+	for e := f.list.Front(); e != nil && e != place && f.sum > f.soft; e = f.list.Front() {
 		oldest := e.Value.(*frame)
 		if f.sum <= f.hard && now.Sub(oldest.began) < frameSlow {
 			break
@@ -60,9 +60,6 @@ func (f *frames) enter(size int, kill func()) (leave func()) {
 		kill()
 	}
 	within := allowance(frameGrace, uint64(size))
-	if bug("frames-unbounded") {
-		within = time.Hour
-	}
 	timer := time.AfterFunc(within, kill)
 	return func() {
 		timer.Stop()

@@ -16,7 +16,7 @@ func (h *habit) keeps(capacity, used int) bool {
 		h.small = 0
 		return true
 	}
-	if h.small++; h.small < habitUses || bug("burst-kept-for-ever") {
+	if h.small++; h.small < habitUses {
 		return true
 	}
 	h.small = 0

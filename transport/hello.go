@@ -103,7 +103,7 @@ func (p *Port) verify(g *wire.Greeting, as role, binding, dialerHello []byte) (*
 	if dialerHello == nil {
 		dialerHello = g.Hello
 	}
-	if !nodeid.Verify(h.Key, signedBytes(as, binding, dialerHello, g.Hello), g.Signature) && !bug("hello-not-verified") {
+	if !nodeid.Verify(h.Key, signedBytes(as, binding, dialerHello, g.Hello), g.Signature) {
 		return no(wire.Refusal_MALFORMED, "the hello claims instance %v and is not signed with its key", who.peer.Instance)
 	}
 	return who, nil

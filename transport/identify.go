@@ -33,9 +33,6 @@ func (p *Port) Identify(self Self) {
 		p.expel(l, ErrNoLink)
 	}
 	p.dials.forget(false)
-	if bug("connections-outlive-a-life") {
-		return
-	}
 	p.endLife()
 	p.life, p.endLife = context.WithCancel(p.ctx)
 	p.listener.closeCalls()

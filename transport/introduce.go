@@ -106,7 +106,7 @@ func (p *Port) exchange(ctx context.Context, s *stream, addr string, self *Self,
 		return nil, fmt.Errorf("%w: %s: %s", err, addr, refusal.Text)
 	}
 	who.peer.proves(s.peer)
-	if !intended.IsZero() && who.peer.Instance != intended && !bug("no-instance-check") {
+	if !intended.IsZero() && who.peer.Instance != intended {
 		return nil, &OtherError{Addr: addr, Asked: intended, Answered: who.peer.Instance}
 	}
 	return who, nil

@@ -25,17 +25,11 @@ const (
 
 // tolerated is how often our server lets a client ping.
 func tolerated() time.Duration {
-	if bug("keepalive-mismatch") {
-		return 5 * time.Minute // gRPC's own default
-	}
 	return keepaliveMinimum
 }
 
 func (p *Port) serverOptions() []grpc.ServerOption {
 	most := messageBytes
-	if bug("calls-of-any-size") {
-		most = p.config.MessageBytes
-	}
 	options := []grpc.ServerOption{
 		// Static, since gRPC's own estimate of the window costs messages of its own.
 		grpc.StaticStreamWindowSize(serverWindow),

@@ -21,7 +21,7 @@ type owners struct {
 // own notes that an instance has proved its key on a connection for calls. If it has too many, its
 // oldest is closed.
 func (o *owners) own(instance Instance, conn *accepted) {
-	if oldest := o.enter(instance, conn); oldest != nil && !bug("connections-of-one-unbounded") {
+	if oldest := o.enter(instance, conn); oldest != nil {
 		oldest.Close()
 	}
 }

@@ -121,7 +121,7 @@ func (e *pausedError) Error() string {
 // Is makes errors.Is(err, ErrSilent) true, and repeats which side has no TLS: that is a reason for people, and no proof.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
-	return target == ErrSilent || errors.Is(e.last, target) && (reason || bug("refusal-repeated"))
+	return target == ErrSilent || errors.Is(e.last, target) && reason
 }
 
 // answered reports whether a failed dial has found out what is at the address.

@@ -68,7 +68,7 @@ func (p *places) next(now time.Time) (t *ticket, wait time.Duration) {
 			continue
 		}
 		pause := p.rates[c].wait(now)
-		if pause <= 0 || bug("dials-of-any-rate") {
+		if pause <= 0 {
 			t := p.lines[c].Front().Value.(*ticket)
 			p.leave(t)
 			return t, 0
@@ -84,7 +84,7 @@ func (p *places) room(c class) bool {
 	if p.busy[preferred]+p.busy[ordinary] >= dialsMost {
 		return false
 	}
-	return c == preferred || p.busy[ordinary] < dialsOrdinary || bug("no-kept-places")
+	return c == preferred || p.busy[ordinary] < dialsOrdinary
 }
 
 // begin notes that the dial of a ticket, which next returned, is in flight.

@@ -23,7 +23,7 @@ func newQuota[K comparable](each, all int) *quota[K] {
 func (q *quota[K]) take(k K, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !bug("no-quota") && (q.held[k]+n > q.each || q.sum+n > q.all) {
+	if q.held[k]+n > q.each || q.sum+n > q.all {
 		return false
 	}
 	q.held[k] += n

@@ -55,7 +55,7 @@ func (p *Port) borrow(ctx context.Context, addr string) (*shared, error) {
 			p.release(s)
 		}
 		_, paused := errors.AsType[*pausedError](err)
-		if !paused && (first || !answered(err) || bug("refusal-repeated")) {
+		if !paused && (first || !answered(err)) {
 			return nil, err
 		}
 		if err := p.dials.await(ctx, addr); err != nil {
@@ -92,7 +92,7 @@ func (p *Port) sharedFor(addr string) (_ *shared, first bool, _ error) {
 		return nil, false, ErrClosed
 	}
 	s, self := p.shared[addr], p.self.Load()
-	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self && !bug("connections-outlive-a-life")) {
+	if s != nil && (s.d != nil && isClosed(s.d.probe.gone) || s.self != self) {
 		s = nil // dead, or it says what is no longer true: its goroutine will notice
 	}
 	if s == nil {

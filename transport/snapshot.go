@@ -147,10 +147,8 @@ func (p *Port) take(stream poured, from Identity, first *wire.Chunk) (*wire.Refu
 	if err := proto.Unmarshal(first.Message, m); err != nil || m.Snapshot == nil || m.GetType() != raftpb.MsgSnap {
 		return malformed("not a raft snapshot message"), nil
 	}
-	if !bug("snapshot-judged-late") {
-		if refusal := p.maySend(from, m); refusal != nil {
-			return refusal, nil
-		}
+	if refusal := p.maySend(from, m); refusal != nil {
+		return refusal, nil
 	}
 	if !p.holds.snapshots.take(from.Instance, 1) {
 		return &wire.Refusal{Reason: wire.Refusal_FULL, Text: "other snapshots are coming in"}, nil
@@ -218,11 +216,7 @@ func (p *Port) collect(stream poured, from Instance, chunk *wire.Chunk) ([]byte,
 		if chunk.Last {
 			break
 		}
-		if !bug("snapshot-trickles") {
-			patience.Reset(min(chunkPatience, max(0, allowance(snapshotGrace, uint64(len(data)))-time.Since(began))))
-		} else {
-			patience.Reset(chunkPatience)
-		}
+		patience.Reset(min(chunkPatience, max(0, allowance(snapshotGrace, uint64(len(data)))-time.Since(began))))
 		var err error
 		if chunk, err = stream.Recv(); errors.Is(err, io.EOF) {
 			return nil, malformed("it ends before its last chunk"), nil

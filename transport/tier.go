@@ -30,7 +30,7 @@ func (p *Port) tierOf(secure *tls.ConnectionState) (capability.Peer, error) {
 // without it a guest could pose as an instance to any other guest.
 func (p *Port) serverOf(addr string, secure *tls.ConnectionState) (capability.Peer, error) {
 	peer, err := p.tierOf(secure)
-	if err == nil && peer.Tier != capability.Root && !bug("dials-any-tier") {
+	if err == nil && peer.Tier != capability.Root {
 		err = fmt.Errorf("it has the certificate of the %s %q: %w", peer.Tier, peer.Name, errServes)
 	}
 	if err != nil {
@@ -50,14 +50,14 @@ func (i *Identity) proves(peer capability.Peer) {
 
 // confine takes out of an identity what only an instance may say of itself.
 func (i *Identity) confine() {
-	if i.Peer.Tier != capability.Root && !bug("guest-leaves-an-address") {
+	if i.Peer.Tier != capability.Root {
 		i.Addr, i.Raft = "", 0
 	}
 }
 
 // serves reports whether the peer is an instance.
 func (i *Identity) serves() bool {
-	return i.Peer.Tier == capability.Root || bug("guest-speaks-as-instance")
+	return i.Peer.Tier == capability.Root
 }
 
 // notAnInstance is the answer to a peer that asks for what only instances may.

@@ -59,7 +59,6 @@ const noTLS = "\x15\x03\x03\x00\x02\x02\x28"
 // a connection that just ends proves nothing. What a dialer with TLS reads in plain text is our preface.
 func (c *accepted) hint(first byte) {
 	switch {
-	case bug("no-hint-of-tls"):
 	case c.listener.secured && first == linkPreface[0]:
 		_, _ = c.Write([]byte(noTLS))
 	case !c.listener.secured && first == tlsHandshake:

@@ -61,13 +61,13 @@ func hostOf(addr net.Addr) string {
 
 // outOfTime reports whether a handshake failed with err because this node is busy with others: it stood in a line, and its time ran out.
 func (t *turn) outOfTime(err error) bool {
-	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded)) && !bug("crowd-is-a-warning")
+	return t != nil && t.stood && (errors.Is(err, errNoTurn) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
 // take waits for a turn.
 func (t *turn) take() error {
 	o := t.of
-	if t.held || bug("handshakes-unpaced") {
+	if t.held {
 		return nil
 	}
 	t.busy.Store(true)
@@ -106,8 +106,8 @@ func (t *turn) take() error {
 func (t *turn) line(now time.Time) int {
 	n := 0
 	switch {
-	case t.of.voters[t.addr] && !bug("voters-wait-in-the-crowd"):
-	case t.of.known.has(t.addr, now) || bug("strangers-come-first"):
+	case t.of.voters[t.addr]:
+	case t.of.known.has(t.addr, now):
 		n = 2
 	default:
 		n = 4
@@ -120,9 +120,7 @@ func (t *turn) line(now time.Time) int {
 
 // give ends the turn of the handshake, if it has one, because it may wait for the other side.
 func (t *turn) give() {
-	if !bug("silence-keeps-its-turn") {
-		t.end()
-	}
+	t.end()
 }
 
 // end ends the turn of the handshake, if it has one.

@@ -22,7 +22,7 @@ const (
 // later.
 func limitUnheard(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
-	if !ok || bug("unheard-for-minutes") {
+	if !ok {
 		return
 	}
 	raw, err := tcp.SyscallConn()
@@ -31,8 +31,6 @@ func limitUnheard(conn net.Conn) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(unheardFor.Milliseconds()))
-		if !bug("pauses-double") {
-			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpThinLinearTimeouts, 1)
-		}
+		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpThinLinearTimeouts, 1)
 	})
 }

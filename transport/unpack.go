@@ -36,7 +36,7 @@ func unpack(packed [][]byte) ([]*raftpb.Message, error) {
 			size += payload(messages[i])
 			continue
 		}
-		if strange -= len(b); (entries < 0 || strange < 0) && !bug("raft-of-any-number") {
+		if strange -= len(b); entries < 0 || strange < 0 {
 			return nil, errStrange
 		}
 		messages[i] = &raftpb.Message{}
@@ -134,7 +134,7 @@ func (p *packedMessage) decode(b []byte, most *int) bool {
 				if left < 0 {
 					return false
 				}
-				if *most -= left; *most < 0 && !bug("raft-of-any-number") {
+				if *most -= left; *most < 0 {
 					return false
 				}
 				m.Entries, room = blocks[*raftpb.Entry, packedEntry](left)

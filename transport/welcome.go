@@ -25,9 +25,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 		}
 		if l := <-welcomed; l != nil {
 			l.receive(s)
-			if !bug("sender-left-behind") {
-				s.kill() // the sender may be waiting for a reader that is gone
-			}
+			s.kill() // the sender may be waiting for a reader that is gone
 			l.queue.drop()
 		}
 	})
@@ -51,7 +49,7 @@ func (p *Port) welcome(raw net.Conn, s *stream, who *introduction) {
 // wants to reach another instance learns from our own hello that it is not here.
 func (p *Port) admit(ctx context.Context, s *stream, who *introduction) *link {
 	self := p.self.Load()
-	if !who.intended.IsZero() && who.intended != self.Instance() && !bug("no-instance-check") {
+	if !who.intended.IsZero() && who.intended != self.Instance() {
 		_ = p.answer(s, self, who, 0)
 		_ = s.mark(goodbye)
 		return nil

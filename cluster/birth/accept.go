@@ -39,17 +39,17 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if c.settings.Solo && len(ch.List) > 1 {
 		return RefusedSolo, ""
 	}
-	if slices.Contains(c.refused, ch.Group) && !bug("answers-twice") {
+	if slices.Contains(c.refused, ch.Group) {
 		return RefusedRepeated, ""
 	}
-	if c.phase != Newborn && !(bug("accepts-twice") && c.phase == Bound) {
+	if c.phase != Newborn {
 		return RefusedPhase, "it is " + c.phase.String()
 	}
 	at := ch.listed(c.instance)
 	if at < 0 || ch.List[at].Name != c.name || ch.List[at].Addr != c.addr {
 		return RefusedUnlisted, ""
 	}
-	if which := c.settings.difference(ch.Settings.normal()); which != "" && !bug("settings-not-compared") {
+	if which := c.settings.difference(ch.Settings.normal()); which != "" {
 		return RefusedSettings, which
 	}
 	if missing := ch.complete(c.settings); missing != "" {
@@ -58,10 +58,10 @@ func (c *Core) judge(ch *Charter) (Refusal, string) {
 	if ch.Rules > c.rules || ch.Rules == 0 {
 		return RefusedRules, ""
 	}
-	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() && !bug("clocks-not-compared") {
+	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() {
 		return RefusedClock, "they are " + apart.Abs().String() + " apart"
 	}
-	if ch.FoundedUnixMS <= c.floor && !bug("floor-ignored") {
+	if ch.FoundedUnixMS <= c.floor {
 		return RefusedClock, "tokens up to " + clockText(c.floor) + " were seen here, and the founding time is not above them"
 	}
 	return c.obstacle(ch)
@@ -78,7 +78,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 	}
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, freshFor)
-		if ok && who.Leader && !bug("living-group-ignored") && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
+		if ok && who.Leader && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
 			return RefusedGroup, p.label() + " belongs to group " + groupName(who.Group) + ", which has a leader"
 		}
 		if ok && !who.Settings.Solo {
@@ -92,7 +92,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 			return RefusedSilence, e.Name + ", which Join names, cannot be resolved" + orEmpty(": ", e.Failed)
 		}
 	}
-	if !c.everyone() && !bug("others-silence-blocks") {
+	if !c.everyone() {
 		return c.founding(ch)
 	}
 	for _, p := range c.places {
@@ -108,7 +108,7 @@ func (c *Core) obstacle(ch *Charter) (Refusal, string) {
 
 // tenant says whether the answer of an address that Join names allows birth.
 func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
-	if !p.last.fresh(c.now, freshFor) && !bug("silence-is-an-answer") {
+	if !p.last.fresh(c.now, freshFor) {
 		return RefusedSilence, c.silence(c.unanswered())
 	}
 	if p.last.outcome != Answered {
@@ -157,9 +157,7 @@ func (c *Core) bind(ch *Charter) {
 	c.bound = make([]bool, len(own.List))
 	c.bound[own.listed(c.instance)] = true
 	c.stale = true
-	if !bug("charter-not-durable") {
-		c.revision++
-	}
+	c.revision++
 	for _, p := range c.places {
 		p.next = c.now // everybody's standing matters now
 	}

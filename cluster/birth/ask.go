@@ -149,7 +149,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 		return
 	}
 	v, err := decodeVerdict(answer)
-	if err != nil || from != l.Instance && !bug("answers-for-another") || v.Group != c.charter.Group {
+	if err != nil || from != l.Instance || v.Group != c.charter.Group {
 		return
 	}
 	if v.Refusal == Accepted {
@@ -183,8 +183,6 @@ func (c *Core) met(who *Who) {
 		case at >= 0 && ours:
 			c.bound[at] = true
 			c.born = c.born || who.Phase == Member
-		case ours && c.durable && bug("born-from-anybody"): // who is not on the list may lie, and those who are keep their directories too
-			c.born = c.born || who.Phase == Member
 		}
 	}
 	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
@@ -205,7 +203,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 		return nil
 	}
 	if p, err := decodeProposal(body); err == nil {
-		if p.To != c.instance && !bug("answers-for-another") || c.settling {
+		if p.To != c.instance || c.settling {
 			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
 			return nil
 		}
@@ -221,7 +219,7 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte)
 		return nil
 	}
 	q.Instance, q.Addr = from.Instance, from.Addr
-	if q.Founds || bug("joiners-asked-back") {
+	if q.Founds {
 		c.knocked(q.Addr)
 	}
 	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {

@@ -21,7 +21,7 @@ func (c *Core) votes(instance nodeid.ID) bool {
 
 // believes reports whether the word of an instance about the group's configuration counts.
 func (c *Core) believes(from nodeid.ID) bool {
-	return bug("configuration-from-anybody") || c.votes(from) || !from.IsZero() && from == c.guide
+	return c.votes(from) || !from.IsZero() && from == c.guide
 }
 
 // hinted takes a configuration that an instance has told which is not believed. An instance without a leader asks the voters that it
@@ -44,7 +44,7 @@ func (c *Core) hinted(at uint64, voters []Voter) {
 	if holds(voters, c.raft) {
 		return // it says itself that this replica still counts: its voters will come back
 	}
-	if c.durable && !bug("directory-given-up-on-hearsay") {
+	if c.durable {
 		return
 	}
 	c.doomed = "no voter that is known here of group " + groupName(c.group) + " has answered for " + c.unguided().Round(time.Second).String() +

@@ -51,7 +51,7 @@ func (b *Book) Hear(v Voter, firstHand bool) bool {
 		return false
 	}
 	e := &b.entries[at]
-	if v.Instance != e.Instance && !bug("book-moves-ids") || v.Life < e.Life || v.Life > e.Life+lifeJump || (v.Life == e.Life && e.firstHand && !firstHand) {
+	if v.Instance != e.Instance || v.Life < e.Life || v.Life > e.Life+lifeJump || (v.Life == e.Life && e.firstHand && !firstHand) {
 		return false
 	}
 	v.Learner = e.Learner // that is for the configuration to say

@@ -181,16 +181,13 @@ func (c *Core) decide(random Random) {
 // restart is the restart in place: the one way back. It is as safe as being killed and started again, because it forgets as much. With
 // a directory the charter and its raft ID are gone from there, by the new State, before the new life says anything.
 func (c *Core) restart(random Random) {
-	reason, old := c.doomed, c.instance
+	reason := c.doomed
 	*c = Core{
 		name: c.name, addr: c.addr, settings: c.heirs(), rules: c.rules, life: c.life, now: c.now, wall: c.wall, names: c.names,
 		join: c.join, gossip: c.gossip, knocks: c.knocks, tips: c.tips, stale: true,
 		asked: c.asked, events: c.events, lives: c.lives,
 		durable: c.durable, revision: c.revision + 1, unfit: c.unfit, home: c.addr, instance: random.Instance,
 		gaveUp: c.gaveUp, floor: c.floor,
-	}
-	if bug("identity-kept") {
-		c.instance = old
 	}
 	c.events = append(c.events, Event{Kind: Restarted, Instance: c.instance, Text: reason})
 }

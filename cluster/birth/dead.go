@@ -23,10 +23,7 @@ func (c *Core) member() {
 		return
 	}
 	after := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
-	if bug("given-up-while-believed") {
-		after = c.since
-	}
-	if c.leader || c.settings.Solo || c.durable && !bug("durable-group-given-up") || c.now <= after {
+	if c.leader || c.settings.Solo || c.durable || c.now <= after {
 		c.whole = 0
 		return // its locks may still be believed in
 	}
@@ -42,7 +39,7 @@ func (c *Core) member() {
 	c.doubt(after)
 	reason := "group " + groupName(c.group) + " has had no leader for " + (c.now - c.since).Round(time.Second).String()
 	switch {
-	case other && (c.forsaken(after) || bug("foreign-leader-ends-group")):
+	case other && c.forsaken(after):
 		c.doomed = reason + ", no majority of its voters answers, and another group that has a leader is in reach"
 	case reached && c.distinct(after) && c.dead(after):
 		c.doomed = reason + ", its majority is over, and everybody is in reach, so a new group can be founded"
@@ -65,9 +62,6 @@ func (c *Core) leaders(after time.Duration) (other, own bool) {
 
 // dead reports whether the voters that are not over are a majority in no configuration that matters.
 func (c *Core) dead(after time.Duration) bool {
-	if bug("todays-rule") {
-		return true
-	}
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
 		return !c.unapplied(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
 	})
@@ -91,7 +85,7 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 			return false // it is no candidate
 		}
 		if !c.running(v, after) {
-			return !c.over(v, after) && !bug("hearsay-of-the-silent-dropped")
+			return !c.over(v, after)
 		}
 		applied := c.applied.At
 		if v.Instance != c.instance {
@@ -108,7 +102,7 @@ func (c *Core) refuted(g Configuration, after time.Duration) bool {
 // unapplied reports whether a configuration is known by hearsay alone and has been refuted for so long
 // that nothing which its leader sent before it ended can arrive any more.
 func (c *Core) unapplied(g Configuration) bool {
-	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver && !bug("hearsay-kept")
+	return !g.told && g.At == c.doubts.at && c.whole > 0 && c.now-max(c.whole, c.doubts.since) > hearsayOver
 }
 
 // forsaken reports whether another group with a leader is a reason to go. Without a replica of its
@@ -176,9 +170,6 @@ func (g *Configuration) majority(meant func(Voter) bool) bool {
 		return half(func(Voter) bool { return true })
 	}
 	incoming := half(func(v Voter) bool { return slices.Contains(g.Incoming, v.Raft) })
-	if bug("half-of-joint") {
-		return incoming
-	}
 	return incoming && half(func(v Voter) bool { return slices.Contains(g.Outgoing, v.Raft) })
 }
 
@@ -189,7 +180,7 @@ func (c *Core) answering(v Voter, after time.Duration) *Who {
 		if !ok || who.Instance != v.Instance || who.Phase == Newborn {
 			continue
 		}
-		if who.Standing == nil || who.Standing.Raft == v.Raft || bug("lives-instead-of-replicas") {
+		if who.Standing == nil || who.Standing.Raft == v.Raft {
 			return who
 		}
 	}
@@ -210,7 +201,7 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 	switch f := c.fateOf(v.Raft); {
 	case c.running(v, after):
 		return false
-	case v.Instance == c.instance || bug("silence-is-over"):
+	case v.Instance == c.instance:
 		return true
 	case f == nil:
 		return false
@@ -226,7 +217,7 @@ func (c *Core) over(v Voter, after time.Duration) bool {
 // answered since.
 func (c *Core) excluded(f *fate, after time.Duration) bool {
 	names := c.needed()
-	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" || bug("name-not-evidence") {
+	if len(names) == 0 || c.nameOf(f.voter.Instance) != "" {
 		return false
 	}
 	for _, name := range names {
@@ -245,9 +236,6 @@ func (c *Core) excluded(f *fate, after time.Duration) bool {
 // needed returns the founders that a new group needs: those that this instance was told of, and those
 // of the group that it has been in.
 func (c *Core) needed() []string {
-	if bug("own-founders-after-adoption") {
-		return c.settings.Founders
-	}
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.settings.Founders, c.rulesOf.Founders))))
 }
 

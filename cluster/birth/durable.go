@@ -57,7 +57,7 @@ func (c *Core) settle() {
 	if c.phase == Member {
 		first = append(first, Event{Kind: Joined, Group: c.group, At: c.at, Voters: slices.Clone(c.voters)})
 	}
-	if c.lingers != 0 && !bug("removed-not-told") {
+	if c.lingers != 0 {
 		first = append(first, Event{Kind: Removed, Group: c.group, Raft: c.lingers})
 	}
 	c.events = append(first, c.events...)

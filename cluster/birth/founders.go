@@ -22,7 +22,7 @@ func (c *Core) founding(ch *Charter) (Refusal, string) {
 			return refusal, detail
 		}
 	}
-	if missing := c.silentFounders(ch); len(missing) > 0 && !bug("silence-is-an-answer") {
+	if missing := c.silentFounders(ch); len(missing) > 0 {
 		text := "no answer from " + some(missing)
 		if ch == nil {
 			text = "missing of the Founders: " + some(missing)
@@ -76,7 +76,7 @@ func (c *Core) silentFounders(ch *Charter) []string {
 // silentJoin returns the addresses behind Join that did not answer when they were asked last, if this
 // instance is the only founder.
 func (c *Core) silentJoin() []*place {
-	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name || bug("silent-join-is-absence") {
+	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
 		return nil
 	}
 	return c.mute()
@@ -118,7 +118,7 @@ func (c *Core) waitingJoiner() string {
 			missing = append(missing, strconv.Quote(f))
 		}
 	}
-	if len(met) == 0 && len(others) > 0 && !bug("strangers-not-named") {
+	if len(met) == 0 && len(others) > 0 {
 		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
 			": if these are to found, the Name of each (the host name by default) has to stand in Founders, and that of this one (" +
 			strconv.Quote(c.name) + ") too"

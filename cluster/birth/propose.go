@@ -95,17 +95,17 @@ func (c *Core) missing(list []candidate) string {
 		if text := c.founderMissing(list); text != "" {
 			return text
 		}
-	} else if len(list) < c.settings.Replicas && !bug("incomplete-list") {
+	} else if len(list) < c.settings.Replicas {
 		return c.replicaMissing(list)
-	} else if text := sameName(list); text != "" && !bug("names-shared") {
+	} else if text := sameName(list); text != "" {
 		return text
 	}
 	latest := slices.MaxFunc(list, func(a, b candidate) int { return cmp.Compare(a.wall, b.wall) })
 	for _, l := range list {
-		if which := c.settings.difference(l.settings); which != "" && !bug("settings-not-compared") {
+		if which := c.settings.difference(l.settings); which != "" {
 			return nameOf(l.name, l.addr) + " has another " + which + " than this instance: make them equal on all"
 		}
-		if apart := time.Duration(latest.wall-l.wall) * time.Millisecond; apart > c.settings.slack() && !bug("clocks-not-compared") {
+		if apart := time.Duration(latest.wall-l.wall) * time.Millisecond; apart > c.settings.slack() {
 			return "the clock of " + nameOf(l.name, l.addr) + " is " + apart.String() + " behind that of " +
 				nameOf(latest.name, latest.addr) + ": set them right"
 		}

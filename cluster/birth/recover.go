@@ -32,7 +32,7 @@ func (c *Core) Recover(now time.Duration, group uint64) error {
 	case c.settling:
 		return errors.New("this instance has just been started and looks around first: try again in two seconds")
 	}
-	if text := c.led(); text != "" && !bug("recover-with-leader") {
+	if text := c.led(); text != "" {
 		return errors.New("group " + name + " is not lost: " + text + "; wait until all instances of it reach that leader")
 	}
 	if !slices.Contains(c.gaveUp, group) {
@@ -64,12 +64,12 @@ func (c *Core) led() string {
 // have answered for the largest TTL: else any holder of the secret could end the group's directories one by one, at an election or a
 // restart.
 func (c *Core) superseded() bool {
-	if c.leader || !c.durable || c.settings.Solo || !c.lost() && !bug("superseded-by-anybody") {
+	if c.leader || !c.durable || c.settings.Solo || !c.lost() {
 		return false
 	}
 	for _, p := range c.places {
 		who, ok := p.seen(c.now, reachedFor)
-		named := p.entry != "" || bug("superseded-by-anybody")
+		named := p.entry != ""
 		if ok && named && who.Phase == Member && who.Leader && !who.Settings.Solo && slices.Contains(who.Supersedes, c.group) {
 			c.doomed = "group " + groupName(c.group) + " was given up, and " + p.label() + " belongs to group " + groupName(who.Group) +
 				", which has taken its place"

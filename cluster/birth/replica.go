@@ -43,9 +43,6 @@ func (c *Core) spend() uint64 {
 	raft := c.raft
 	c.raft = 0
 	c.revision++
-	if bug("prepared-twice") {
-		return raft
-	}
 	if len(c.used) >= usedMax {
 		c.usedAt = max(c.usedAt, c.used[0].At)
 		c.used = slices.Delete(c.used, 0, 1)
@@ -58,10 +55,8 @@ func (c *Core) spend() uint64 {
 // directory: a crash must not take a vote that somebody may need.
 func (c *Core) remove() {
 	raft := c.spend()
-	if !bug("removed-vote-forgotten") {
-		c.lingers = raft
-	}
-	if !c.settling && !bug("removed-not-told") {
+	c.lingers = raft
+	if !c.settling {
 		c.events = append(c.events, Event{Kind: Removed, Group: c.group, Raft: raft})
 	}
 }
@@ -100,9 +95,6 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 		return Declined, "the instance that asks is not known to lead the group"
 	}
 	newest := c.newest()
-	if bug("stale-prepare-ends-voter") {
-		newest = p.Voters
-	}
 	switch {
 	case p.Raft == c.raft:
 		return Running, ""
@@ -112,16 +104,14 @@ func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
 		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
 	case holds(newest, c.raft):
 		return Declined, "it runs another replica, which the group's configuration names"
-	case p.Term < c.term && !bug("stale-prepare-ends-voter"):
+	case p.Term < c.term:
 		return Declined, "a later leader has prepared it since"
 	}
 	if c.raft != 0 {
 		c.remove()
 	}
 	c.raft, c.term, c.lingers = p.Raft, p.Term, 0
-	if !bug("prepared-not-durable") {
-		c.revision++
-	}
+	c.revision++
 	c.events = append(c.events, Event{Kind: Prepared, Group: c.group, Raft: c.raft})
 	return Running, ""
 }

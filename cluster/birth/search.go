@@ -14,7 +14,7 @@ import (
 // address in half a minute.
 
 // everyone reports whether every instance founds, so that each has to ask all others.
-func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 || bug("asks-everybody") }
+func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
 
 // joins reports whether this instance is no founder: it waits for a member of a group that has a
 // leader, and for nothing else.
@@ -257,7 +257,7 @@ func (c *Core) sampled() bool {
 			asked++
 		}
 	}
-	return asked >= min(others, sampleMost) || bug("living-group-not-sought")
+	return asked >= min(others, sampleMost)
 }
 
 // learn takes from an answer who else is worth asking: the founders that the other has met, the
@@ -284,7 +284,7 @@ func (c *Core) learn(p *place, who *Who) {
 // acquainted returns where this instance has met founders, for another instance that asks.
 func (c *Core) acquainted(asker string) []string {
 	var met []string
-	if c.everyone() || bug("founders-not-named") {
+	if c.everyone() {
 		return nil
 	}
 	add := func(addr string) {
@@ -308,7 +308,7 @@ func (c *Core) acquainted(asker string) []string {
 // inquire lets a member with a leader look for a second group and a newer configuration: it asks
 // one address behind Join and one voter now and then. It returns when to go on.
 func (c *Core) inquire(random Random) time.Duration {
-	if c.phase != Member || !c.leader || c.settling || c.settings.Solo || bug("no-second-look") {
+	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
 		c.inquireAt = 0
 		return c.now + time.Hour
 	}

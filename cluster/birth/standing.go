@@ -95,7 +95,7 @@ func (c *Core) follow(voters []Voter) {
 			c.fates = slices.Delete(c.fates, 0, 1)
 		}
 		c.fates = append(c.fates, &fate{voter: v, known: c.now})
-		if c.runs() != 0 && !c.durable && c.nameOf(v.Instance) == "" && !bug("new-voter-not-asked") {
+		if c.runs() != 0 && !c.durable && c.nameOf(v.Instance) == "" {
 			c.Inquire(c.now, v.Addr)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 		}
 		if who.Instance == f.voter.Instance {
 			f.heard, f.durable = c.now, who.Durable
-			f.over = who.Standing != nil && who.Standing.Raft != f.voter.Raft && !bug("lives-instead-of-replicas")
+			f.over = who.Standing != nil && who.Standing.Raft != f.voter.Raft
 			continue
 		}
 		if p.addr == f.voter.Addr && !f.durable || c.replaces(who.Name, f) {
@@ -133,7 +133,7 @@ func (c *Core) attest(p *place, who *Who, asked time.Duration) {
 // replaces reports whether an instance of that name proves that the life of a replica is over: one
 // process runs under the name of each founder.
 func (c *Core) replaces(name string, f *fate) bool {
-	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance) && !bug("name-not-evidence")
+	return name != "" && slices.Contains(c.needed(), name) && name == c.nameOf(f.voter.Instance)
 }
 
 // Departed takes that an instance has said goodbye: its life, and in memory its replica, are over.

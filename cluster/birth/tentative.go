@@ -11,7 +11,7 @@ func (c *Core) tentative(random Random) {
 	if c.until == 0 || (c.durable && c.unreached(c.now-reachedFor) != "") {
 		c.until = c.now + bornWithin + time.Duration(random.Spread%uint64(bornSpread))
 	}
-	if !c.all && (!slices.Contains(c.bound, false) || bug("born-without-all")) {
+	if !c.all && !slices.Contains(c.bound, false) {
 		c.all = true
 		c.events = append(c.events, Event{Kind: AllBound, Group: c.group})
 	}
@@ -19,7 +19,7 @@ func (c *Core) tentative(random Random) {
 	case c.born:
 		c.belong(c.group, c.at, c.newest(), "")
 	case c.superseded():
-	case c.now >= c.until && !c.settings.Solo && !bug("bound-for-ever"):
+	case c.now >= c.until && !c.settings.Solo:
 		c.doomed = "the group was not born in time: " + c.Waiting()
 	}
 }

@@ -106,7 +106,7 @@ func (c *Core) cutOff() string {
 	if text == "" {
 		return ""
 	}
-	if c.now-c.since < connectFor && !bug("cut-off-at-once") {
+	if c.now-c.since < connectFor {
 		return "group " + groupName(c.group) + " has a leader, and this instance is connecting to it"
 	}
 	text = "group " + groupName(c.group) + " has a leader, which this instance does not reach, but " + text +
@@ -124,7 +124,7 @@ func (c *Core) silence(places []*place) string {
 	var last *place
 	why := ""
 	for _, p := range places {
-		if p.why != "" && !bug("silence-without-reason") {
+		if p.why != "" {
 			barred, why = append(barred, p.label()), cmp.Or(why, p.why)
 			continue
 		}
@@ -155,7 +155,7 @@ func (c *Core) silence(places []*place) string {
 		return text + founder
 	}
 	list, _ := c.candidates()
-	if len(list) > 1 && len(list) == c.settings.Replicas-1 || bug("fewer-replicas-advised") {
+	if len(list) > 1 && len(list) == c.settings.Replicas-1 {
 		return text + ", or start with Replicas: " + strconv.Itoa(c.settings.Replicas-1)
 	}
 	return text
@@ -177,7 +177,7 @@ func (c *Core) absent() string {
 			refused = append(refused, p.label())
 		case p.last.outcome == Foreign:
 			foreign = append(foreign, p.label())
-			if why == "" && p.last.why != "" && !bug("foreign-without-reason") {
+			if why == "" && p.last.why != "" {
 				why = " (" + p.last.why + ")"
 			}
 		}

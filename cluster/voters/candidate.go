@@ -46,9 +46,6 @@ func (s *survey) count(records []Registered) {
 	open := s.unrivalled(list)
 	staying := len(where(s.voters, (*member).fit)) + len(where(s.learners, (*member).fit))
 	floor := odd(min(s.most(), staying+len(open)))/2 + 1 // a majority of those who could be there
-	if bug("restless-left-out") {
-		floor = 1
-	}
 	for _, c := range open {
 		if c.wild() && odd(min(s.most(), staying+len(s.candidates))) >= floor {
 			s.barred = fmt.Sprintf("%q was lost %d times in two minutes and is not brought in until it is steady", c.who.Name, c.who.Lost)
@@ -59,17 +56,11 @@ func (s *survey) count(records []Registered) {
 	s.eligible = staying + len(s.candidates)
 	s.wanted = min(s.most(), s.eligible)
 	s.target = odd(s.wanted)
-	if bug("even-voters") {
-		s.target = s.wanted
-	}
 }
 
 // unrivalled leaves out each candidate that is a rival of one before it. Instances are in the list
 // once, so that only a name can stand in it twice.
 func (s *survey) unrivalled(list []candidate) []candidate {
-	if bug("founder-offered-twice") {
-		return list
-	}
 	taken := map[string]bool{}
 	return slices.DeleteFunc(list, func(c candidate) bool {
 		again := c.who.Name != "" && taken[c.who.Name]
@@ -80,7 +71,7 @@ func (s *survey) unrivalled(list []candidate) []candidate {
 
 // wild reports whether the candidate is better left out. Where too few would vote without it, it is not: two restarts of all in a row make
 // everybody restless, and then one vote is a greater danger than a change.
-func (c candidate) wild() bool { return c.who.Lost >= restless && !bug("restless-brought-in") }
+func (c candidate) wild() bool { return c.who.Lost >= restless }
 
 // most is how many voters the settings allow.
 func (s *survey) most() int { return max(odd(s.v.Settings.Voters), 1) }
@@ -116,7 +107,7 @@ func (s *survey) candidate(r Registered) (candidate, bool) {
 	if p := c.prepared; p.ID != 0 {
 		age := s.v.Now - p.Since
 		switch {
-		case p.State == Running && !s.inConfig(p.ID), p.State == Ended && bug("ended-id-added"):
+		case p.State == Running && !s.inConfig(p.ID):
 			c.stage = running
 		case p.State == Asked && age < patience:
 			c.stage = asked

@@ -19,7 +19,7 @@ func (s *survey) change(voters []*member) Step {
 		case in:
 		case m.fit():
 			rest = append(rest, m)
-		case m.voter || !bug("dead-learners-kept"):
+		default:
 			step.Remove = append(step.Remove, m.ID)
 			said = append(said, m)
 		}
@@ -28,7 +28,7 @@ func (s *survey) change(voters []*member) Step {
 	room, spare := s.wanted-len(where(voters, (*member).fit)), s.spare(voters)
 	for i, m := range rest {
 		switch {
-		case i < room && m.voter && !bug("live-one-removed"):
+		case i < room && m.voter:
 			step.Demote = append(step.Demote, m.ID)
 		case m.voter:
 			step.Remove = append(step.Remove, m.ID)

@@ -23,14 +23,11 @@ func (s *survey) choose() []*member {
 // it, nor zones: neither is a reason to change by itself.
 func (s *survey) rank(list []*member) []int {
 	even := 1 - len(list)%2
-	if bug("even-voters") {
-		even = 0
-	}
 	return []int{even, max(len(list)-s.target, s.target-len(list)), len(list) - len(where(list, (*member).fit))}
 }
 
 // leads reports whether the leader may stay in the configuration. If it may not, all that it does is to find a successor (rule 12).
-func (s *survey) leads() bool { return s.self.fit() || bug("leader-removes-itself") }
+func (s *survey) leads() bool { return s.self.fit() }
 
 // size is how many voters there can be after one change. A leader that goes is not alone among them.
 func (s *survey) size() int {
@@ -41,9 +38,6 @@ func (s *survey) size() int {
 		}
 	}
 	n := odd(min(s.target, reach))
-	if bug("even-voters") {
-		n = min(s.target, reach)
-	}
 	if n < 3 && !s.leads() {
 		n = min(3, reach)
 	}
@@ -60,19 +54,13 @@ func (s *survey) compose(n int) []*member {
 		return func(m *member) bool { return !m.fit() && m.Active == active }
 	}
 	chosen := []*member{s.self}
-	if bug("leader-removes-itself") && !s.self.fit() {
-		chosen = nil
-	}
 	chosen = s.take(chosen, n, where(s.voters, fit(true)))
 	chosen = s.take(chosen, n, where(s.learners, (*member).promotable))
 	silent := n - max(0, n/2+1-len(chosen)) // so many must leave room for active ones
-	if bug("unsafe-change") {
-		silent = n
-	}
 	chosen = s.take(chosen, silent, where(s.voters, fit(false)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(true)))
 	chosen = s.take(chosen, n, where(s.voters, unfit(false)))
-	if len(chosen) < n || !(majority(chosen) || bug("unsafe-change")) {
+	if len(chosen) < n || !(majority(chosen)) {
 		return nil
 	}
 	return s.even(chosen)
@@ -83,7 +71,7 @@ func (s *survey) take(chosen []*member, n int, from []*member) []*member {
 	for len(chosen) < n {
 		free := where(from, func(m *member) bool {
 			return !slices.Contains(chosen, m) && !slices.ContainsFunc(chosen, func(c *member) bool {
-				return !(c.voter && m.voter) && !bug("votes-twice") && s.rivals(c.who, m.who, c.Instance, m.Instance)
+				return !(c.voter && m.voter) && s.rivals(c.who, m.who, c.Instance, m.Instance)
 			})
 		})
 		if len(free) == 0 {

@@ -21,13 +21,13 @@ const (
 
 // decide returns the next step, and whether something is due although no step can be taken now.
 func (s *survey) decide() (Step, bool) {
-	pending := (s.v.Pending || len(s.v.Config.Outgoing) > 0) && !bug("change-while-pending")
+	pending := s.v.Pending || len(s.v.Config.Outgoing) > 0
 	switch {
 	case s.self == nil:
 		return s.none("this replica has no vote and does not lead"), true // unknown: Ready waits
 	case pending:
 		return s.none("a change of voters is in flight"), true
-	case !majority(s.voters) && !bug("unsafe-change"):
+	case !majority(s.voters):
 		return s.none(fmt.Sprintf("only %d of %d voters are heard of: no change can be committed", active(s.voters), len(s.voters))), true
 	case s.target == 0:
 		return s.none(s.noHeir()), false

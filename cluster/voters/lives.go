@@ -36,7 +36,7 @@ func (s *Steward) watch(now time.Duration, f Facts) []Replica {
 		if r.ID == f.Self {
 			continue
 		}
-		named := s.replaced(f, r.Instance) && (r.SilentFor >= silenceNamed || bug("name-ends-a-life"))
+		named := s.replaced(f, r.Instance) && r.SilentFor >= silenceNamed
 		r.LifeOver = s.probedOver(r.ID) || named || slices.Contains(s.retired, r.ID)
 		if !r.Linked && !f.Settings.Durable && !r.Instance.IsZero() && r.Addr != "" {
 			s.vigil(now, r.ID).away = !r.LifeOver
@@ -76,7 +76,7 @@ func (s *Steward) probedOver(id ID) bool {
 func (s *Steward) replaced(f Facts, who Instance) bool {
 	i := slices.IndexFunc(s.known, func(r Registered) bool { return r.Instance == who && r.Name != "" })
 	return i >= 0 && slices.ContainsFunc(f.Registered, func(r Registered) bool {
-		beside := s.beside[r.Instance] && !bug("namesake-ends-a-life")
+		beside := s.beside[r.Instance]
 		return r.Session && r.Name == s.known[i].Name && r.Instance != who && r.Order > s.known[i].Order && !beside
 	})
 }

@@ -37,7 +37,7 @@ func (s *Steward) count() {
 			a = s.absences[i]
 		}
 		lost := m.dead || m.Active && now-m.SilentFor-a.since >= seen.silence()
-		if lost && !a.counted && m.who.Name != "" && !m.who.Leaving && !bug("losses-not-counted") {
+		if lost && !a.counted && m.who.Name != "" && !m.who.Leaving {
 			s.losses = append(s.losses, loss{name: m.who.Name, at: now})
 			a.counted = true
 		}

@@ -24,9 +24,7 @@ type Steward struct {
 // Begin says that a new lead of this instance begins: what was asked and probed before means nothing now. What an ID or an instance is for ever
 // stays, and so do the counts of losses.
 func (s *Steward) Begin() {
-	if !bug("prepared-kept-over-terms") {
-		s.prepared = nil
-	}
+	s.prepared = nil
 	s.view, s.looked = View{}, false
 	s.relent(func(ID) bool { return true })
 	s.absences = slices.DeleteFunc(s.absences, func(a absence) bool { return !a.counted })
@@ -59,7 +57,7 @@ func (s *Steward) Look(now time.Duration, f Facts, fresh ID) Step {
 // nobody has said yet that its life is over: who stops the next one now, since the last was replaced, would take the majority.
 func (s *Steward) Report() Report {
 	r := Explain(s.view)
-	if r.Due || bug("lost-stream-is-calm") {
+	if r.Due {
 		return r
 	}
 	for _, m := range look(s.view).voters {
@@ -92,7 +90,7 @@ func (s *Steward) Answered(now time.Duration, id ID, state State) {
 func (s *Steward) review(now time.Duration, f Facts) {
 	for i := range s.prepared {
 		p := &s.prepared[i]
-		used := f.Config.has(p.ID) && !bug("used-id-not-ended")
+		used := f.Config.has(p.ID)
 		if p.State != Ended && (used || slices.Contains(s.retired, p.ID)) {
 			p.State, p.Since = Ended, now
 		}

@@ -10,18 +10,15 @@ func MayStop(v View, leaver ID) bool {
 	if leaver == 0 {
 		return true
 	}
-	if bug("leaver-stops-early") {
-		return !slices.Contains(v.Config.Voters, leaver)
-	}
 	if leaver == v.Self || slices.Contains(slices.Concat(v.Config.Voters, v.Config.Outgoing, v.Config.Learners), leaver) {
 		return false
 	}
 	for _, m := range look(v).voters {
-		if !m.self && m.Active && !m.Settled && !bug("commit-not-told") {
+		if !m.self && m.Active && !m.Settled {
 			return false
 		}
 	}
-	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing) || bug("alone-is-enough")
+	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing)
 }
 
 // settled reports whether a majority of some voters knows that the configuration is committed. No voters are one.
@@ -51,7 +48,7 @@ func AllLeaving(v View) bool {
 		}
 		some = some || r.Leaving
 	}
-	if v.Others == nil || bug("others-may-stay") {
+	if v.Others == nil {
 		return some
 	}
 	for r := range v.Others.All() {

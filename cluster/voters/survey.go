@@ -23,12 +23,12 @@ type member struct {
 
 // fit reports whether the member may stay. Being silent for a moment and having no session are no reasons to go.
 func (m *member) fit() bool {
-	return !m.dead && !m.who.Leaving && !m.foreign && !m.double && (m.who.Session || !bug("session-end-drops-voter"))
+	return !m.dead && !m.who.Leaving && !m.foreign && !m.double
 }
 
 // promotable reports whether the member is a learner that can vote now.
 func (m *member) promotable() bool {
-	return !m.voter && m.fit() && m.Active && m.who.Session && (m.CaughtUp || bug("behind-promoted"))
+	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp
 }
 
 // label names the member for people.
@@ -85,7 +85,7 @@ func look(v View) *survey {
 	}
 	for i, l := range s.learners {
 		rival := func(m *member) bool { return m.fit() && s.rivals(l.who, m.who, l.Instance, m.Instance) }
-		l.double = !bug("votes-twice") && (slices.ContainsFunc(s.voters, rival) || slices.ContainsFunc(s.learners[:i], rival))
+		l.double = slices.ContainsFunc(s.voters, rival) || slices.ContainsFunc(s.learners[:i], rival)
 	}
 	for _, m := range s.voters {
 		if m.self {
@@ -132,19 +132,19 @@ func (s *survey) member(id ID, voter bool, records []Registered) *member {
 		return m
 	}
 	m.Active = m.Active && !m.LifeOver
-	over := m.LifeOver && !s.v.Settings.Durable && !bug("life-over-ignored")
-	m.dead = !m.Active && (over || m.SilentFor >= s.silence() || bug("silence-at-once"))
+	over := m.LifeOver && !s.v.Settings.Durable
+	m.dead = !m.Active && (over || m.SilentFor >= s.silence())
 	return m
 }
 
 // founder reports whether a name may vote.
 func (s *survey) founder(name string) bool {
-	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name) || bug("non-founder-votes")
+	return len(s.v.Settings.Founders) == 0 || slices.Contains(s.v.Settings.Founders, name)
 }
 
 // rivals reports whether two replicas must not both vote: they are the same process, or go by the same name.
 func (s *survey) rivals(a, b Registered, x, y Instance) bool {
-	named := len(s.v.Settings.Founders) > 0 || !bug("second-of-a-name-votes")
+	named := true
 	return !x.IsZero() && x == y || named && a.Name != "" && a.Name == b.Name
 }
 

@@ -35,7 +35,7 @@ func (s *survey) settled() bool {
 // displaced returns the voter that an instance should take the place of for the sake of the zones, or nil. The leader stays, so that zones never
 // move the lead; and somebody who was lost lately does not come back for them, since whoever replaced it would go and come by turns.
 func (s *survey) displaced(r Registered, who Instance) *member {
-	if !s.settled() || r.Lost > 0 && !bug("zones-swap-back") {
+	if !s.settled() || r.Lost > 0 {
 		return nil
 	}
 	var out *member

@@ -100,7 +100,7 @@ func (c *Capability) Allows(verb Verb, key string) bool {
 		return true
 	}
 	for _, r := range c.rights {
-		if r.verb == verb && (r.key == key || (r.prefix || bug("pattern-is-prefix")) && strings.HasPrefix(key, r.key)) {
+		if r.verb == verb && (r.key == key || r.prefix && strings.HasPrefix(key, r.key)) {
 			return true
 		}
 	}
@@ -115,9 +115,6 @@ func (c *Capability) AllowsPrefix(verb Verb, prefix string) bool {
 	}
 	for _, r := range c.rights {
 		inside := r.prefix && strings.HasPrefix(prefix, r.key)
-		if bug("listing-outside") {
-			inside = strings.HasPrefix(r.key, prefix)
-		}
 		if r.verb == verb && inside {
 			return true
 		}

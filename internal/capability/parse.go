@@ -71,7 +71,7 @@ func parse(text string) (*Capability, error) {
 		lines = lines[1:]
 	}
 	for i, line := range lines {
-		if i > 0 && line <= lines[i-1] && !bug("any-order-accepted") {
+		if i > 0 && line <= lines[i-1] {
 			return nil, fmt.Errorf("%w: %q", ErrOrder, line)
 		}
 		if err := c.addRight(line); err != nil {
@@ -118,7 +118,7 @@ func (c *Capability) addRight(line string) error {
 		return fmt.Errorf("%w: %q", ErrRight, line)
 	}
 	r, err := patternOf(pattern)
-	if err != nil || r.spelled() != pattern && !bug("any-spelling-accepted") {
+	if err != nil || r.spelled() != pattern {
 		return fmt.Errorf("%w: %q", ErrPattern, pattern)
 	}
 	r.verb = verb

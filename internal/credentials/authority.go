@@ -70,9 +70,6 @@ func authorityCert(public ed25519.PublicKey, signer ed25519.PrivateKey, cluster 
 		PermittedDNSDomains:         []string{zone(cluster)},
 		SignatureAlgorithm:          x509.PureEd25519,
 	}
-	if bug("intermediate-signs") {
-		template.MaxPathLen = 7
-	}
 	der, err := x509.CreateCertificate(nil, template, template, public, signer)
 	if err != nil {
 		return nil, fmt.Errorf("credentials: making the authority of cluster %q: %w", cluster, err)

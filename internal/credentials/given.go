@@ -27,9 +27,6 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 	if len(list.Peers)+len(list.Guests) > 0 || config.VerifyConnection == nil {
 		var wrong error
 		g.names, wrong = newNames(list, config.ServerName)
-		if errors.Is(wrong, errNoPeers) && bug("tls-without-names") {
-			g.names, wrong = nil, nil
-		}
 		err = errors.Join(err, wrong)
 	}
 	if err != nil {
@@ -48,9 +45,6 @@ func FromTLS(config *tls.Config, list Names) (*Source, error) {
 			}
 			if err := errors.Join(faults...); err != nil {
 				return nil, fmt.Errorf("what GetConfigForClient returned: %w", err)
-			}
-			if bug("chosen-config-unchecked") {
-				return harden(chosen.Clone()), nil
 			}
 			return g.accepting(chosen), nil
 		}
@@ -116,7 +110,7 @@ func (g *provided) recheck(state tls.ConnectionState) (err error) {
 	if err != nil {
 		return err
 	}
-	if now := g.now(); now.After(p.NotAfter) && !bug("recheck-ignores-time") {
+	if now := g.now(); now.After(p.NotAfter) {
 		return fmt.Errorf("credentials: a certificate of the peer ended at %s, and it is %s here", stamp(p.NotAfter), stamp(now))
 	}
 	if g.config.VerifyConnection != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (i *issuer) certificate() (*tls.Certificate, error) {
 // secret alone and names it, so it is answered as long as that secret stands in Secret or
 // OldSecrets.
 func (n *node) dialed(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if hello != nil && !bug("server-name-ignored") {
+	if hello != nil {
 		label, _, _ := strings.Cut(hello.ServerName, ".")
 		for _, i := range n.issuers {
 			if i.label == label {
@@ -98,9 +97,6 @@ func (i *issuer) sign(now time.Time) (*tls.Certificate, error) {
 	}
 	if i.cert.NotAfter.Before(template.NotAfter) {
 		template.NotAfter = i.cert.NotAfter
-	}
-	if bug("leaf-names-cluster") {
-		template.Subject = pkix.Name{Organization: []string{i.cluster}}
 	}
 	der, err := x509.CreateCertificate(nil, template, i.cert, public, i.by)
 	if err != nil {

@@ -60,12 +60,13 @@ var allowed = map[string][]string{
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
-	"internal/planted": {},
+	"internal/mutants": {},
 	"internal/sim": {
 		"lockfsm", "cluster/birth", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
-	"internal/planted/catch": {"internal/planted"},
+	"internal/mutants/catch":   {"internal/mutants"},
+	"internal/mutants/overlay": {"internal/mutants"},
 	"cmd/mortise": {
 		"", "console", "lockfsm", "transport", "internal/capability", "internal/credentials", "internal/desk", "internal/guest", "internal/nodeid", "internal/plain", "internal/purpose",
 		"golang.org/x/sys/unix",

@@ -1,0 +1,138 @@
+// Command catch plants every bug of internal/mutants in turn and runs the checks against it, from the cheapest layer to the dearest, until one
+// of them fails. It prints for each bug which layer and test saw it, at which seed and after how long, and fails if a bug was seen by none, or
+// if a layer fails with no bug planted.
+//
+//	go run ./internal/mutants/catch [-some] [-every] [-layers a,b] [-j processes] [name ...]
+//
+// Each layer's test binary is built once, with all bugs in it; MORTISE_BUG chooses the bug when it runs. Guarantees: with equal sources
+// the simulations see a bug at the same seed each time. Concurrency: as many processes as -j says. Failure: what a layer printed is shown
+// if it fails with no bug. Limits: a check that hangs says nothing after four minutes, and the next layer is asked.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/mutants"
+)
+
+func main() {
+	some := flag.Bool("some", false, "only the part that CI runs at every merge, without whole nodes")
+	every := flag.Bool("every", false, "run every layer against every bug, and print which of them see it")
+	layers := flag.String("layers", "", "only these layers, by name and with commas between; empty: all")
+	workers := flag.Int("j", 2, "processes at a time")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, choice{*some, *every, *layers, *workers}, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// choice is what the flags say.
+type choice struct {
+	some, every bool
+	layers      string
+	workers     int
+}
+
+func run(ctx context.Context, c choice, names []string) error {
+	bugs := mutants.All()
+	if c.some {
+		bugs = slices.DeleteFunc(bugs, func(b mutants.Bug) bool { return !b.Some })
+	}
+	if len(names) > 0 {
+		bugs = slices.DeleteFunc(bugs, func(b mutants.Bug) bool { return !slices.Contains(names, b.Name) })
+	}
+	if len(bugs) == 0 || len(names) > len(bugs) {
+		return fmt.Errorf("some of %q are no planted bugs; internal/mutants lists them", names)
+	}
+	begun := time.Now()
+	bench, err := build(ctx, c.layersFor(bugs), c.workers)
+	if err != nil {
+		return err
+	}
+	defer bench.close()
+	fmt.Printf("built in %v\n\n", time.Since(begun).Round(time.Second))
+	if err := bench.healthy(ctx, bugs, c.workers); err != nil {
+		return err
+	}
+	missed := table(ctx, bench, bugs, c.every, c.workers)
+	fmt.Printf("\n%d bugs, %d of them caught, in %v\n", len(bugs), len(bugs)-missed, time.Since(begun).Round(time.Second))
+	if missed > 0 {
+		return fmt.Errorf("%d planted bugs were caught by nothing", missed)
+	}
+	return ctx.Err()
+}
+
+// layersFor returns the layers that can see any of the bugs.
+func (c choice) layersFor(bugs []mutants.Bug) []mutants.Layer {
+	only := strings.Split(c.layers, ",")
+	return slices.DeleteFunc(mutants.Layers(), func(l mutants.Layer) bool {
+		if c.some && l.Dear || c.layers != "" && !slices.Contains(only, l.Name) {
+			return true
+		}
+		return !slices.ContainsFunc(bugs, func(b mutants.Bug) bool { return l.Sees(b) })
+	})
+}
+
+// each calls f for every index below n, workers at a time, and next in order as the results come in.
+func each(n, workers int, f func(int), next func(int)) {
+	slots := make(chan struct{}, max(workers, 1))
+	done := make([]chan struct{}, n)
+	var group sync.WaitGroup
+	for i := range n {
+		done[i] = make(chan struct{})
+	}
+	group.Go(func() {
+		for i := range n {
+			slots <- struct{}{}
+			group.Go(func() {
+				f(i)
+				<-slots
+				close(done[i])
+			})
+		}
+	})
+	for i := range n {
+		<-done[i]
+		next(i)
+	}
+	group.Wait()
+}
+
+// table prints one line for each bug and returns how many were missed.
+func table(ctx context.Context, b *bench, bugs []mutants.Bug, every bool, workers int) (missed int) {
+	const form = "%-30s %-9s %-10s %-44s %6s %7s\n"
+	fmt.Printf(form, "bug", "hazard", "caught by", "test", "seed", "after")
+	found := make([][]sighting, len(bugs))
+	each(len(bugs), workers, func(i int) { found[i] = b.hunt(ctx, bugs[i], every) }, func(i int) {
+		bug, caught := bugs[i], false
+		for _, s := range found[i] {
+			if !s.failed && !s.slow && !every {
+				continue
+			}
+			by, test := s.layer, s.test
+			if caught = caught || s.failed; s.slow {
+				test = "(too slow to say)"
+			} else if !s.failed {
+				test = "(does not see it)"
+			}
+			fmt.Printf(form, bug.Name, bug.Hazard, by, test, s.seed, s.took.Round(10*time.Millisecond))
+		}
+		if !caught {
+			missed++
+			fmt.Printf(form, bug.Name, bug.Hazard, "NOTHING", "although "+bug.Breaks, "", "")
+		}
+	})
+	return missed
+}

@@ -1,0 +1,31 @@
+package mutants
+
+// disks are the bugs of what an instance says and does about a disk that does not work.
+func disks() []Bug {
+	return []Bug{
+		{Name: "broken-disk-not-told", Room: ".", Hazard: "none", Nodes: "TestAllDisksBroken",
+			Breaks: "without a majority of disks every instance says that all voters are in reach"},
+		{Name: "disks-not-logged", Room: ".", Hazard: "none", Nodes: "TestAllDisksBroken",
+			Breaks: "without a majority of disks the log says that all voters are in reach"},
+		{Name: "hung-disk-not-told", Room: ".", Hazard: "none", Nodes: "TestABrokenDiskIsTold|TestAllDisksBroken",
+			Breaks: "a voter whose disk hangs says nothing about it"},
+		{Name: "disk-not-reported", Room: ".", Hazard: "none", Nodes: "TestABrokenDiskIsTold",
+			Breaks: "the leader says that it does not hear of a voter, and not that its disk has failed"},
+		{Name: "stop-any-with-a-faulty-disk", Room: ".", Hazard: "none", Nodes: "TestTwoRemovedDirectories",
+			Breaks: "Health says that any one instance may be stopped while a restart of one loses the majority"},
+		{Name: "storage-failure-twice", Room: ".", Hazard: "none", Nodes: "TestABrokenDiskIsTold",
+			Breaks: "one failure of a disk is several ERROR lines"},
+		{Name: "removed-directory-unnoticed", Room: "raftlog", Hazard: "none", Nodes: "TestARemovedDirectoryIsNoticed",
+			Breaks: "a voter whose directory was removed votes on, and its next restart takes a vote away"},
+		{Name: "removed-directory-votes-on", Room: ".", Hazard: "none", Nodes: "TestARemovedDirectoryIsNoticed",
+			Breaks: "a voter whose directory was removed acknowledges what is gone with its process"},
+		{Name: "vote-yielded-without-majority", Room: ".", Hazard: "none", Nodes: "TestTwoRemovedDirectories",
+			Breaks: "voters that have lost their directories give up their votes all at once, and the group its majority"},
+		{Name: "idle-disk-unnoticed", Room: "raftlog", Hazard: "none", Nodes: "TestAnIdleVoterNoticesItsDisk",
+			Breaks: "a voter with nothing to write does not know that its disk is broken"},
+		{Name: "stop-any-with-a-full-disk", Room: ".", Hazard: "none", Nodes: "TestAFullDiskIsForetold",
+			Breaks: "while a disk is almost full any other instance may be stopped, and the next write ends the majority"},
+		{Name: "full-disk-not-foretold", Room: ".", Hazard: "none", Nodes: "TestAFullDiskIsForetold",
+			Breaks: "nothing is said before a disk is full"},
+	}
+}

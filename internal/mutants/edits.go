@@ -1,0 +1,179 @@
+package mutants
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// edits has a file for each room. An edit begins with "@@" and the file that it changes; behind that, each line has a
+// sign, as in a unified diff: " " is in the file and stays, "-" is replaced, "+" takes its place.
+//
+//go:embed edits
+var edits embed.FS
+
+// Edit puts one or more bugs into a file: each as a condition that asks bug(name).
+type Edit struct {
+	File     string // slashes, from the root of the module
+	Old, New []string
+}
+
+// Bugs returns the names of the bugs that an edit asks for. An edit that asks for none serves another of its file: it
+// imports what that needs.
+func (e Edit) Bugs() (names []string) {
+	asks := regexp.MustCompile(`\bbug\("([^"]*)"\)`)
+	for _, m := range asks.FindAllStringSubmatch(strings.Join(e.New, "\n"), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// Edits returns all edits, in the order of their files.
+func Edits() (all []Edit, err error) {
+	lists, err := fs.Glob(edits, "edits/*.diff")
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range lists {
+		text, err := edits.ReadFile(list)
+		if err != nil {
+			return nil, err
+		}
+		some, err := parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list, err)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func parse(text string) (all []Edit, err error) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		if file, begins := strings.CutPrefix(line, "@@ "); begins {
+			all = append(all, Edit{File: file})
+			continue
+		}
+		if len(all) == 0 || line == "" || !strings.Contains(" +-", line[:1]) {
+			return nil, fmt.Errorf("line %d begins with none of @@, space, + and -", number)
+		}
+		e := &all[len(all)-1]
+		if line[0] != '+' {
+			e.Old = append(e.Old, line[1:])
+		}
+		if line[0] != '-' {
+			e.New = append(e.New, line[1:])
+		}
+	}
+	return all, nil
+}
+
+// Planted returns the files below root that have bugs, with all of them. The error names each edit whose old lines do not
+// stand in its file exactly once.
+func Planted(root string) (map[string]string, error) {
+	all, err := Edits()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]string{}
+	var wrong []error
+	for _, e := range all {
+		lines, read := files[e.File]
+		if !read {
+			text, err := os.ReadFile(filepath.Join(root, e.File))
+			if err != nil {
+				return nil, err
+			}
+			lines = strings.Split(string(text), "\n")
+		}
+		at := places(lines, e.Old)
+		if len(at) != 1 {
+			wrong = append(wrong, fmt.Errorf("an edit for %q stands %d times in %s, and not once. Write it anew in internal/mutants/edits:\n%s",
+				e.Bugs(), len(at), e.File, strings.Join(e.Old, "\n")))
+			files[e.File] = lines
+			continue
+		}
+		files[e.File] = slices.Replace(lines, at[0], at[0]+len(e.Old), e.New...)
+	}
+	planted := map[string]string{}
+	for file, lines := range files {
+		planted[file] = strings.Join(lines, "\n")
+	}
+	return planted, errors.Join(wrong...)
+}
+
+// places returns where some lines stand among others.
+func places(lines, some []string) (at []int) {
+	for i := 0; len(some) > 0 && i+len(some) <= len(lines); i++ {
+		if slices.Equal(lines[i:i+len(some)], some) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// asker is the file that each room with bugs gets.
+const asker = `package %s
+
+import "os"
+
+// planted is the one bug that is switched on, read once.
+var planted = os.Getenv("MORTISE_BUG")
+
+// bug reports whether a planted bug is switched on.
+func bug(name string) bool { return name == planted }
+`
+
+// Overlay writes all files with bugs below dir and returns the name of a file for the flag -overlay of go build and go
+// test. The code that it makes asks MORTISE_BUG which of its bugs is switched on.
+func Overlay(root, dir string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	planted, err := Planted(root)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range slices.Collect(maps.Keys(planted)) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, planted[file], parser.PackageClauseOnly)
+		if err != nil {
+			return "", err
+		}
+		planted[path.Join(path.Dir(file), "bug_planted.go")] = fmt.Sprintf(asker, parsed.Name.Name)
+	}
+	replace := map[string]string{}
+	for file, text := range planted {
+		to := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, filepath.FromSlash(file))] = to
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, list, 0o644)
+}

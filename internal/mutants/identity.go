@@ -1,0 +1,30 @@
+package mutants
+
+// identity are the bugs of who an instance is, and of whose word counts.
+func identity() []Bug {
+	return []Bug{
+		{Name: "nonce-is-proof", Some: true, Room: "session", Hazard: "none", Nodes: "TestHostileTheftOfASession",
+			Breaks: "a former voter, which knows the nonce of a session, takes the session and its locks"},
+		{Name: "record-not-checked", Some: true, Room: "session", Hazard: "none", Nodes: "TestHostileRecords",
+			Breaks: "a session names another instance, or another address, as its own"},
+		{Name: "opened-by-anybody", Some: true, Room: "session", Hazard: "none", Breaks: "an instance that was not asked opens a session, and acknowledges its leases"},
+		{Name: "configuration-from-anybody", Some: true, Room: "cluster/birth", Hazard: "none", Nodes: "TestHostileHearsay",
+			Breaks: "one question of any instance ends a voter, and makes its author the only voter"},
+		{Name: "barred-by-anybody", Some: true, Room: "cluster/birth", Hazard: "none", Breaks: "the word of any instance keeps another from founding or joining"},
+		{Name: "attached-not-told", Room: "cluster", Hazard: "none",
+			Breaks: "an instance learns of new voters by gossip alone, and knows none of them when several are replaced within a second"},
+		{Name: "foreign-ends-a-life", Room: "cluster", Hazard: "none", Nodes: "TestHostileProbes",
+			Breaks: "a voter whose address another service answers is removed"},
+		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none", Breaks: "a directory is used whose key is not that of its instance"},
+		{Name: "name-ends-a-life", Room: "cluster/voters", Hazard: "none", Nodes: "TestHostileNames",
+			Breaks: "an instance that registers under the name of a voter removes that voter in the moment in which its link breaks"},
+		{Name: "end-of-anybody", Room: ".", Hazard: "none", Nodes: "TestHostileEnds",
+			Breaks: "an instance that claims the raft ID of the leader ends its lead by saying that it has retired"},
+		{Name: "claims-not-told", Room: "transport", Hazard: "none", Nodes: "TestHostileImpostors",
+			Breaks: "the log does not say which instance was claimed, and from which address"},
+		{Name: "gossip-moves-voters", Room: "cluster", Hazard: "none", Nodes: "TestHostileGossip",
+			Breaks: "one packet of gossip moves the address of a voter"},
+		{Name: "rival-by-hearsay", Room: "cluster", Hazard: "none", Nodes: "TestHostileGossip",
+			Breaks: "one packet of gossip makes every instance report a second group"},
+	}
+}

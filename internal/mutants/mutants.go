@@ -1,0 +1,120 @@
+// Package mutants has the planted bugs: the hazards and counter-examples behind the design, each as one or two lines that break
+// the rule against it. They can be switched on, one at a time. A check that has never caught a planted bug proves nothing, so the
+// command catch runs the checks against every one of them, from the cheapest layer to the dearest, and fails if one goes unnoticed.
+//
+// The product has no planted bug in it. The files below edits say how each is put into the sources: the lines of a file, and the same
+// lines with a condition that asks bug(name). All edits together make one overlay for go build and go test ([Overlay]); the code built with
+// it compares the name with MORTISE_BUG, read once at the start of the process.
+//
+// Guarantees: an edit whose lines do not stand in its file exactly once fails TestEditsFit, which names it, and the lists of bugs and of
+// edits have the same names. Concurrency: plain values. Failure: none. Limits: a bug is planted where its rule stands, once; a rule that two
+// rooms enforce is switched off in both, under one name. Refused alternatives: conditions in the product, which every reader of a rule has
+// to read around; and a tool that mutates the source anywhere. It finds tests that are missing for lines; here each entry is a way to break
+// a promise, which a person has thought of.
+package mutants
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bug is one planted bug.
+type Bug struct {
+	// Name is what the edits ask for and MORTISE_BUG is set to.
+	Name string
+	// Room is the directory of the rule, "." for the root.
+	Room string
+	// Hazard is the hazard's number in the list from which the design was made: 1-77 of its table, A, B, L, S of its counter-examples; "none" if it is not there.
+	Hazard string
+	// Breaks says in plain words what goes wrong.
+	Breaks string
+	// Nodes names the tests of whole nodes that should see it, as a regular expression; empty: none is written for it.
+	Nodes string
+	// Some is set for the part that CI runs at every merge.
+	Some bool
+	// Seeds is within how many seeds the simulated clusters see it; 0: that is not known, and they run as many as the layer says.
+	Seeds int
+}
+
+// Layer is one way to look at the code, with one test binary.
+type Layer struct {
+	// Name is what the table calls it.
+	Name string
+	// Package is the directory of its test binary.
+	Package string
+	// Run and Skip choose among its tests, as go test does; empty: all, none. "nodes" takes Run from the bug.
+	Run, Skip string
+	// Rooms are the rooms whose bugs it can see, those that the binary is made of.
+	Rooms []string
+	// Env is set for its process.
+	Env []string
+	// Dear is set for what CI does not run at every merge.
+	Dear bool
+}
+
+// Sees reports whether the layer is to see the bug.
+func (l Layer) Sees(b Bug) bool {
+	return slices.Contains(l.Rooms, b.Room) && (l.Name != nodes || b.Nodes != "")
+}
+
+// Tests returns which of the layer's tests are to run against these bugs, as a regular expression; empty: all.
+func (l Layer) Tests(bugs ...Bug) string {
+	if l.Name != nodes {
+		return l.Run
+	}
+	var all []string
+	for _, b := range bugs {
+		if l.Sees(b) {
+			all = append(all, b.Nodes)
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+// Environ returns what is set for the layer's process against a bug.
+func (l Layer) Environ(b Bug) []string {
+	if l.Name != clusters || b.Seeds == 0 {
+		return l.Env
+	}
+	return append(slices.Clone(l.Env), "MORTISE_SEEDS="+strconv.Itoa(b.Seeds)) // of two the last one counts
+}
+
+// clusters is the layer of internal/sim.
+const clusters = "clusters"
+
+// nodes is the layer whose tests each bug names.
+const nodes = "nodes"
+
+// Layers returns the layers from the cheapest to the dearest.
+func Layers() []Layer {
+	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
+	return []Layer{
+		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
+		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
+		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
+		{Name: "sessions", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}},
+		{Name: "birth", Package: "cluster/birth", Run: "^TestSimulation$", Rooms: []string{"cluster/birth"}},
+		{Name: "durable", Package: "cluster/birth", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/birth"}},
+		{Name: "founding", Package: "cluster/birth", Skip: simulations, Rooms: []string{"cluster/birth"}},
+		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
+		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
+		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$|CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}},
+		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
+		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
+		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
+		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "."}},
+	}
+}
+
+// All returns every planted bug, by room.
+func All() []Bug {
+	var all []Bug
+	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks()} {
+		all = append(all, list...)
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package mutants
+
+import (
+	"go/format"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestEditsFit: every edit fits the file that it changes, and what comes out is Go.
+func TestEditsFit(t *testing.T) {
+	planted, err := Planted(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range planted {
+		if formatted, err := format.Source([]byte(text)); err != nil || string(formatted) != text {
+			t.Errorf("with its bugs %s is not formatted, or no Go (%v)", file, err)
+		}
+	}
+}
+
+// TestEditsThatDoNotFit: an edit whose lines are gone, or stand twice, is refused, and so is one that says nothing.
+func TestEditsThatDoNotFit(t *testing.T) {
+	lines := []string{"a", "b", "a", "b", "c"}
+	for _, tc := range []struct {
+		old  []string
+		want int
+	}{{[]string{"a", "b"}, 2}, {[]string{"b", "c"}, 1}, {[]string{"c", "d"}, 0}, {nil, 0}, {[]string{"a b"}, 0}} {
+		if got := places(lines, tc.old); len(got) != tc.want {
+			t.Errorf("%q stands at %v, want %d places", tc.old, got, tc.want)
+		}
+	}
+	for text, want := range map[string]int{"@@ f\n a\n-b\n+c\n@@ g\n-d\n": 2, " a\n": -1, "@@ f\na\n": -1, "@@ f\n\n": -1, "": 0} {
+		if all, err := parse(text); err == nil && len(all) != want || (err != nil) != (want < 0) {
+			t.Errorf("%q is %v, %v", text, all, err)
+		}
+	}
+}
+
+// TestListIsComplete holds the list to the edits, both ways.
+func TestListIsComplete(t *testing.T) {
+	all, err := Edits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]map[string]bool{} // by name, in which rooms
+	for _, e := range all {
+		for _, name := range e.Bugs() {
+			if asked[name] == nil {
+				asked[name] = map[string]bool{}
+			}
+			asked[name][path.Dir(e.File)] = true
+		}
+	}
+	listed := map[string]bool{}
+	for _, b := range All() {
+		if listed[b.Name] {
+			t.Errorf("%s is listed twice", b.Name)
+		}
+		listed[b.Name] = true
+		if !asked[b.Name][b.Room] {
+			t.Errorf("%s is planted in %v, not in %q", b.Name, asked[b.Name], b.Room)
+		}
+		if b.Hazard == "" || b.Breaks == "" {
+			t.Errorf("%s does not say what it breaks", b.Name)
+		}
+	}
+	for name, rooms := range asked {
+		if !listed[name] {
+			t.Errorf("%s, planted in %v, is not listed", name, rooms)
+		}
+	}
+	if len(listed) < 36 {
+		t.Errorf("only %d bugs are planted", len(listed))
+	}
+}
+
+// TestEveryBugHasALayer finds bugs that no layer looks for, and names of tests that no test has: such a layer would run nothing, and
+// that is no failure.
+func TestEveryBugHasALayer(t *testing.T) {
+	var tests []string
+	files, err := filepath.Glob(filepath.Join(root, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			tests = append(tests, m[1])
+		}
+	}
+	for _, b := range All() {
+		some, layers := false, 0
+		for _, l := range Layers() {
+			if l.Sees(b) {
+				layers++
+				some = some || !l.Dear
+			}
+		}
+		if layers == 0 || b.Some && !some {
+			t.Errorf("no layer looks for %s", b.Name)
+		}
+		for name := range strings.SplitSeq(b.Nodes, "|") {
+			found := b.Nodes == ""
+			for _, test := range tests {
+				found = found || regexp.MustCompile(name).MatchString(test)
+			}
+			if !found {
+				t.Errorf("%s: no test of whole nodes is called %q", b.Name, name)
+			}
+		}
+	}
+}

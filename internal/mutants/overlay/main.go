@@ -1,0 +1,37 @@
+// Command overlay writes the sources with all planted bugs and prints the name of a file for -overlay. It is run in the
+// root of the module:
+//
+//	MORTISE_BUG=stale-ack go test -overlay "$(go run ./internal/mutants/overlay)" -run Simulation ./session
+//
+// The directory is the one that its argument names, or a new one below the temporary directory.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/mortise-lock/mortise/internal/mutants"
+)
+
+func main() {
+	flag.Parse()
+	if err := run(flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string) (err error) {
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "mutants"); err != nil {
+			return err
+		}
+	}
+	overlay, err := mutants.Overlay(".", dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Println(overlay)
+	return err
+}
