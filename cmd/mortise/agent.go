@@ -161,8 +161,11 @@ func within(limit time.Duration, call func(context.Context) error) error {
 // listeners opens the door, and the address of -observe if there is one.
 func (o agentOptions) listeners(tokens bool) ([]net.Listener, error) {
 	door, err := listenFor(o.listen)
-	if err != nil || o.observe == "" {
-		return []net.Listener{door}, err
+	if err != nil {
+		return nil, fmt.Errorf("-listen: %w", err)
+	}
+	if o.observe == "" {
+		return []net.Listener{door}, nil
 	}
 	var observe net.Listener
 	if tokens && !strings.HasPrefix(o.observe, "unix:") {
@@ -186,7 +189,7 @@ func listenFor(where string) (net.Listener, error) {
 	}
 	host, _, err := net.SplitHostPort(where)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("-listen %q is neither a loopback address with a port nor unix:/path: who asks there takes locks without showing a secret", where)
+		return nil, fmt.Errorf("%q is neither a loopback address with a port nor unix:/path: every program that reaches it would have the agent's rights", where)
 	}
 	return net.Listen("tcp", where)
 }

@@ -224,7 +224,7 @@ func TestLooking(t *testing.T) {
 	one.mortise("run", "-n", "orders/4", "--", "echo", "granted").quickly(t).wants(t, exitOK, "granted")
 	stranger := f.in(t)
 	stranger.common = append(stranger.common, "SECRET=msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0")
-	stranger.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady, "has another secret")
+	stranger.mortise("ls", "-timeout", "2s").wants(t, exitNotReady, "has another secret")
 	stranger.mortise("doctor").wants(t, exitNo, "no instance answers", "give this command the secret")
 	stranger.mortise("unlock", "-timeout", "300ms", "--force", "orders/1", "--token", "1", "--reason", "x").wants(t, exitNotReady)
 	plain := f.in(t)
@@ -232,7 +232,7 @@ func TestLooking(t *testing.T) {
 	plain.mortise("ls", "-timeout", "300ms").wants(t, exitNotReady)
 	elsewhere := f.in(t)
 	elsewhere.common = append(elsewhere.common, "CLUSTER=elsewhere")
-	elsewhere.mortise("status", "-timeout", "300ms").wants(t, exitNotReady, "Config.Cluster")
+	elsewhere.mortise("status", "-timeout", "2s").wants(t, exitNotReady, "Config.Cluster")
 }
 
 // TestWhatCannotBeAsked: mistakes are told by name, before anybody is asked.
