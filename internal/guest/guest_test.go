@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/transport"
 )
 
 const patience = 30 * time.Second
@@ -146,6 +147,12 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 		}
 		if s, err := g.Session(ctx); err == nil || s != nil {
 			t.Errorf("%s: gets a session", what)
+		}
+		cancel()
+		// It asks again and again, and in between the address is not dialed.
+		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
+		if _, err := g.Put(ctx, desk.Question{Op: desk.List}); !errors.Is(err, transport.ErrForeign) {
+			t.Errorf("%s: it is told %v", what, err)
 		}
 		cancel()
 		if err := g.Close(); err != nil {
