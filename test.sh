@@ -76,7 +76,7 @@ fi
 step "format" formatted
 step "vet, on three systems" systems
 command -v chromium >/dev/null || printf '\n*** SKIPPED: the console in a real browser. chromium is not installed: apt-get install -y --no-install-recommends chromium ***\n\n' >&2
-step "cores, programs and pages" go test -count=1 $plain
+step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pages wait for each other
 # One processor for each test binary: in a bubble of testing/synctest two goroutines may fire timers at
 # once in one context of the race detector, which then crashes inside itself (Go 1.26,
 # golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,12 +41,13 @@ type diskFault struct {
 	restart     bool          // the instance has to be started again, as its Status says
 	lasts       time.Duration // until what is written meanwhile meets the fault
 	callers     int           // that write much, so that it does
+	again       bool          // spoil until it has: a new snapshot takes the room of an old one, and needs no other
 }
 
 // diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
 // whose image was cut off stands for a disk that is broken.
 var diskFaults = []diskFault{
-	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers},
+	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers, again: true},
 	{name: "read-only", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
 	{name: "removed", state: mortise.DiskRemoved, make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
 	{name: "hung", state: mortise.DiskHung, make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
@@ -78,11 +80,11 @@ func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
 	w, disks, fleet := diskWorld(t, (*disk).small, writers)
 	w.lose(fleet...)
-	for _, d := range disks {
-		d.fill()
-	}
 	var full []*instance
 	w.until(slack*diskNoticed+roomLasts, "two instances say that their disks are full", func() bool {
+		for _, d := range disks {
+			d.fill()
+		}
 		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed) })
 		return len(full) == 2
 	})
@@ -138,7 +140,27 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	errors := strings.Count(ill.log(), "level=ERROR")
 	broken := time.Now()
 	f.spoil(d)
+	met := make(chan struct{})
+	var spoiling sync.WaitGroup
+	stop := sync.OnceFunc(func() {
+		close(met)
+		spoiling.Wait()
+	})
+	defer stop()
+	if f.again {
+		spoiling.Go(func() {
+			for {
+				select {
+				case <-met:
+					return
+				case <-time.After(time.Millisecond):
+					f.spoil(d)
+				}
+			}
+		})
+	}
 	w.until(slack*diskNoticed+f.lasts, ill.life+" says that its disk has a fault", func() bool { return ill.faulty(f.state) })
+	stop()
 	own := time.Since(broken)
 	for _, in := range rest {
 		w.until(slack*diskNoticed, in.life+" names the disk of "+ill.life, func() bool { return in.names(ill) })
@@ -228,8 +250,9 @@ func (d *disk) format() {
 
 func (d *disk) mount() { d.run("mount", "-o", "errors=remount-ro", d.loop, d.dir) }
 
+// fill takes the room that is left.
 func (d *disk) fill() {
-	f, err := os.Create(filepath.Join(d.dir, "filler"))
+	f, err := os.OpenFile(filepath.Join(d.dir, "filler"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	d.must(err)
 	defer f.Close()
 	for _, size := range []int{1 << 16, 1 << 9} {
