@@ -31,7 +31,8 @@ type asking struct {
 func (c *Core) asks(m *raftpb.Message) {
 	a := &c.asking
 	if len(a.questions) > 0 {
-		if first := a.questions[0]; first.GetTerm() != m.GetTerm() || first.GetType() != m.GetType() || first.GetTo() == m.GetTo() {
+		first := a.questions[0]
+		if first.GetTerm() != m.GetTerm() || first.GetType() != m.GetType() || first.GetTo() == m.GetTo() {
 			a.questions = a.questions[:0]
 		}
 	}

@@ -39,7 +39,8 @@ func (c *Core) withhold(m *raftpb.Message) {
 	c.withheld = append(c.withheld, m)
 }
 
-// handOver sends what was withheld and need not be any more: enough is committed, or who is to get it votes by now.
+// handOver sends what was withheld and need not wait any more: enough is committed, or its receiver
+// has a vote by now.
 func (c *Core) handOver() {
 	c.withheld = slices.DeleteFunc(c.withheld, func(m *raftpb.Message) bool {
 		if !c.role.Leading || m.GetTerm() != c.role.Term {
@@ -53,7 +54,7 @@ func (c *Core) handOver() {
 	})
 }
 
-// lastIndex is that of the last entry of a message, 0: it has none.
+// lastIndex is the index of the last entry of a message. Zero means it has none.
 func lastIndex(m *raftpb.Message) uint64 {
 	if n := len(m.GetEntries()); n > 0 {
 		return m.GetEntries()[n-1].GetIndex()

@@ -118,7 +118,7 @@ func (k *KeeperCore) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, false
 	}
 	before := k.opens[c.Nonce].peer
-	if p.opens >= peerOpens && before != p || before != nil && before != p {
+	if before != p && (p.opens >= peerOpens || before != nil) {
 		return piece{}, true // it will ask again, or is not the one that has asked
 	}
 	opener, ok := k.openerOf(p, c.Record)

@@ -118,7 +118,8 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%v: %s is not dialed now, since that failed a moment ago: %v", ErrSilent, e.addr, e.last)
 }
 
-// Is makes errors.Is(err, ErrSilent) true, and repeats which side has no TLS: that is a reason for people, and no proof.
+// Is makes errors.Is(err, ErrSilent) true. It also repeats which side has no TLS, which is a reason for
+// people and proves nothing.
 func (e *pausedError) Is(target error) bool {
 	reason := target == ErrPlain || target == ErrSecured
 	return target == ErrSilent || errors.Is(e.last, target) && reason

@@ -47,7 +47,7 @@ func (p *pulse) beat() {
 		return
 	}
 	heard := p.stream.heard.Swap(false)
-	listens := p.stream.waits.Load() // who does not listen hears no silence
+	listens := p.stream.waits.Load() // silence counts only while it listens
 	if p.missed++; heard || !listens {
 		p.missed = 0
 	}

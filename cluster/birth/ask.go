@@ -93,7 +93,7 @@ func (c *Core) deadline() time.Duration {
 }
 
 // Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
-// what it proves. Of the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions that nobody waits for any more, those of an earlier life among them, are ignored.
+// what it proves. Of the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions that are not awaited any more, as those of an earlier life, are ignored.
 func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
 	c.now = now
 	for i := range c.offers {

@@ -48,7 +48,7 @@ func (c *Core) take(at uint64, voters []Voter) bool {
 		return false
 	}
 	named := c.named()
-	if at == c.at || at < c.at {
+	if at <= c.at {
 		if at < c.at && c.phase == Member && !named && holds(voters, c.raft) {
 			c.remove()
 		}

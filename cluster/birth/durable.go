@@ -179,8 +179,12 @@ func (c *Core) waitingDurable() string {
 		return text + "; " + nameOf(who.Name, who.Addr) + " belongs to group " + groupName(who.Group) +
 			", which has one: if this group is lost for good, give it up with Recover, and this instance joins that one"
 	}
-	if len(gone) == 0 {
-		return text + "; all its voters are in reach"
+	switch {
+	case len(gone) > 0:
+	case c.now-c.since > electedWithin:
+		return text + "; all its voters answer, and none is elected: see to their disks, and to the network between them"
+	default:
+		return text + "; all its voters answer, and elect one"
 	}
 	return text + "; of its voters, " + some(gone) + " cannot be reached: bring them back, with their directories. Nothing is granted until " +
 		"then, and no state is lost (a holder keeps its lock until its lease runs out); if they are gone for good, Recover gives the group up"

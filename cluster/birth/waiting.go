@@ -117,8 +117,8 @@ func (c *Core) cutOff() string {
 	return text
 }
 
-// silence names the addresses that do not answer, and the way out. Those that cannot be asked for a known reason stand first: the first
-// reason is enough, since instances of one configuration have one.
+// silence names the addresses that do not answer, and the way out. Those that cannot be asked for a
+// known reason come first. One reason is enough, since instances of one configuration share it.
 func (c *Core) silence(places []*place) string {
 	var barred, silent []string
 	var last *place

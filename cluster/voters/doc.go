@@ -112,8 +112,9 @@
 // {1,2,4}, and the end of the joint configuration is committed by 1, 3 and 4; 2 does not have it, and 4 has it and does not know that it is
 // committed. Leader 1 has applied it, tells 3 to stop, and dies. 4 is still in the joint configuration and needs the votes of two of {1,2,3}; 2
 // has the shorter log. Two of three voters live, and nobody is ever elected (seen with raft v3.7.0: none in 5,000 ticks). So MayStop also asks
-// that every voter that is heard of is Settled. A majority of them is not enough: one that is not settled can have the longest log. Nor is every
-// voter that is heard of enough: a leader that hears of none knows it alone, for the election timeout in which it still leads. So both are asked for.
+// that every voter that is heard of is Settled. A majority of them is not enough: one that is not settled can have the longest log. Nor is it
+// enough to ask every voter that is heard of: a leader that hears of none still leads for an election
+// timeout, and knows it alone. So both must hold.
 //
 // # Refused alternative
 //

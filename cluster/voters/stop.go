@@ -2,10 +2,11 @@ package voters
 
 import "slices"
 
-// MayStop is what a leader answers to a leaver that asks whether it may stop (rule 13): a configuration without it is applied here, this is
-// another replica, and a majority of the voters, among them every one that is heard of, knows that this configuration is committed. A joint
-// configuration still counts the leaver's vote, also where it is over and only the leader knows; see the package comment. leaver is its raft
-// ID, 0 if it has none.
+// MayStop is what a leader answers to a leaver that asks whether it may stop (rule 13). It may if a
+// configuration without it is applied here, it is another replica, and a majority of the voters knows
+// that this configuration is committed, among them every voter that is heard of. A joint configuration
+// still counts the leaver's vote, also where it has ended and only the leader knows; see the package
+// comment. leaver is its raft ID. Zero means it has none.
 func MayStop(v View, leaver ID) bool {
 	if leaver == 0 {
 		return true
@@ -21,7 +22,8 @@ func MayStop(v View, leaver ID) bool {
 	return v.settled(v.Config.Voters) && v.settled(v.Config.Outgoing)
 }
 
-// settled reports whether a majority of some voters knows that the configuration is committed. No voters are one.
+// settled reports whether a majority of these voters knows that the configuration is committed. Without
+// voters it is true.
 func (v View) settled(voters []ID) bool {
 	know := 0
 	for _, r := range v.Replicas {

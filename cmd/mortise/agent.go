@@ -189,7 +189,8 @@ func listenFor(where string) (net.Listener, error) {
 	}
 	host, _, err := net.SplitHostPort(where)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("%q is neither a loopback address with a port nor unix:/path: every program that reaches it would have the agent's rights", where)
+		return nil, fmt.Errorf("%q is neither a loopback address with a port nor unix:/path: "+
+			"every program that reaches it would have the agent's rights", where)
 	}
 	return net.Listen("tcp", where)
 }
@@ -198,13 +199,13 @@ func listenFor(where string) (net.Listener, error) {
 func listenUnix(path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("-listen: %s is there and is no socket", path)
+			return nil, fmt.Errorf("%s is there and is no socket", path)
 		}
 		if conn, err := net.Dial("unix", path); err == nil {
-			return nil, errors.Join(fmt.Errorf("-listen: another process listens on %s", path), conn.Close())
+			return nil, errors.Join(fmt.Errorf("another process listens on %s", path), conn.Close())
 		}
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("-listen: %w", err)
+			return nil, err
 		}
 	}
 	defer private()()

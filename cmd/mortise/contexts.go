@@ -179,7 +179,7 @@ func security(variable string) string {
 // those who grant them.
 func (c *call) warnOfOthers(path string) {
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS == "windows" { // whoever reads it says so
+	if err != nil || runtime.GOOS == "windows" { // reading it says so
 		return
 	}
 	if perm := info.Mode().Perm(); perm&0o007 != 0 {

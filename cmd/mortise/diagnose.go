@@ -17,7 +17,7 @@ import (
 type facts struct {
 	reports []guest.Report
 	lookups []error         // entries of Join that lead nowhere
-	health  *mortise.Health // nil: nobody leads
+	health  *mortise.Health // nil: there is no leader
 }
 
 // diagnosis is what doctor says.

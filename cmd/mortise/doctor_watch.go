@@ -60,11 +60,11 @@ func (c *call) tellWatched(u *checkup, screen bool) error {
 	if c.json {
 		return c.tellCheckup(u)
 	}
-	format := time.DateTime + "\n"
+	format := eventTime + "\n"
 	if screen {
 		format = "\x1b[H\x1b[2J" + format
 	}
-	if _, err := io.WriteString(c.out, time.Now().Format(format)); err != nil {
+	if _, err := io.WriteString(c.out, time.Now().UTC().Format(format)); err != nil {
 		return err
 	}
 	return c.tellCheckup(u)

@@ -103,29 +103,43 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 
 // pages asks one instance for as many members as are wanted.
 func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at lockfsm.SessionCursor) (all roll, err error) {
-	for {
-		a, err := g.Ask(ctx, addr, desk.Question{Op: desk.Members, From: at})
-		if err != nil {
-			return roll{}, err
+	var more bool
+	all.members, more, err = paged(c.members.most, at, func(at lockfsm.SessionCursor) (page []mortise.Member, a desk.Answer, err error) {
+		if a, err = g.Ask(ctx, addr, desk.Question{Op: desk.Members, From: at}); err != nil {
+			return nil, a, err
 		}
-		if err := guest.Denied(a); err != nil {
-			return roll{}, err
+		if err = guest.Denied(a); err != nil {
+			return nil, a, err
 		}
 		if a.Error != "" {
-			return roll{}, errors.New(plain.Text(a.Error))
+			return nil, a, errors.New(plain.Text(a.Error))
 		}
-		var page []mortise.Member
-		if err := json.Unmarshal(a.Members, &page); err != nil {
-			return roll{}, err
+		all.total = a.Total
+		err = json.Unmarshal(a.Members, &page)
+		return page, a, err
+	})
+	if more {
+		all.next = all.members[len(all.members)-1].Session
+	}
+	return all, err
+}
+
+// paged goes through the pages of a list of sessions until there are most of them, or all if that is 0. more says that
+// others follow.
+func paged[T any](most int, at lockfsm.SessionCursor,
+	ask func(lockfsm.SessionCursor) ([]T, desk.Answer, error),
+) (all []T, more bool, err error) {
+	for {
+		page, a, err := ask(at)
+		if err != nil {
+			return nil, false, err
 		}
-		all.members, all.total = append(all.members, page...), a.Total
-		if most := c.members.most; most > 0 && len(all.members) >= most && (a.More || len(all.members) > most) {
-			all.members = all.members[:most]
-			all.next = all.members[most-1].Session
-			return all, nil
+		all = append(all, page...)
+		if most > 0 && len(all) >= most && (a.More || len(all) > most) {
+			return all[:most], true, nil
 		}
 		if !a.More {
-			return all, nil
+			return all, false, nil
 		}
 		at = a.From
 	}

@@ -85,7 +85,7 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 
 // statusShown is what status shows with -o json.
 type statusShown struct {
-	Health    *mortise.Health // nil: nobody leads
+	Health    *mortise.Health // nil: there is no leader
 	Instances []seen
 }
 

@@ -57,25 +57,16 @@ func sessions(ctx context.Context, c *call) error {
 // sessionPages asks the leader page by page. next is the last session if there are others behind it.
 func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at lockfsm.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
-	for {
-		a, err := c.put(ctx, g, desk.Question{Op: desk.Sessions, From: at})
-		if err != nil {
-			return nil, "", err
+	all, more, err := paged(c.members.most, at, func(at lockfsm.SessionCursor) (page []mortise.SessionInfo, a desk.Answer, err error) {
+		if a, err = c.put(ctx, g, desk.Question{Op: desk.Sessions, From: at}); err == nil {
+			err = json.Unmarshal(a.Sessions, &page)
 		}
-		var page []mortise.SessionInfo
-		if err := json.Unmarshal(a.Sessions, &page); err != nil {
-			return nil, "", err
-		}
-		all = append(all, page...)
-		most := c.members.most
-		if most > 0 && len(all) >= most && (a.More || len(all) > most) {
-			return all[:most], all[most-1].Session, nil
-		}
-		if !a.More {
-			return all, "", nil
-		}
-		at = a.From
+		return page, a, err
+	})
+	if more {
+		next = all[len(all)-1].Session
 	}
+	return all, next, err
 }
 
 // silent returns for how long the leader has not heard of a session, and false if it does not know.

@@ -45,7 +45,7 @@ type Op string
 
 // The questions.
 const (
-	Here     Op = "here"     // the picture of the instance that is asked, which asks nobody
+	Here     Op = "here"     // the picture of the instance that is asked, which asks no other
 	Health   Op = "health"   // how the voters stand, as the leader says
 	List     Op = "list"     // a page of the keys that begin with Key
 	Peek     Op = "peek"     // the queue of Key

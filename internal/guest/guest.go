@@ -121,7 +121,7 @@ const (
 	hungUp        = "it ended the connection without an answer, and nothing protects that: if the cluster has a secret, give it (-secret-file, or MORTISE_SECRET)"
 )
 
-// open reports whether nothing protects connections, and nobody has asked for that.
+// open reports whether nothing protects connections, and Insecure is not set.
 func (g *Guest) open() bool { return g.source == nil && !g.config.Insecure }
 
 // elsewhere reports whether an address is known to be on another machine.

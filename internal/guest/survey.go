@@ -239,7 +239,9 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 				return a, nil
 			}
 		}
-		if last == nil || ctx.Err() == nil && telling(err) >= telling(last) {
+		// That others are foreign says why. While they are not dialed again they are only silent.
+		known := errors.Is(last, transport.ErrForeign) && !errors.Is(err, transport.ErrForeign)
+		if last == nil || ctx.Err() == nil && !known {
 			last = err
 		}
 		select {
@@ -248,15 +250,6 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 		case <-time.After(again):
 		}
 	}
-}
-
-// telling says how much an error of Put tells: that others are foreign, and why, tells more than that they are silent,
-// as they are while they are not dialed again.
-func telling(err error) int {
-	if errors.Is(err, transport.ErrForeign) {
-		return 1
-	}
-	return 0
 }
 
 // Denied returns which right an instance missed when it answered, as a *mortise.NotAllowedError, or nil if none: an answer to desk.Here is

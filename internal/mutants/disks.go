@@ -4,9 +4,9 @@ package mutants
 func disks() []Bug {
 	return []Bug{
 		{Name: "broken-disk-not-told", Room: ".", Hazard: "none", Nodes: "TestAllDisksBroken",
-			Breaks: "without a majority of disks every instance says that all voters are in reach"},
+			Breaks: "without a majority of disks every instance says that the voters answer and none is elected"},
 		{Name: "disks-not-logged", Room: ".", Hazard: "none", Nodes: "TestAllDisksBroken",
-			Breaks: "without a majority of disks the log says that all voters are in reach"},
+			Breaks: "without a majority of disks the log says that the voters answer and none is elected"},
 		{Name: "hung-disk-not-told", Room: ".", Hazard: "none", Nodes: "TestABrokenDiskIsTold|TestAllDisksBroken",
 			Breaks: "a voter whose disk hangs says nothing about it"},
 		{Name: "disk-not-reported", Room: ".", Hazard: "none", Nodes: "TestABrokenDiskIsTold",

@@ -94,8 +94,8 @@ func TestAllDisksFull(t *testing.T) {
 			return strings.Contains(said, "disks that work") && in.names(full[0]) && in.names(full[1]) &&
 				strings.Contains(said, "restart this instance")
 		})
-		if strings.Contains(in.log(), "in reach\"") {
-			t.Errorf("%s logs that its voters are in reach, and not that their disks are full: %s", in.life, in.logTail(20))
+		if strings.Contains(in.log(), "none is elected") {
+			t.Errorf("%s logs that no voter is elected, and not that their disks are full: %s", in.life, in.logTail(20))
 		}
 	}
 	for _, d := range disks {

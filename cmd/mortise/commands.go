@@ -1,0 +1,131 @@
+package main
+
+import "slices"
+
+func commands() []command { return slices.Concat(ofKeys(), ofTheGroup(), besides()) }
+
+// ofKeys are about keys and their locks.
+func ofKeys() []command {
+	return []command{
+		{
+			name: "run", args: "KEY -- COMMAND...",
+			about:    "take the lock, run the command, give the lock back",
+			examples: "run cron/report -- ./report.sh\nrun -n cron/report -- ./report.sh",
+			run:      runUnderLock, flags: runFlags, program: true,
+		},
+		{
+			name: "ls", args: "[PREFIX]",
+			about:    "keys that are held or waited for",
+			examples: "ls\nls orders/ -o json",
+			run:      list,
+		},
+		{
+			name: "get", args: "KEY",
+			about:    "who holds a key, who waits for it, in order",
+			examples: "get orders/42",
+			run:      get,
+		},
+		{
+			name: "top", args: "[PREFIX]",
+			about:    "the keys that are waited for most, held longest, change hands most; live",
+			examples: "top -by held\ntop orders/ -count 1",
+			run:      top, flags: topFlags,
+		},
+		{
+			name: "watch", args: "[PREFIX]",
+			about:    "what happens to keys, a line each",
+			examples: "watch orders/",
+			run:      watch, flags: watchFlags,
+		},
+		{
+			name:     "audit",
+			about:    "the last holds that ended by force, or whose holder fell silent",
+			examples: "audit -o json",
+			run:      audit,
+		},
+		{
+			name: "data", args: "get|put|rm KEY [DATA]",
+			about:    "read, change or take away the data of a key",
+			examples: "data get orders/42\ndata put orders/42 '{\"at\":7}'",
+			run:      data, flags: dataFlags,
+		},
+		{
+			name: "unlock", args: "--force KEY --token T --reason TEXT",
+			about:    "end a hold that will not end by itself",
+			examples: "unlock --force orders/42 --token 4611686018427388141 --reason \"orders-2 hangs, restarted\"",
+			run:      unlock, flags: unlockFlags,
+		},
+	}
+}
+
+// ofTheGroup are about the group and its instances.
+func ofTheGroup() []command {
+	return []command{
+		{
+			name:     "members",
+			about:    "the members of the group, as the leader has them; without one, the instances that answer",
+			examples: "members -n 0",
+			run:      members, flags: membersFlags,
+		},
+		{
+			name:     "sessions",
+			about:    "the sessions of the group: since when, how long silent, how many keys each holds",
+			examples: "sessions -n 0",
+			run:      sessions, flags: membersFlags,
+		},
+		{
+			name:     "status",
+			about:    "the group as every instance sees it",
+			examples: "status -join orders-0:7947,orders-1:7947 -secret-file /run/secrets/lock",
+			run:      status,
+		},
+		{
+			name: "doctor", args: "[KEY]",
+			about:    "why there is no leader, or why it hangs, and the next safe step",
+			examples: "doctor\ndoctor orders/42",
+			run:      doctor, flags: doctorFlags,
+		},
+		{
+			name: "ping", args: "[PREFIX]",
+			about:    "measure how long a lock and its unlock take from here",
+			examples: "ping -n 20",
+			run:      ping, flags: pingFlags,
+		},
+		{
+			name: "recover", args: "GROUP",
+			about:    "give up a group with directories whose majority is lost for good",
+			examples: "recover 0123456789abcdef",
+			run:      recoverGroup,
+		},
+	}
+}
+
+// besides are those that ask no instance, and the agent, which is one.
+func besides() []command {
+	return []command{
+		{
+			name: "secret", args: "[-allow RIGHT]... [-member] [-for NAME] [-until WHEN]",
+			about:    "print a new secret, or one with fewer rights that is derived from the cluster's",
+			examples: "secret\nsecret -secret-file root -allow 'lock cron/*' -for cron-host -until 2160h",
+			run:      secret, flags: secretFlags,
+		},
+		{
+			name:     "agent",
+			about:    "be an instance, with an HTTP door for programs in other languages",
+			examples: "agent -join orders-0:7947 -secret-file /run/secrets/lock",
+			run:      agent, flags: agentFlags, instance: true,
+		},
+		{
+			name: "completion", args: "bash|zsh|fish",
+			about:    "print a script that completes commands and flags in that shell",
+			examples: "completion bash",
+			run:      completion,
+		},
+		{
+			name:     "version",
+			about:    "print the version of this command, and of Go",
+			examples: "version -o json",
+			run:      version,
+		},
+	}
+}
