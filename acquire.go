@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -32,41 +33,54 @@ func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
 	}
-	if n.teller != nil && n.teller.locks {
-		return n.acquireHooked(ctx, client, r)
+	call := n.trace.Start(ctx, r.asked())
+	l, err := n.obtain(ctx, client, &r, call)
+	switch {
+	case err != nil:
+		call.Refused(ctx, err)
+		return nil, err
+	case l.again != nil:
+		call.Entered(ctx, l.again.call, l.again.hold.Token())
+	default:
+		call.Granted(ctx)
 	}
-	return n.acquireIn(ctx, client, r, nil)
+	return n.watched(l), nil
 }
 
-// acquireIn is acquire; w hears of the loss of the lock, and may be nil.
-func (n *Node) acquireIn(ctx context.Context, client *session.Client, r Request, w *hooked) (*Lock, error) {
-	if err := n.admit(ctx); err != nil {
+// obtain checks what is asked for, enters a lock again or asks the group for one.
+func (n *Node) obtain(ctx context.Context, client *session.Client, r *Request, call *trace.Call) (*Lock, error) {
+	if err := n.check(ctx, r); err != nil {
 		return nil, err
 	}
-	if ctx == nil {
-		return nil, fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, r.String())
-	}
-	if !r.ordinary() {
-		if err := r.validate(); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.badKeys(); err != nil {
-		return nil, err
-	}
-	again, under, err := n.scope(ctx, client, &r)
+	again, under, err := n.scope(ctx, client, r)
 	if again != nil || err != nil {
 		return again, err
 	}
-	if n.history != nil {
-		return n.acquireRecorded(ctx, client, r, under, w)
-	}
-	l := &Lock{node: n}
-	l.watch(w)
-	if err := client.AcquireInto(ctx, &l.hold, w.marked(&r, r.of(under))); err != nil {
-		return nil, n.explainUnder(under, &r, err)
+	l := &Lock{node: n, call: call}
+	asks := marked(call.Mark(), r, r.of(under))
+	call.Asks(asks, &l.hold)
+	err = client.AcquireInto(ctx, &l.hold, asks)
+	call.Answered(err)
+	if err != nil {
+		return nil, n.explainUnder(under, r, err)
 	}
 	return l, nil
+}
+
+// check refuses a call that cannot succeed.
+func (n *Node) check(ctx context.Context, r *Request) error {
+	if err := n.admit(ctx); err != nil {
+		return err
+	}
+	if ctx == nil {
+		return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, r.String())
+	}
+	if !r.ordinary() {
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	return r.badKeys()
 }
 
 // explainUnder is explain for a request that was made under the lock of another one, or nil.
@@ -80,7 +94,7 @@ func (n *Node) explainUnder(under *session.Request, r *Request, err error) error
 	return err
 }
 
-// admit refuses a call that cannot succeed.
+// admit refuses a call to a node that has ended or leaves.
 func (n *Node) admit(ctx context.Context) error {
 	if err := n.Err(); err != nil {
 		return err

@@ -201,6 +201,10 @@ func (c Config) withDefaults() Config {
 	if c.Voters == 0 {
 		c.Voters = 3
 	}
+	if c.Hooks != nil {
+		hooks := *c.Hooks
+		c.Hooks = &hooks
+	}
 	c.DirFreeBytes = cmp.Or(c.DirFreeBytes, 64<<20)
 	if c.SessionTTL == 0 {
 		c.SessionTTL = 10 * time.Second

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -110,8 +111,7 @@ func (l *Lock) endOverdue() bool {
 	}
 	left, first := l.exitAs(handleIsOverdue)
 	if first {
-		how := letting{way: lapsing, why: l.limit.text}
-		_ = l.exitedBy(context.Background(), how, left, first)
+		_ = l.releaseHold(context.Background(), mode{way: trace.Lapse, why: l.limit.text}, left, first)
 	}
 	return l.exited.Load() == handleIsOverdue
 }

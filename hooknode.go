@@ -17,12 +17,12 @@ import (
 // This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
 
 // tell hands an event over, if the hook that pick finds is there.
-func (t *teller) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
-	if t == nil {
+func (n *Node) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
+	if n.config.Hooks == nil {
 		return
 	}
-	if h := pick(&t.hooks); h != nil {
-		t.later(func() { h(e) })
+	if h := pick(n.config.Hooks); h != nil {
+		n.trace.Later(func() { h(e) })
 	}
 }
 
@@ -41,7 +41,7 @@ func (w *witness) news(news *session.News) {
 	if !w.own {
 		n.noteAvailable(now, after)
 	}
-	if n.teller == nil {
+	if n.config.Hooks == nil {
 		return
 	}
 	id := sessionText(after.Session)
@@ -50,14 +50,14 @@ func (w *witness) news(news *session.News) {
 	}
 	if after.Lease != before.Lease {
 		e := NodeEvent{State: NodeState(after.Lease.String()), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
-		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
+		n.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
 	}
 	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
 	for _, took := range news.Renewed {
-		n.teller.tell(renewed, NodeEvent{State: StateAcknowledged, Session: id, Own: w.own, Took: took})
+		n.tell(renewed, NodeEvent{State: StateAcknowledged, Session: id, Own: w.own, Took: took})
 	}
 	for range news.Unanswered {
-		n.teller.tell(renewed, NodeEvent{State: StateUnanswered, Session: id, Own: w.own})
+		n.tell(renewed, NodeEvent{State: StateUnanswered, Session: id, Own: w.own})
 	}
 }
 
@@ -72,17 +72,17 @@ func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
 	if can {
 		e.State = StateAvailable
 	}
-	n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
+	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
 
 // tellSession tells the end of one session and the beginning of another, or one of the two.
 func (w *witness) tellSession(before, after *session.ClientStatus) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
-		w.node.teller.tell(pick, NodeEvent{State: NodeState(after.Ended.String()), Session: sessionText(before.Session), Own: w.own})
+		w.node.tell(pick, NodeEvent{State: NodeState(after.Ended.String()), Session: sessionText(before.Session), Own: w.own})
 	}
 	if after.Session != 0 {
-		w.node.teller.tell(pick, NodeEvent{State: StateOpened, Session: sessionText(after.Session), Own: w.own})
+		w.node.tell(pick, NodeEvent{State: StateOpened, Session: sessionText(after.Session), Own: w.own})
 	}
 }
 
@@ -145,7 +145,7 @@ type leading struct {
 
 // noteLeader tells a change of who leads. The caller holds knowing.
 func (n *Node) noteLeader(r *replica) {
-	if n.teller == nil || n.cluster() == nil {
+	if n.config.Hooks == nil || n.cluster() == nil {
 		return
 	}
 	is := lead{instance: n.client.Status().Leader.Peer}
@@ -173,13 +173,13 @@ func (n *Node) noteLeader(r *replica) {
 		e.Instance, e.Name = is.instance.String(), nameOf(n.people(&c), is.instance)
 	}
 	if !again {
-		n.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
+		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
 	}
 }
 
 // leaderMoved looks again who leads: the address book has changed.
 func (n *Node) leaderMoved() {
-	if n.teller == nil {
+	if n.config.Hooks == nil {
 		return
 	}
 	n.knowing.Lock()
@@ -189,7 +189,7 @@ func (n *Node) leaderMoved() {
 
 // membersChanged returns what the cluster room calls when it sees others than before, or nil if nobody wants to hear of it.
 func (n *Node) membersChanged() func(before, after []cluster.Member) {
-	if n.teller == nil || n.teller.hooks.Member == nil {
+	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil
 	}
 	pick := func(h *Hooks) func(NodeEvent) { return h.Member }
@@ -200,13 +200,13 @@ func (n *Node) membersChanged() func(before, after []cluster.Member) {
 		}
 		for _, m := range after {
 			if _, ok := had[m.Instance]; !ok && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: StateJoined, Name: m.Name, Instance: m.Instance.String()})
+				n.tell(pick, NodeEvent{State: StateJoined, Name: m.Name, Instance: m.Instance.String()})
 			}
 			delete(had, m.Instance)
 		}
 		for _, m := range before {
 			if _, gone := had[m.Instance]; gone && !m.Self {
-				n.teller.tell(pick, NodeEvent{State: StateLeft, Name: m.Name, Instance: m.Instance.String()})
+				n.tell(pick, NodeEvent{State: StateLeft, Name: m.Name, Instance: m.Instance.String()})
 			}
 		}
 	}
@@ -220,7 +220,7 @@ type timedStore struct {
 
 // timed returns the store, with its appends told if a hook wants to hear of them.
 func (n *Node) timed(s raftlog.Store) raftlog.Store {
-	if n.teller == nil || n.teller.hooks.Synced == nil || s.Volatile() {
+	if n.config.Hooks == nil || n.config.Hooks.Synced == nil || s.Volatile() {
 		return s
 	}
 	return timedStore{s, n}
@@ -237,6 +237,6 @@ func (s timedStore) Save(b raftlog.Batch) error {
 	if err != nil {
 		e.State = StateFailed
 	}
-	s.node.teller.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
+	s.node.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
 	return err
 }

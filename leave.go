@@ -183,7 +183,7 @@ func (n *Node) Close() error {
 	n.closed = true
 	n.mu.Unlock()
 	n.goroutines.Wait()
-	return errors.Join(err, n.history.Close(), n.teller.close())
+	return errors.Join(err, n.trace.Close())
 }
 
 // shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first,

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -34,13 +35,12 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 // it is lost. A lock that was entered again (see [Node.Acquire]) has several handles, which are Locks too, and ends with the last of them. It is
 // safe for concurrent use; it must not be copied.
 type Lock struct {
-	node *Node
-	hold session.Hold
-	tape *tape // nil: nothing is recorded
+	node  *Node
+	hold  session.Hold
+	call  *trace.Call  // nil: nobody observes
+	watch *trace.Watch // nil: nobody wants to know whether this handle is forgotten
 
-	hooked *hooked // nil: no hook hears of it
-
-	again    *Lock         // the first handle, if this is another one; then hold, tape and hooked are that one's
+	again    *Lock         // the first handle, if this is another one; then hold and call are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
 	counting sync.Mutex    // of the first handle: guards others; never held across a wait
 	limit    *handleLimit  // of a handle that has entered a lock again, with a MaxHold of its own
@@ -128,25 +128,31 @@ func (l *Lock) over() error {
 // with any error, the handle holds nothing. It returns nil once the release is confirmed, also when called again; ErrLost if the lock was
 // lost before; ErrClosed if the node was closed before the confirmation came; and an error that wraps the context's if the confirmation did not come in time, in which case the release is under
 // way and takes effect as soon as a leader is reached, or else when the session ends.
-func (l *Lock) Unlock(ctx context.Context) error { return l.exitBy(ctx, letting{way: unlocking}) }
+func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, mode{way: trace.Unlock}) }
 
 // Detach lets go of the lock without ending the hold: it stays taken for [Request.LockDelay], also when this process is gone, until somebody takes it up by its
 // token with [Request.Resume], or ends it by [Node.ForceUnlock]. So a saga holds its lock from one process to the next. Without a LockDelay it is Unlock.
 // For this handle it is like Unlock, whichever is called first: ctx bounds the wait for the confirmation; after it returns, with any error, the handle holds
 // nothing; ErrLost if the lock was lost before (it stays then as well); ErrNoRoom if the group keeps too many detached holds, 65,536, or
 // too many sessions, or its budget of bytes is used up, and the hold has ended. Of a lock that was entered again only the last handle that is left decides whether the hold ends or stays.
-func (l *Lock) Detach(ctx context.Context) error { return l.exitBy(ctx, letting{way: detaching}) }
+func (l *Lock) Detach(ctx context.Context) error { return l.release(ctx, mode{way: trace.Detach}) }
 
 // Lapse lets go of the lock on behalf of a holder that is gone and has not unlocked: it is for a program that holds locks for others, as the agent
 // of mortise does for its clients. The lock stays taken for [Request.LockDelay], without one it is free at once, and [Node.Watch] and [Node.Audit]
 // report that it expired, with why as the Reason, of which 1,024 bytes count. Until all instances are of a build that knows Lapse, the Cause is
 // "released". Lapse returns at once, with the errors of UnlockSoon. Of a lock that was entered again only the last handle that is left decides how it ends.
 func (l *Lock) Lapse(why string) error {
-	return l.exitBy(context.Background(), letting{way: lapsing, why: why})
+	return l.release(context.Background(), mode{way: trace.Lapse, why: why})
 }
 
-// exitBy lets go of this handle.
-func (l *Lock) exitBy(ctx context.Context, how letting) error {
+// mode is how a handle is let go of, and for a lapse why.
+type mode struct {
+	way trace.Way
+	why string
+}
+
+// release lets go of this handle.
+func (l *Lock) release(ctx context.Context, how mode) error {
 	if ctx == nil {
 		ctx = context.Background() // it is released in any case
 	}
@@ -154,21 +160,48 @@ func (l *Lock) exitBy(ctx context.Context, how letting) error {
 		return session.OverdueError{}
 	}
 	left, first := l.exit()
-	return l.exitedBy(ctx, how, left, first)
+	return l.releaseHold(ctx, how, left, first)
 }
 
-// exitedBy is the part of exitBy behind exit, which has returned left and first.
-func (l *Lock) exitedBy(ctx context.Context, how letting, left, first bool) error {
-	if first && l.first().hooked != nil {
-		return l.letGoHooked(ctx, how, left)
+// releaseHold is the part of release behind exit, which has returned left and first.
+func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) error {
+	f := l.first()
+	l.watch.Stop()
+	told := f.call.Releasing(trace.Release{Way: how.way, Last: !left, First: first})
+	var err error
+	switch {
+	case left:
+		err = f.leave(first)
+	case how.way == trace.UnlockSoon:
+		err = f.hold.ReleaseSoon()
+	case how.way == trace.Detach:
+		err = f.hold.Detach(ctx)
+	case how.way == trace.Lapse:
+		err = f.hold.Lapse(how.why)
+	default:
+		err = f.hold.Release(ctx)
 	}
-	return l.letGo(ctx, how, left, first)
+	err = lossOf(err)
+	f.call.Released(ctx, told, err)
+	return err
+}
+
+// watched returns l, or a handle of it that can be found to be forgotten if a hook wants to hear of that.
+func (n *Node) watched(l *Lock) *Lock {
+	if !n.trace.FindsLeaks() {
+		return l
+	}
+	if l.again == nil {
+		l = &Lock{node: n, again: l}
+	}
+	l.watch = trace.WatchHandle(l, l.again.call)
+	return l
 }
 
 // leave is what the Unlock of a handle returns that leaves the lock to others: ErrLost if it was lost by then. Called again it has nothing to add.
 func (l *Lock) leave(first bool) error {
 	if err := l.hold.Err(); first && err != ErrUnlocked {
-		return lossOf(err)
+		return err
 	}
 	return nil
 }
@@ -180,4 +213,6 @@ func (l *Lock) leave(first bool) error {
 // things. Nobody says whether the lock was held until the end; ask Err before the last effect, or fence it with the token. A process that
 // dies in that moment can leave the lock taken until its session ends. And whoever learns by another way that UnlockSoon has returned may
 // still be told by TryLock that the lock is held. Unlock may be called afterwards, to wait after all.
-func (l *Lock) UnlockSoon() error { return l.exitBy(context.Background(), letting{way: unlockingSoon}) }
+func (l *Lock) UnlockSoon() error {
+	return l.release(context.Background(), mode{way: trace.UnlockSoon})
+}

@@ -13,12 +13,12 @@ import (
 const markBytes = 64
 
 // marked adds the mark to what the session room is asked for. One that is too long, or for which there is no room, is left out: a link of a trace
-// is no reason to refuse a lock. So is that of a Resume that leaves the hold its value. w may be nil.
-func (w *hooked) marked(r *Request, s session.Request) session.Request {
-	if w == nil || len(w.mark) == 0 || len(w.mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
+// is no reason to refuse a lock. So is that of a Resume that leaves the hold its value.
+func marked(mark []byte, r *Request, s session.Request) session.Request {
+	if len(mark) == 0 || len(mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
 	}
-	b, err := json.Marshal(shown{Value: []byte(r.Value), Labels: r.Labels, Mark: w.mark})
+	b, err := json.Marshal(shown{Value: []byte(r.Value), Labels: r.Labels, Mark: mark})
 	if err != nil || 1+len(b) > lockfsm.MaxValueBytes {
 		return s
 	}

@@ -12,13 +12,13 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/trace"
 )
 
 // The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a failover stays below two seconds.
@@ -39,9 +39,8 @@ type Node struct {
 	life    uint64           // counts the starts with one directory; zero in memory
 	records *records         // nil: memory
 
-	history *history.Recorder // nil: nothing is recorded
-	teller  *teller           // nil: there are no hooks
-	dir     *raftlog.Dir      // nil: memory
+	trace   *trace.Tracer // nil: nobody observes
+	dir     *raftlog.Dir  // nil: memory
 	port    *transport.Port
 	client  *session.Client
 	own     ownSessions                      // of the user
@@ -121,7 +120,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	if err := n.prepare(ctx, listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.closeDir())
 	}
-	n.teller = newTeller(config, env)
+	n.trace = newTracer(config, env, n.spawn)
 	n.grantable.begin(env.clock.Now())
 	n.client = session.NewClient(session.ClientConfig{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
@@ -137,9 +136,8 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	n.port, err = transport.New(settings)
 	if err != nil {
 		n.client.Close()
-		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir())
+		return nil, errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir(), n.trace.Close())
 	}
-	n.history = newHistory(config, env)
 	if err := n.startCluster(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}

@@ -114,8 +114,8 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	r := &replica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.lookers.last = id >> 2
-	if n.history != nil {
-		r.trail = history.NewTrail(group, n.history.Record)
+	if h := n.trace.History(); h != nil {
+		r.trail = history.NewTrail(group, h.Record)
 	}
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})

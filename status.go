@@ -78,7 +78,7 @@ func (n *Node) Status() Status {
 		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
 	}
 	s.Age, s.Available = n.grantable.share(now)
-	s.HooksDropped = n.teller.lost()
+	s.HooksDropped = n.trace.Dropped()
 	s.Members, s.MembersTotal, s.MembersAge = n.known.last(now)
 	leader := client.Leader.Peer
 	if r := n.replica.Load(); r != nil {

@@ -17,6 +17,7 @@ var allowed = map[string][]string{
 	"internal/check":               {"lockfsm", "internal/nodeid"},
 	"internal/history":             {"lockfsm"},
 	"internal/history/historytest": {"internal/history", "lockfsm"},
+	"internal/trace":               {"session", "lockfsm", "internal/clock", "internal/history"},
 	"internal/memnet":              {},
 	"internal/house":               {},
 	"internal/outside":             {"internal/clock"},
@@ -33,7 +34,7 @@ var allowed = map[string][]string{
 	"transport":                    {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "transport", "internal/capability", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
-		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose",
+		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose", "internal/trace",
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"stripe":                     {""},

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/internal/trace"
 )
 
 // TestASlowHookStopsNobody: a hook that does not return delays no grant, and no other event is lost that there is room for.
@@ -29,7 +29,7 @@ func TestASlowHookStopsNobody(t *testing.T) {
 				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			}
 		})
-		const locks = hooksWaiting + 500
+		const locks = trace.MostWaiting + 500
 		for i := range locks {
 			f.acquire(0, Request{Key: fmt.Sprint(i), MaxHold: time.Second})
 		}
@@ -66,10 +66,10 @@ func TestCloseGivesUpOnAHook(t *testing.T) {
 		f.acquire(0, Request{Key: "b", MaxHold: time.Second})
 		time.Sleep(2 * time.Second) // fake time
 		began := time.Now()
-		if err := n.Close(); !errors.Is(err, errHookHangs) {
+		if err := n.Close(); !errors.Is(err, trace.ErrHangs) {
 			t.Errorf("%v", err)
 		}
-		if took := time.Since(began); took < hooksCloseMax || took > 2*hooksCloseMax {
+		if took := time.Since(began); took < trace.CloseLimit || took > 2*trace.CloseLimit {
 			t.Errorf("it took %v", took)
 		}
 		close(let)
@@ -118,29 +118,6 @@ func TestHooksThatPanicAreCalledAgain(t *testing.T) {
 	})
 }
 
-// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for a call that was granted nothing.
-func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		var told []LockEvent
-		n := &Node{env: realEnv()}
-		n.teller = newTeller(Config{Hooks: &Hooks{Lost: func(e LockEvent) { told = append(told, e) }}}, n.env)
-		early, late, never := &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}, &hooked{lock: &Lock{node: n}}
-		early.isLost(session.LossLease, ErrLost)
-		never.isLost(session.LossForced, ErrLost)
-		synctest.Wait()
-		if len(told) != 0 {
-			t.Fatalf("%+v", told)
-		}
-		early.isGranted()
-		late.isGranted()
-		late.isLost(session.LossExpired, ErrLost)
-		synctest.Wait()
-		if len(told) != 2 || told[0].Outcome != OutcomeLease || told[1].Outcome != OutcomeExpired {
-			t.Errorf("%+v", told)
-		}
-	})
-}
-
 // TestALeakedLockIsFound needs the garbage collector, and so real time: it runs outside a bubble.
 func TestALeakedLockIsFound(t *testing.T) {
 	leaks := make(chan LockEvent, 10)
@@ -174,7 +151,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 		e := <-leaks
 		byKey[e.Key] = e
 	}
-	if e := byKey["leaked"]; e.Outcome != OutcomeLeaked || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookqueue_test.go:") {
+	if e := byKey["leaked"]; e.Outcome != OutcomeLeaked || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookslow_test.go:") {
 		t.Errorf("%+v", e)
 	}
 	if _, ok := byKey["entered"]; !ok {

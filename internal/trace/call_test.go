@@ -1,0 +1,66 @@
+package trace
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for
+// a call that was granted nothing.
+func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []Event
+		tracer := New(Config{
+			Hooks: Hooks{Lost: func(e Event) { told = append(told, e) }}, Clock: clock.Monotonic(), Logger: slog.New(slog.DiscardHandler),
+		})
+		calls := map[string]*Call{}
+		for _, name := range []string{"early", "late", "never"} {
+			calls[name] = tracer.Start(t.Context(), Asked{Key: name})
+			calls[name].Asks(session.Request{Key: name}, new(session.Hold))
+		}
+		calls["early"].isLost(session.LossLease, session.ErrLost)
+		calls["never"].isLost(session.LossForced, session.ErrLost)
+		calls["never"].Answered(errors.New("no"))
+		calls["never"].Refused(t.Context(), errors.New("no"))
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Fatalf("%+v", told)
+		}
+		calls["early"].Granted(t.Context())
+		calls["late"].Granted(t.Context())
+		calls["late"].isLost(session.LossExpired, session.ErrLost)
+		synctest.Wait()
+		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != session.LossLease || told[1].Loss != session.LossExpired {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// TestNobodyObserves: a nil Tracer and the nil Calls that it gives do nothing, and allocate nothing.
+func TestNobodyObserves(t *testing.T) {
+	tracer := New(Config{Clock: clock.Monotonic()})
+	if tracer != nil {
+		t.Fatal("there is nobody to tell, and it is not nil")
+	}
+	var hold session.Hold
+	allocations := testing.AllocsPerRun(100, func() {
+		call := tracer.Start(t.Context(), Asked{Key: "k"})
+		call.Asks(session.Request{Key: "k"}, &hold)
+		call.Answered(nil)
+		call.Granted(t.Context())
+		call.Entered(t.Context(), call, 1)
+		call.Refused(t.Context(), nil)
+		call.Released(t.Context(), call.Releasing(Release{Last: true, First: true}), nil)
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+	if err := tracer.Close(); err != nil || tracer.Dropped() != 0 || tracer.History() != nil {
+		t.Errorf("%v", err)
+	}
+}

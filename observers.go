@@ -1,0 +1,134 @@
+package mortise
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/trace"
+)
+
+// This file says who observes a node, and puts what is traced of locks into the words of Hooks.
+
+// newTracer returns what tells the observers of a node, or nil if there are none.
+func newTracer(c Config, e env, spawn func(func()) bool) *trace.Tracer {
+	t := trace.Config{History: newHistory(c, e), Clock: e.clock, Logger: c.Logger, Spawn: spawn}
+	if h := c.Hooks; h != nil {
+		t.Queued, t.Hooks.Mark = true, h.Mark
+		if h.Acquired != nil {
+			t.Hooks.Acquired = func(ctx context.Context, e trace.Event) any { return h.Acquired(ctx, lockEvent(&e)) }
+		}
+		if h.Unlocked != nil {
+			t.Hooks.Unlocked = func(ctx context.Context, e trace.Event) { h.Unlocked(ctx, lockEvent(&e)) }
+		}
+		if h.Lost != nil {
+			t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
+		}
+		if h.Leaked != nil {
+			t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
+		}
+	}
+	return trace.New(t)
+}
+
+// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the boot clock, set by the wall clock
+// once: they compare between machines as far as wall clocks do, and no change of a wall clock reaches back into a history.
+func newHistory(c Config, e env) *history.Recorder {
+	if c.History == nil {
+		return nil
+	}
+	origin := e.wall().UnixNano() - int64(e.clock.Now())
+	return history.NewRecorder(history.RecorderConfig{
+		Writer: c.History, Node: c.Name, Now: func() int64 { return origin + int64(e.clock.Now()) },
+	})
+}
+
+// lockEvent is e for a hook.
+func lockEvent(e *trace.Event) LockEvent {
+	l := LockEvent{
+		Key: e.Key, Keys: e.Keys, Kind: LockKind(e.Kind), Try: e.Try, Purpose: e.Purpose, Outcome: outcome(e), Err: e.Err,
+		Token: Token(e.Token), Where: e.Where, Tag: e.Tag, Took: e.Took, Held: e.Held, Waiting: e.Waiting,
+	}
+	if e.End == trace.Lost {
+		l.Err = lossOf(e.Err)
+	}
+	if e.Behind != nil {
+		l.Behind, l.BehindMark = heldError(e.Behind), markOf(e.Behind.Value)
+	}
+	return l
+}
+
+// outcomes are the words for the ends that need no second look.
+var outcomes = [...]Outcome{
+	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed, trace.Soon: OutcomeSoon,
+	trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached, trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft,
+	trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed, trace.Leaked: OutcomeLeaked,
+}
+
+// outcome is the word for the end that e tells of.
+func outcome(e *trace.Event) Outcome {
+	switch e.End {
+	case trace.Refused:
+		return refusal(e.Err)
+	case trace.Lost:
+		return Outcome(e.Loss.String())
+	}
+	return outcomes[e.End]
+}
+
+// refusal names the error of an Acquire.
+func refusal(err error) Outcome {
+	var deadlock *DeadlockError
+	if errors.As(err, &deadlock) {
+		return OutcomeDeadlock
+	}
+	for _, known := range [...]struct {
+		err  error
+		name Outcome
+	}{
+		{context.DeadlineExceeded, OutcomeTimeout}, {context.Canceled, OutcomeCanceled}, {ErrHeld, OutcomeHeld}, {ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady},
+		{ErrOverloaded, OutcomeOverloaded}, {ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest}, {ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld},
+		{ErrNoRoom, OutcomeNoRoom},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	return OutcomeFailed
+}
+
+// asked is r in the words of its observers.
+func (r *Request) asked() trace.Asked {
+	a := trace.Asked{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: string(r.kind()), Try: r.Try}
+	if r.Labels != nil && purpose.Lasting(r.Labels) {
+		a.Purpose = r.Labels[purpose.Label]
+	}
+	return a
+}
+
+// kind names what r asks for.
+func (r *Request) kind() LockKind {
+	switch {
+	case r.Resume != 0:
+		return LockResumed
+	case r.Permits != 0 || r.Of != 0:
+		return LockPermits
+	case r.Shared:
+		return LockShared
+	case len(r.Keys) > 1:
+		return LockSeveral
+	}
+	return LockExclusive
+}
+
+// first is the key by which a lock is called.
+func (r *Request) first() string {
+	key := r.Key
+	for i, k := range r.Keys {
+		if i == 0 || k < key {
+			key = k
+		}
+	}
+	return key
+}
