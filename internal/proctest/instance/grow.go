@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 const (
 	growers  = 16
 	growKeys = 256              // 1 MiB of state
+	growData = 4096             // the largest value that Put takes
 	growRest = time.Second / 20 // after a failure
 )
 
@@ -20,7 +19,7 @@ const (
 // largest size; then these are put again, so that the log grows on and a snapshot is taken. Calls
 // that fail are made again: the group may have no leader for a while.
 func (i *instance) grow(ctx context.Context, prefix string) {
-	data := bytes.Repeat([]byte{1}, lockfsm.MaxDataBytes)
+	data := bytes.Repeat([]byte{1}, growData)
 	var all sync.WaitGroup
 	for first := range growers {
 		all.Go(func() {
