@@ -196,8 +196,13 @@ func (n *Node) passing(state DiskState, cause string) {
 	log("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
-// diskWell forgets an error of the disk: a replica has been started in the directory.
-func (n *Node) diskWell() {
+// diskWell forgets an error of the disk if the replica of this instance has stored a configuration
+// that names it. That an empty replica has been started says nothing about a full disk: it fits into
+// the room that is reserved, and fails with the first snapshot, each minute again.
+func (n *Node) diskWell(r *replica) {
+	if n.replica.Load() != r || !r.isNamed() {
+		return
+	}
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
 	if n.disk.lasts != nil && n.disk.lasts.State != DiskRemoved {

@@ -3,7 +3,10 @@ package mortise
 import (
 	"cmp"
 	"errors"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ type disk struct {
 	raftlog.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
+	full   atomic.Bool  // a snapshot finds no room; what is reserved for the log can be written
 	cause  error        // of what fails while it is broken; nil: errDisk
 	room   atomic.Int64 // that is left; 0: what there is
 	delay  atomic.Int64 // of each sync, a time.Duration
@@ -22,19 +26,28 @@ type disk struct {
 
 type diskFile struct {
 	raftlog.File
-	disk *disk
+	disk     *disk
+	snapshot bool
 }
 
 var errDisk = errors.New("the disk is broken")
 
-func (d *disk) Create(path string) (raftlog.File, error) { return d.wrap(d.FS.Create(path)) }
-func (d *disk) Open(path string) (raftlog.File, error)   { return d.wrap(d.FS.Open(path)) }
+func (d *disk) Create(path string) (raftlog.File, error) { return d.wrap(path, d.FS.Create) }
+func (d *disk) Open(path string) (raftlog.File, error)   { return d.wrap(path, d.FS.Open) }
 
-func (d *disk) wrap(f raftlog.File, err error) (raftlog.File, error) {
+func (d *disk) wrap(path string, open func(string) (raftlog.File, error)) (raftlog.File, error) {
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
-	return diskFile{f, d}, nil
+	return diskFile{f, d, strings.HasPrefix(filepath.Base(path), "snap-")}, nil
+}
+
+func (f diskFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.snapshot && f.disk.full.Load() {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.WriteAt(p, at)
 }
 
 func (d *disk) Free(dir string) (uint64, bool) {

@@ -149,6 +149,48 @@ func TestABrokenDiskIsTold(t *testing.T) {
 	}
 }
 
+// TestADiskThatStaysFull: an instance is given an empty replica again each minute. That it starts says
+// nothing about the disk, so until it has stored what it was sent there is one fault, with one ERROR line.
+func TestADiskThatStaysFull(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFaulty(t)
+		victim := f.follower()
+		mine := f.lock(victim, "k")
+		f.disks[victim].cause = syscall.ENOSPC
+		f.disks[victim].broken.Store(true)
+		other := f.lock((victim+1)%3, "makes every voter write")
+		time.Sleep(10 * time.Second) // fake time
+		f.disks[victim].full.Store(true)
+		f.disks[victim].broken.Store(false) // the log has room for a replica without state
+		first := f.nodes[victim].Status().Disk
+		if first == nil {
+			t.Fatalf("Status says nothing about the disk:\n%v", f.nodes[victim].Status())
+		}
+		for range 5 * 60 * 10 {
+			time.Sleep(time.Second / 10) // fake time
+			if d := f.nodes[victim].Status().Disk; d == nil || d.State != DiskFailed || !d.Since.Equal(first.Since) {
+				t.Fatalf("the disk is full since %v, and Status says: %v", first.Since, d)
+			}
+		}
+		f.mu.Lock()
+		if n := len(f.lines[victim]); n != 1 {
+			t.Errorf("one failure is %d ERROR lines: %q", n, f.lines[victim])
+		}
+		f.mu.Unlock()
+		f.disks[victim].full.Store(false)
+		time.Sleep(4 * time.Minute) // fake time
+		if s := f.nodes[victim].Status(); !s.Votes || s.Disk != nil || len(s.FaultyDisks) != 0 {
+			t.Errorf("there is room again, and the instance does not vote again by itself:\n%v", s)
+		}
+		if err := errors.Join(mine.Err(), other.Err()); err != nil {
+			t.Errorf("a full disk cost a lock: %v", err)
+		}
+		unlock(t, mine)
+		unlock(t, other)
+		f.nothingLeft()
+	})
+}
+
 // TestAllDisksBroken: without a majority of disks every instance says so, and not that the voters answer
 // and none is elected.
 func TestAllDisksBroken(t *testing.T) {

@@ -112,9 +112,11 @@ func (n *Node) bind(r *replica, group uint64) bool {
 	}
 	if r != nil {
 		n.unread.Store(nil)
-		n.diskWell()
 	}
 	n.replica.Store(r)
+	if r != nil {
+		n.diskWell(r)
+	}
 	n.identify(r, group)
 	return true
 }

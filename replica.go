@@ -245,6 +245,7 @@ func (r *replica) Leads(term uint64) {
 // Configured implements raftlog.Applier.
 func (r *replica) Configured(c raftlog.Configuration) {
 	r.config.Store(&c)
+	r.node.diskWell(r)
 	members := placed(&c)
 	r.node.cluster().Configured(r.group, c.Index, members)
 	applied := birth.Configuration{At: c.Index, Voters: members}

@@ -36,6 +36,11 @@ func (r *replica) votes() bool {
 	return slices.Contains(c.Voters, r.id) || slices.Contains(c.Outgoing, r.id)
 }
 
+// isNamed reports whether the configuration that is applied here has this replica, with a vote or without.
+func (r *replica) isNamed() bool {
+	return slices.ContainsFunc(r.config.Load().Members, func(m raftlog.Member) bool { return m.ID == r.id })
+}
+
 // names reports whether the configuration that is applied here names the instance under that raft ID.
 func (r *replica) names(raft uint64, instance nodeid.ID) bool {
 	for _, m := range r.config.Load().Members {

@@ -21,6 +21,8 @@ func disks() []Bug {
 			Breaks: "a voter whose directory was removed acknowledges what is gone with its process"},
 		{Name: "vote-yielded-without-majority", Room: ".", Hazard: "none", Nodes: "TestTwoRemovedDirectories",
 			Breaks: "voters that have lost their directories give up their votes all at once, and the group its majority"},
+		{Name: "empty-replica-is-a-well-disk", Room: ".", Hazard: "none", Nodes: "TestADiskThatStaysFull",
+			Breaks: "a disk that stays full is told as well each minute, and is another ERROR line then"},
 		{Name: "idle-disk-unnoticed", Room: "raftlog", Hazard: "none", Nodes: "TestAnIdleVoterNoticesItsDisk",
 			Breaks: "a voter with nothing to write does not know that its disk is broken"},
 		{Name: "stop-any-with-a-full-disk", Room: ".", Hazard: "none", Nodes: "TestAFullDiskIsForetold",

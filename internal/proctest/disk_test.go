@@ -4,6 +4,7 @@ package proctest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +21,8 @@ const (
 	disksEnv = "MORTISE_DISKS" // how often each fault is made; 2 without it: of a leader, and of another voter
 
 	diskNoticed = 5 * time.Second // from a fault until Status names it, where something is written meanwhile
-	writers     = 16              // callers of each instance that lock without a pause
-	roomLasts   = 2 * time.Minute // until the log needs more room than it has reserved, with the load of these tests
+	growFor     = time.Second / 4 // what one request to grow takes
+	noRoom      = "no space left on device"
 	votesAgain  = 2 * time.Minute // what Status promises of an instance whose disk works again
 )
 
@@ -38,16 +39,15 @@ type diskFault struct {
 	state       mortise.DiskState
 	make        func(d *disk)
 	spoil, mend func(d *disk)
-	restart     bool          // the instance has to be started again, as its Status says
-	lasts       time.Duration // until what is written meanwhile meets the fault
-	callers     int           // that write much, so that it does
-	again       bool          // spoil until it has: a new snapshot takes the room of an old one, and needs no other
+	restart     bool   // the instance has to be started again, as its Status says
+	cause       string // is part of what it says
+	grow        bool   // put new data, and spoil again and again, until the instance has met the fault
 }
 
 // diskFaults are the five. The kernels of test machines often lack a device mapper, so a loop device
 // whose image was cut off stands for a disk that is broken.
 var diskFaults = []diskFault{
-	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, lasts: roomLasts, callers: writers, again: true},
+	{name: "full", state: mortise.DiskFailed, make: (*disk).small, spoil: (*disk).fill, mend: (*disk).empty, cause: noRoom, grow: true},
 	{name: "read-only", state: mortise.DiskFailed, make: (*disk).device, spoil: (*disk).readOnly, mend: (*disk).repair, restart: true},
 	{name: "removed", state: mortise.DiskRemoved, make: func(*disk) {}, spoil: (*disk).remove, mend: func(*disk) {}, restart: true},
 	{name: "hung", state: mortise.DiskHung, make: (*disk).device, spoil: (*disk).freeze, mend: (*disk).thaw},
@@ -61,7 +61,7 @@ func TestDisks(t *testing.T) {
 	for _, f := range diskFaults {
 		t.Run(f.name, func(t *testing.T) {
 			begin(t, whole)
-			w, disks, fleet := diskWorld(t, f.make, f.callers)
+			w, disks, fleet := diskWorld(t, f.make)
 			for round := range times(t, disksEnv, 2) {
 				ill := w.leader(fleet...)
 				if round%2 == 1 {
@@ -78,16 +78,17 @@ func TestDisks(t *testing.T) {
 // every instance then names both, and says that they have to be restarted when there is room again.
 func TestAllDisksFull(t *testing.T) {
 	begin(t, whole)
-	w, disks, fleet := diskWorld(t, (*disk).small, writers)
+	w, disks, fleet := diskWorld(t, (*disk).small)
 	w.lose(fleet...)
+	began := time.Now()
+	stop := w.keepFull(fleet[0], slices.Collect(maps.Values(disks))...)
+	defer stop()
 	var full []*instance
-	w.until(slack*diskNoticed+roomLasts, "two instances say that their disks are full", func() bool {
-		for _, d := range disks {
-			d.fill()
-		}
-		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed) })
-		return len(full) == 2
+	w.until(slack*diskNoticed, "a majority says that their disks are full", func() bool {
+		full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
+		return len(full) >= 2
 	})
+	own := time.Since(began)
 	for _, in := range fleet {
 		w.until(slack*diskNoticed, in.life+" names both disks", func() bool {
 			said := in.status().Waiting
@@ -98,6 +99,10 @@ func TestAllDisksFull(t *testing.T) {
 			t.Errorf("%s logs that no voter is elected, and not that their disks are full: %s", in.life, in.logTail(20))
 		}
 	}
+	all := time.Since(began)
+	stop()
+	full = slices.DeleteFunc(slices.Clone(fleet), func(in *instance) bool { return !in.faulty(mortise.DiskFailed, noRoom) })
+	mended := time.Now()
 	for _, d := range disks {
 		d.empty()
 	}
@@ -108,12 +113,14 @@ func TestAllDisksFull(t *testing.T) {
 	for _, in := range fleet {
 		w.granted(in, slack*readyTime)
 	}
+	w.t.Logf("all full: a majority said so after %v, all named them after %v, locks are granted again %v after the repair",
+		own.Round(time.Millisecond), all.Round(time.Millisecond), time.Since(mended).Round(time.Millisecond))
 	w.verdict(slack * readyTime)
 }
 
 // diskWorld starts three voters, each on a disk of its own.
-func diskWorld(t *testing.T, make func(*disk), callers int) (*world, map[string]*disk, []*instance) {
-	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second, callers: callers})
+func diskWorld(t *testing.T, make func(*disk)) (*world, map[string]*disk, []*instance) {
+	w := newWorld(t, settings{replicas: 3, durable: true, ttl: 2 * time.Second})
 	disks := map[string]*disk{}
 	shared := &disk{t: t, dir: w.dir} // so that what is unmounted here is unmounted for all processes
 	shared.run("mount", "--bind", w.dir, w.dir)
@@ -140,33 +147,23 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	errors := strings.Count(ill.log(), "level=ERROR")
 	broken := time.Now()
 	f.spoil(d)
-	met := make(chan struct{})
-	var spoiling sync.WaitGroup
-	stop := sync.OnceFunc(func() {
-		close(met)
-		spoiling.Wait()
-	})
-	defer stop()
-	if f.again {
-		spoiling.Go(func() {
-			for {
-				select {
-				case <-met:
-					return
-				case <-time.After(time.Millisecond):
-					f.spoil(d)
-				}
-			}
-		})
+	stop := func() {}
+	if f.grow {
+		stop = w.keepFull(rest[0], d)
 	}
-	w.until(slack*diskNoticed+f.lasts, ill.life+" says that its disk has a fault", func() bool { return ill.faulty(f.state) })
-	stop()
+	defer stop()
+	w.until(slack*diskNoticed, ill.life+" says that its disk has a fault", func() bool { return ill.faulty(f.state, f.cause) })
 	own := time.Since(broken)
 	for _, in := range rest {
 		w.until(slack*diskNoticed, in.life+" names the disk of "+ill.life, func() bool { return in.names(ill) })
 	}
 	all := time.Since(broken)
+	stop()
 	for _, in := range rest {
+		w.until(slack*diskNoticed, "Health on "+in.life+" names the disk of "+ill.life, func() bool {
+			e, err := in.ask("health", "", diskNoticed)
+			return err == nil && slices.ContainsFunc(e.Status.FaultyDisks, func(d mortise.FaultyDisk) bool { return d.Name == ill.name })
+		})
 		w.granted(in, slack*failover)
 	}
 	if n := strings.Count(ill.log(), "level=ERROR") - errors; n != 1 {
@@ -191,10 +188,43 @@ func (w *world) diskRound(f diskFault, d *disk, ill *instance, fleet []*instance
 	return fleet
 }
 
-// faulty reports whether an instance says that its own disk is in that state, and names the way out.
-func (in *instance) faulty(state mortise.DiskState) bool {
+// keepFull has an instance put new data, and takes all room that becomes free on the disks, until
+// the function that it returns is called. A new snapshot is larger then than the older one whose room
+// it could take, so a write fails within seconds.
+func (w *world) keepFull(in *instance, disks ...*disk) (stop func()) {
+	ended := make(chan struct{})
+	prefix := fmt.Sprintf("data/%d", time.Now().UnixNano())
+	var all sync.WaitGroup
+	goOn := func(step func()) {
+		all.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					step()
+				}
+			}
+		})
+	}
+	goOn(func() { _, _ = in.ask("grow", prefix, growFor) }) // a group without a leader takes none
+	goOn(func() {
+		for _, d := range disks {
+			d.fill()
+		}
+		time.Sleep(time.Millisecond)
+	})
+	return sync.OnceFunc(func() {
+		close(ended)
+		all.Wait()
+	})
+}
+
+// faulty reports whether an instance says that its own disk is in that state with an error of that
+// text, and names the way out.
+func (in *instance) faulty(state mortise.DiskState, cause string) bool {
 	d := in.status().Disk
-	return d != nil && d.State == state && d.Cause != "" && d.Remedy != ""
+	return d != nil && d.State == state && d.Cause != "" && strings.Contains(d.Cause, cause) && d.Remedy != ""
 }
 
 // names reports whether an instance says that the disk of another has a fault.
@@ -224,9 +254,9 @@ func (d *disk) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// small is a file system in memory with room for a log and little more.
+// small is a file system in memory with room for the logs and snapshots of these tests.
 func (d *disk) small() {
-	d.run("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", d.dir)
+	d.run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", d.dir)
 	d.t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 }
 

@@ -161,6 +161,12 @@ func (i *instance) answer(r request) {
 			list = append(list, m)
 		}
 		e.Status = &mortise.Status{Members: list}
+	case "health":
+		h, err := i.node.Health(ctx)
+		e.Err = text(err)
+		e.Status = &mortise.Status{FaultyDisks: h.Disks}
+	case "grow":
+		i.grow(ctx, r.Key)
 	case "quiet": // no more load: what it holds is given back
 		i.load.stop()
 	default:

@@ -9,7 +9,7 @@ import (
 // request is a line that the instance is given; the answer carries its ID. They are answered in any order.
 type request struct {
 	ID     int
-	Op     string // lock, unlock, ready, status or quiet
+	Op     string // lock, unlock, ready, status, members, health, grow or quiet
 	Key    string
 	Within time.Duration // what it waits at most
 }
