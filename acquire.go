@@ -41,9 +41,9 @@ func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (
 		return nil, err
 	case l.again != nil:
 		call.Entered(ctx, l.again.call, l.again.hold.Token())
-	default:
-		call.Granted(ctx)
+		return l, nil
 	}
+	call.Granted(ctx)
 	return n.watched(l), nil
 }
 

@@ -135,7 +135,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)
-	for len(leaks) < 2 && time.Now().Before(deadline) {
+	for len(leaks) < 3 && time.Now().Before(deadline) {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
@@ -143,19 +143,22 @@ func TestALeakedLockIsFound(t *testing.T) {
 		runtime.GC() // nothing more
 	}
 	time.Sleep(10 * time.Millisecond)
-	if len(leaks) != 2 {
-		t.Fatalf("%d leaks were told, want those of \"leaked\" and of the second handle of \"entered\"", len(leaks))
+	if len(leaks) != 3 {
+		t.Fatalf("%d leaks were told, want those of \"leaked\", of \"own\" and of the second handle of \"entered\"", len(leaks))
 	}
 	byKey := map[string]LockEvent{}
-	for range 2 {
+	for range 3 {
 		e := <-leaks
 		byKey[e.Key] = e
 	}
-	if e := byKey["leaked"]; e.Outcome != OutcomeLeaked || e.Token != token || e.Held <= 0 || e.Tag != "tag" || !strings.Contains(e.Where, "mortise.forget (") || !strings.Contains(e.Where, "hookslow_test.go:") {
+	if e := byKey["leaked"]; e.Outcome != OutcomeLeaked || e.Token != token || e.Held <= 0 || e.Tag != "tag" {
 		t.Errorf("%+v", e)
 	}
-	if _, ok := byKey["entered"]; !ok {
-		t.Errorf("%v", byKey)
+	for _, key := range []string{"leaked", "entered", "own"} {
+		where := byKey[key].Where
+		if !strings.Contains(where, "mortise.forget (") || !strings.Contains(where, "hookslow_test.go:") {
+			t.Errorf("%s was acquired by forget, and Where is %q", key, where)
+		}
 	}
 	var held *HeldError
 	if _, err := n.TryLock(t.Context(), "leaked"); !errors.As(err, &held) || held.Token != token {
@@ -164,7 +167,7 @@ func TestALeakedLockIsFound(t *testing.T) {
 	unlock(t, kept)
 }
 
-// forget locks a few keys and forgets two handles.
+// forget locks a few keys and forgets three handles, one of them of a session of its own.
 //
 //go:noinline
 func forget(t *testing.T, n *Node) Token {
@@ -194,5 +197,69 @@ func forget(t *testing.T, n *Node) Token {
 		t.Fatal(err)
 	}
 	unlock(t, outer)
+	own, err := n.NewSession(t.Context(), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Lock(t.Context(), "own"); err != nil {
+		t.Fatal(err)
+	}
 	return l.Token()
+}
+
+// TestAWatchedHandleMayEndAtOnce: the end of MaxHold is another goroutine, which may come before Acquire
+// has returned. The race detector sees whether it meets a handle that is not complete.
+func TestAWatchedHandleMayEndAtOnce(t *testing.T) {
+	n, err := Start(t.Context(), Config{Logger: slog.New(slog.DiscardHandler), Hooks: &Hooks{Leaked: func(LockEvent) {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	outer, err := n.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := outer.Context(t.Context())
+	for range 200 {
+		inner, err := n.Acquire(ctx, Request{Key: "k", MaxHold: time.Nanosecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-inner.Done()
+		if err := inner.Err(); !errors.Is(err, ErrLost) {
+			t.Fatalf("MaxHold is over, and Err is %v", err)
+		}
+	}
+	unlock(t, outer)
+}
+
+// TestWhatHooksOfLocksCost: what the comments of Hooks say, in allocations for each lock.
+func TestWhatHooksOfLocksCost(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector allocates too")
+	}
+	cost := func(h *Hooks) float64 {
+		n, err := Start(t.Context(), Config{Logger: slog.New(slog.DiscardHandler), Hooks: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.Close()
+		return testing.AllocsPerRun(2000, func() {
+			l, err := n.Lock(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlock(t, l)
+		})
+	}
+	without := cost(nil)
+	three := cost(&Hooks{
+		Acquired: func(context.Context, LockEvent) any { return nil }, Unlocked: func(context.Context, LockEvent) {},
+		Lost: func(LockEvent) {},
+	})
+	leaked := cost(&Hooks{Leaked: func(LockEvent) {}})
+	t.Logf("allocations for each lock: %v without hooks, %v with three, %v with Leaked", without, three, leaked)
+	if three > without+2 || leaked > without+8 {
+		t.Error("Hooks promises two more for three hooks, and eight for Leaked")
+	}
 }

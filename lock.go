@@ -37,8 +37,8 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 type Lock struct {
 	node  *Node
 	hold  session.Hold
-	call  *trace.Call  // nil: nobody observes
-	watch *trace.Watch // nil: nobody wants to know whether this handle is forgotten
+	call  *trace.Call  // nil without observers
+	watch *trace.Watch // nil without Hooks.Leaked
 
 	again    *Lock         // the first handle, if this is another one; then hold and call are that one's
 	exited   atomic.Uint32 // how this handle was unlocked; 0: it was not
@@ -186,7 +186,7 @@ func (l *Lock) releaseHold(ctx context.Context, how mode, left, first bool) erro
 	return err
 }
 
-// watched returns l, or a handle of it that can be found to be forgotten if a hook wants to hear of that.
+// watched returns l, or with Hooks.Leaked a handle of it whose loss the garbage collector can find.
 func (n *Node) watched(l *Lock) *Lock {
 	if !n.trace.FindsLeaks() {
 		return l

@@ -39,7 +39,7 @@ type Node struct {
 	life    uint64           // counts the starts with one directory; zero in memory
 	records *records         // nil: memory
 
-	trace   *trace.Tracer // nil: nobody observes
+	trace   *trace.Tracer // nil without observers
 	dir     *raftlog.Dir  // nil: memory
 	port    *transport.Port
 	client  *session.Client

@@ -9,9 +9,9 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// This file says who observes a node, and puts what is traced of locks into the words of Hooks.
+// This file makes the observers of a node, and puts what is traced of locks into the words of Hooks.
 
-// newTracer returns what tells the observers of a node, or nil if there are none.
+// newTracer returns the tracer of the observers that a configuration has, or nil if it has none.
 func newTracer(c Config, e env, spawn func(func()) bool) *trace.Tracer {
 	t := trace.Config{History: newHistory(c, e), Clock: e.clock, Logger: c.Logger, Spawn: spawn}
 	if h := c.Hooks; h != nil {
@@ -32,8 +32,9 @@ func newTracer(c Config, e env, spawn func(func()) bool) *trace.Tracer {
 	return trace.New(t)
 }
 
-// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the boot clock, set by the wall clock
-// once: they compare between machines as far as wall clocks do, and no change of a wall clock reaches back into a history.
+// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the
+// boot clock, set by the wall clock once: they compare between machines as far as wall clocks do, and no
+// change of a wall clock reaches back into a history.
 func newHistory(c Config, e env) *history.Recorder {
 	if c.History == nil {
 		return nil
@@ -61,9 +62,10 @@ func lockEvent(e *trace.Event) LockEvent {
 
 // outcomes are the words for the ends that need no second look.
 var outcomes = [...]Outcome{
-	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed, trace.Soon: OutcomeSoon,
-	trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached, trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft,
-	trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed, trace.Leaked: OutcomeLeaked,
+	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
+	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
+	trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
+	trace.Leaked: OutcomeLeaked,
 }
 
 // outcome is the word for the end that e tells of.
@@ -77,7 +79,7 @@ func outcome(e *trace.Event) Outcome {
 	return outcomes[e.End]
 }
 
-// refusal names the error of an Acquire.
+// refusal is the word for the error of an Acquire.
 func refusal(err error) Outcome {
 	var deadlock *DeadlockError
 	if errors.As(err, &deadlock) {
@@ -87,9 +89,10 @@ func refusal(err error) Outcome {
 		err  error
 		name Outcome
 	}{
-		{context.DeadlineExceeded, OutcomeTimeout}, {context.Canceled, OutcomeCanceled}, {ErrHeld, OutcomeHeld}, {ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady},
-		{ErrOverloaded, OutcomeOverloaded}, {ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest}, {ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld},
-		{ErrNoRoom, OutcomeNoRoom},
+		{context.DeadlineExceeded, OutcomeTimeout}, {context.Canceled, OutcomeCanceled}, {ErrHeld, OutcomeHeld},
+		{ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady}, {ErrOverloaded, OutcomeOverloaded},
+		{ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest},
+		{ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld}, {ErrNoRoom, OutcomeNoRoom},
 	} {
 		if errors.Is(err, known.err) {
 			return known.name

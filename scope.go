@@ -58,8 +58,8 @@ func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (a
 				return nil, nil, err
 			}
 			if l.enter() {
-				again := &Lock{node: n, again: l}
-				again.limitTo(r.MaxHold)
+				again := n.watched(&Lock{node: n, again: l})
+				again.limitTo(r.MaxHold) // last: its goroutine may end the handle at once
 				return again, nil, nil
 			}
 		}

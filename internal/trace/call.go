@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Call is what the observers know of one call for a lock, and then of the lock. nil: nobody observes.
+// Call is what the observers know of one call for a lock, and then of the lock. Nil means that there are
+// no observers.
 type Call struct {
 	tracer *Tracer
 	began  clock.Time
@@ -41,7 +42,7 @@ func (t *Tracer) Start(ctx context.Context, asked Asked) *Call {
 	return c
 }
 
-// Mark returns what is to travel with the request; nil: nothing.
+// Mark returns what is to travel with the request. Nil means nothing.
 func (c *Call) Mark() []byte {
 	if c == nil {
 		return nil
@@ -61,14 +62,24 @@ func (c *Call) Asks(r session.Request, hold *session.Hold) {
 	c.recordAsked(r)
 }
 
-// Answered is told what the group has answered to Asks; nil: the hold.
+// Answered is told what the group has answered to Asks. Nil means that it has granted the lock.
 func (c *Call) Answered(err error) {
 	if c == nil {
 		return
 	}
-	var held *session.HeldError
-	c.tried = errors.As(err, &held)
+	held := heldError(err)
+	c.tried = held != nil
 	c.recordAnswer(err, held)
+}
+
+// heldError returns the error of a try that found the lock held, or nil.
+func heldError(err error) *session.HeldError {
+	if err == nil {
+		return nil // before anything is allocated
+	}
+	var held *session.HeldError
+	errors.As(err, &held)
+	return held
 }
 
 // Refused ends a call that has granted nothing, with the error that its caller gets.
@@ -82,7 +93,8 @@ func (c *Call) Refused(ctx context.Context, err error) {
 	c.acquired(ctx, e)
 }
 
-// Entered ends a call that was given another handle of a lock, whose own call is first. Later events are first's.
+// Entered ends a call that was given another handle of a lock. The call that was granted the lock is
+// first, and later events are first's.
 func (c *Call) Entered(ctx context.Context, first *Call, token lockfsm.Token) {
 	if c == nil {
 		return
@@ -124,7 +136,7 @@ func (c *Call) acquired(ctx context.Context, e Event) (tag any) {
 	return tag
 }
 
-// met says who was in the way.
+// met notes which session was in the way.
 func (c *Call) met(e *Event) {
 	if c.hold != nil {
 		e.Behind = c.hold.Behind()

@@ -16,7 +16,8 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Event
 		tracer := New(Config{
-			Hooks: Hooks{Lost: func(e Event) { told = append(told, e) }}, Clock: clock.Monotonic(), Logger: slog.New(slog.DiscardHandler),
+			Hooks: Hooks{Lost: func(e Event) { told = append(told, e) }},
+			Clock: clock.Monotonic(), Logger: slog.New(slog.DiscardHandler),
 		})
 		calls := map[string]*Call{}
 		for _, name := range []string{"early", "late", "never"} {
@@ -35,17 +36,18 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		calls["late"].Granted(t.Context())
 		calls["late"].isLost(session.LossExpired, session.ErrLost)
 		synctest.Wait()
-		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != session.LossLease || told[1].Loss != session.LossExpired {
+		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != session.LossLease ||
+			told[1].Loss != session.LossExpired {
 			t.Errorf("%+v", told)
 		}
 	})
 }
 
-// TestNobodyObserves: a nil Tracer and the nil Calls that it gives do nothing, and allocate nothing.
-func TestNobodyObserves(t *testing.T) {
+// TestWithoutObservers: a nil Tracer and the nil Calls that it gives do nothing, and allocate nothing.
+func TestWithoutObservers(t *testing.T) {
 	tracer := New(Config{Clock: clock.Monotonic()})
 	if tracer != nil {
-		t.Fatal("there is nobody to tell, and it is not nil")
+		t.Fatal("there are no observers, and the tracer is not nil")
 	}
 	var hold session.Hold
 	allocations := testing.AllocsPerRun(100, func() {
@@ -60,6 +62,7 @@ func TestNobodyObserves(t *testing.T) {
 	if allocations != 0 {
 		t.Errorf("%v allocations", allocations)
 	}
+	tracer.Later(func() { t.Error("a hook is called") })
 	if err := tracer.Close(); err != nil || tracer.Dropped() != 0 || tracer.History() != nil {
 		t.Errorf("%v", err)
 	}

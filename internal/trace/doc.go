@@ -3,8 +3,8 @@
 // value, a [Call] for each lock that is asked for, so that the code of a lock says once when it asks,
 // when it is answered and when it lets go.
 //
-// A nil [Tracer] is a node that nobody observes. It gives nil Calls, and all methods of both do nothing
-// then: no branch of a lock depends on whether somebody observes, and nothing is allocated.
+// A nil [Tracer] is a node without observers. It returns nil Calls, and the methods of both do nothing
+// then. So no branch of a lock depends on whether there are observers, and nothing is allocated.
 //
 // All is safe for concurrent use. Hooks that belong to a caller are called on its goroutine. All others
 // are called one at a time, in order, on a goroutine that is there while there is something to tell. If

@@ -26,8 +26,8 @@ type leak struct {
 // FindsLeaks reports whether handles are to be watched.
 func (t *Tracer) FindsLeaks() bool { return t != nil && t.config.Hooks.Leaked != nil }
 
-// WatchHandle has it told when the garbage collector finds that handle is gone before Stop, though the
-// lock of c is held. c must not lead to handle.
+// WatchHandle calls Hooks.Leaked if the garbage collector finds that handle is gone before Stop, while
+// the lock of c is held. No reference may lead from c to handle.
 func WatchHandle[Handle any](handle *Handle, c *Call) *Watch {
 	about := &leak{call: c}
 	about.n = runtime.Callers(2, about.pcs[:])
@@ -45,7 +45,7 @@ func (w *Watch) Stop() {
 func (l *leak) found() {
 	c := l.call
 	if c.hold.Err() != nil {
-		return // it was lost before, and nobody has to let go of it
+		return // the lock was lost before, so there is nothing to let go of
 	}
 	e := c.about(c.tracer.config.Clock.Now())
 	e.End, e.Where = Leaked, l.where()

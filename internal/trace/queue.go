@@ -21,8 +21,8 @@ const loudEvery = time.Minute // between two lines about the same fault
 // ErrHangs is what Close returns if a hook does not.
 var ErrHangs = errors.New("mortise: Config.Hooks: a function has not returned for 5 s; its goroutine ends when it does")
 
-// hookQueue calls hooks: guarded, on the goroutine of the one that has something to tell, or beside it, on a
-// goroutine that it has only while there is something to do.
+// hookQueue calls hooks and recovers their panics. It calls them on the caller's goroutine, or beside it
+// on a goroutine that runs only while calls wait.
 type hookQueue struct {
 	logger *slog.Logger
 	clock  clock.Clock
@@ -31,14 +31,15 @@ type hookQueue struct {
 	queue   []func()
 	working bool
 	closed  bool
-	idle    chan struct{} // of close: to be closed when the goroutine ends; nil: nobody waits
+	idle    chan struct{} // to be closed when the goroutine ends; nil while no close waits for that
 	dropped uint64        // since the beginning
 	unsaid  uint64        // of these, since the last line about it
 	drops   clock.Time    // of the last line about what was dropped; zero: there was none
 	panics  clock.Time    // of the last line about a panic; zero: there was none
 }
 
-// later has f called beside the caller, behind all that was handed over before. It never waits: it drops f if too much waits already.
+// later has f called beside the caller, after all that was handed over before. It never waits: if too
+// many calls wait already, it drops f.
 func (q *hookQueue) later(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +58,8 @@ func (q *hookQueue) later(f func()) {
 	}
 }
 
-// work calls what waits until nothing does. A hook that ends its goroutine (runtime.Goexit) ends this one, and another goes on.
+// work calls what waits until nothing does. A hook that ends its goroutine (runtime.Goexit) ends this
+// one, and another takes its place.
 func (q *hookQueue) work() {
 	over := false
 	defer func() {
@@ -99,7 +101,8 @@ func (q *hookQueue) call(f func()) {
 		}
 		q.mu.Unlock()
 		if loud {
-			q.logger.Error("a function of Config.Hooks panicked; it is called again next time", "panic", p, "stack", string(debug.Stack()))
+			q.logger.Error("a function of Config.Hooks panicked; it is called again next time",
+				"panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	f()

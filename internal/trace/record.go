@@ -52,12 +52,14 @@ func (c *Call) recordLoss(until clock.Time) {
 	h.Lost(c.op, h.Now()-int64(c.tracer.config.Clock.Now().Sub(until)))
 }
 
-// recordRelease records that the lock is let go of, before that is done.
+// recordRelease records that the lock is let go of, the first time that it is, and before that is done.
 func (c *Call) recordRelease(how Way) {
-	h := c.tracer.config.History
-	if h == nil {
-		return
+	if c.tracer.config.History != nil {
+		c.unlocking.Do(func() { c.recordFirst(how) })
 	}
+}
+
+func (c *Call) recordFirst(how Way) {
 	switch how {
 	case Detach, Lapse: // its caller knows nothing of the lock any more, and it goes on
 		c.recordLoss(c.tracer.config.Clock.Now())
@@ -65,7 +67,7 @@ func (c *Call) recordRelease(how Way) {
 	case Unlock:
 		_ = c.hold.Err() // a history is told of a loss by itself, and since when
 	}
-	h.Unlock(c.op)
+	c.tracer.config.History.Unlock(c.op)
 	if how == UnlockSoon { // for a history the call goes on until the release is confirmed
 		c.tracer.config.Spawn(func() { c.recordReleased(c.hold.Release(context.Background())) })
 	}

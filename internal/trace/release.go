@@ -34,11 +34,11 @@ func (c *Call) Releasing(r Release) Release {
 		return r
 	}
 	if r.First {
-		_ = c.hold.Err() // a loss that nobody has noticed is told before the release
+		_ = c.hold.Err() // a loss that is found only now is told before the release
 		r.began = c.tracer.config.Clock.Now()
 	}
 	if r.Last {
-		c.unlocking.Do(func() { c.recordRelease(r.Way) })
+		c.recordRelease(r.Way)
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func (c *Call) Released(ctx context.Context, r Release, err error) {
 	c.tracer.queue.call(func() { h(ctx, e) })
 }
 
-// end says what err means for who lets go.
+// end returns what err means for the caller that lets go.
 func (r Release) end(err error) End {
 	switch {
 	case errors.Is(err, session.ErrLost):

@@ -47,7 +47,7 @@ type Event struct {
 
 	Took    time.Duration      // the call
 	Held    time.Duration      // until now
-	Behind  *session.HeldError // who was in the way; nil: nobody, or it is not known
+	Behind  *session.HeldError // the holder that was in the way; nil: none, or it is not known
 	Waiting int                // how many waited before the call; -1: it is not known
 }
 
@@ -71,7 +71,7 @@ const (
 	Leaked
 )
 
-// Config says who observes.
+// Config has the observers of a node, and what they need.
 type Config struct {
 	Hooks   Hooks             // of locks
 	Queued  bool              // there are other hooks, which use Later
@@ -88,7 +88,7 @@ type Tracer struct {
 	queue  hookQueue
 }
 
-// New returns the tracer of a configuration, or nil if nobody observes.
+// New returns the tracer of a configuration, or nil if it has no observers.
 func New(c Config) *Tracer {
 	locks := c.Hooks.listen()
 	if !locks && !c.Queued && c.History == nil {
@@ -106,7 +106,11 @@ func (t *Tracer) History() *history.Recorder {
 }
 
 // Later has a hook called on the goroutine of the queue.
-func (t *Tracer) Later(f func()) { t.queue.later(f) }
+func (t *Tracer) Later(f func()) {
+	if t != nil {
+		t.queue.later(f)
+	}
+}
 
 // Dropped returns how many calls of hooks were dropped because hooks are too slow.
 func (t *Tracer) Dropped() uint64 {
@@ -116,8 +120,8 @@ func (t *Tracer) Dropped() uint64 {
 	return t.queue.lost()
 }
 
-// Close tells what still waits, and gives up on an observer that has not returned after some seconds;
-// its error says which one that was.
+// Close calls what still waits. It gives up on an observer that has not returned after 5 s, and returns
+// an error that names it.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil
