@@ -157,7 +157,7 @@ func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
 		c.bound[i] = true
 		return
 	}
-	c.doomed = "the charter was refused: " + nameOf(l.Name, l.Addr) + " " + v.Refusal.String()
+	c.doomed = nameOf(l.Name, l.Addr) + " has refused the charter: " + v.Refusal.String()
 	if v.Detail != "" {
 		c.doomed += ": " + v.Detail
 	}
@@ -179,7 +179,7 @@ func (c *Core) met(who *Who) {
 		at := c.charter.listed(who.Instance)
 		switch {
 		case at >= 0 && who.RefusedYou:
-			c.doomed = "the charter was refused by " + nameOf(who.Name, who.Addr)
+			c.doomed = nameOf(who.Name, who.Addr) + " has refused the charter"
 		case at >= 0 && ours:
 			c.bound[at] = true
 			c.born = c.born || who.Phase == Member

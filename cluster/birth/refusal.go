@@ -25,24 +25,24 @@ const (
 	refusals                  // how many there are
 )
 
-// String returns the reason in a few words that follow the name of the instance.
+// String returns the reason as a sentence in which the instance that refuses is "it".
 func (r Refusal) String() string {
 	texts := [refusals]string{
 		Accepted:          "accepted",
 		RefusedMalformed:  "the charter is malformed",
-		RefusedSolo:       "runs alone: set Join on all instances",
-		RefusedPhase:      "belongs to another charter or group",
-		RefusedRepeated:   "has answered this charter before",
-		RefusedUnlisted:   "is not on the list",
+		RefusedSolo:       "it runs alone: set Join on all instances",
+		RefusedPhase:      "it belongs to another charter or group",
+		RefusedRepeated:   "it has answered this charter before",
+		RefusedUnlisted:   "it is not on the list",
 		RefusedIncomplete: "the list is not complete",
 		RefusedSettings:   "its settings differ",
-		RefusedRules:      "does not know this version of the lock rules",
+		RefusedRules:      "it does not know this version of the lock rules",
 		RefusedClock:      "its clock differs too much",
 		RefusedSilence:    "an address in its Join has not answered",
-		RefusedStranger:   "an address in its Join answers as somebody who is not on the list",
+		RefusedStranger:   "an address in its Join is answered by an instance that is not on the list",
 		RefusedGroup:      "it reaches a group that has a leader",
-		RefusedDirectory:  "cannot write its directory",
-		RefusedClaim:      "it reaches somebody who keeps another group in its directory",
+		RefusedDirectory:  "it cannot write its directory",
+		RefusedClaim:      "it reaches an instance that keeps another group in its directory",
 	}
 	if r < refusals {
 		return texts[r]
