@@ -8,17 +8,18 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // This file is about what a node keeps in Config.Dir: the log of its replica, which the raftlog room writes, and beside it what the
 // cluster room has to remember.
 
 // openDir opens the directory of a node, or returns nil if it has none.
-func openDir(c Config, files raftlog.FS) (*raftlog.Dir, error) {
+func openDir(c Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
 	}
-	dir, err := raftlog.OpenDir(raftlog.DirConfig{Path: c.Dir, Files: files, Logger: c.Logger})
+	dir, err := storage.Open(storage.Config{Path: c.Dir, Files: files, Logger: c.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("Config.Dir: %w", err)
 	}
@@ -31,7 +32,7 @@ const clusterRecord = "cluster"
 
 // records implements cluster.Records over a directory. One goroutine at a time uses it.
 type records struct {
-	dir    *raftlog.Dir
+	dir    *storage.Dir
 	all    map[string][]byte                  // as stored; nil before the first Load
 	during func(diskCall, func() error) error // watches a call of the disk
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
@@ -133,7 +134,7 @@ func (n *Node) diskFailed(state DiskState, cause error) {
 // diskCause returns what happened, without the kinds of error around it and the way out behind it.
 func diskCause(err error) string {
 	text := err.Error()
-	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, raftlog.ErrDirLost} {
+	for _, kind := range []error{raftlog.ErrStorage, raftlog.ErrHung, storage.ErrLost} {
 		text = strings.ReplaceAll(text, kind.Error()+": ", "")
 	}
 	text, _, _ = strings.Cut(text, "; ")
@@ -224,7 +225,7 @@ func (n *Node) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
 	switch {
-	case errors.Is(err, raftlog.ErrDirLost):
+	case errors.Is(err, storage.ErrLost):
 		n.diskFailed(DiskRemoved, err)
 	case hung >= diskHungAfter:
 		n.passing(DiskHung, fmt.Sprintf("a write in %s has not returned for %v", n.config.Dir, hung.Round(time.Second)))

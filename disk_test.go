@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // disk is the file system of one node: it counts syncs and, when told to, fails or delays them.
 type disk struct {
-	raftlog.FS
+	storage.FS
 	syncs  atomic.Int64
 	broken atomic.Bool
 	full   atomic.Bool  // a snapshot finds no room; what is reserved for the log can be written
@@ -25,17 +25,17 @@ type disk struct {
 }
 
 type diskFile struct {
-	raftlog.File
+	storage.File
 	disk     *disk
 	snapshot bool
 }
 
 var errDisk = errors.New("the disk is broken")
 
-func (d *disk) Create(path string) (raftlog.File, error) { return d.wrap(path, d.FS.Create) }
-func (d *disk) Open(path string) (raftlog.File, error)   { return d.wrap(path, d.FS.Open) }
+func (d *disk) Create(path string) (storage.File, error) { return d.wrap(path, d.FS.Create) }
+func (d *disk) Open(path string) (storage.File, error)   { return d.wrap(path, d.FS.Open) }
 
-func (d *disk) wrap(path string, open func(string) (raftlog.File, error)) (raftlog.File, error) {
+func (d *disk) wrap(path string, open func(string) (storage.File, error)) (storage.File, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func startDurable(t *testing.T) (*fleet, []*disk) {
 	f := newFleet(t)
 	var disks []*disk
 	for i := range 3 {
-		d := &disk{FS: raftlog.OSFS()}
+		d := &disk{FS: storage.OSFS()}
 		e := f.env(i)
 		e.files = d
 		n, err := start(t.Context(), durableConfig(f, root, i, i), e)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // errorLines collects the ERROR lines of one node.
@@ -48,7 +48,7 @@ type faultyFleet struct {
 func startFaulty(t *testing.T) *faultyFleet {
 	f := &faultyFleet{fleet: newFleet(t), root: t.TempDir()}
 	for i := range 3 {
-		d := &disk{FS: raftlog.OSFS()}
+		d := &disk{FS: storage.OSFS()}
 		e, c := f.env(i), durableConfig(f.fleet, f.root, i, i)
 		e.files = d
 		c.Logger = slog.New(errorLines{c.Logger.Handler(), &f.mu, &f.lines[i], &f.stray[i]})

@@ -16,6 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -264,7 +265,7 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 // from now on is not durable.
 func (n *Node) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
-		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, raftlog.ErrDirLost, fault.Cause))
+		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
 	}
 }
 
@@ -274,7 +275,7 @@ func (n *Node) replicaFailed(err error) {
 		n.diskFailed(DiskFailed, err)
 		return
 	}
-	if errors.Is(err, raftlog.ErrLogOpen) && n.diskFault() != nil {
+	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
 		return // the log of before hangs
 	}
 	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // env is what a node takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
@@ -24,7 +24,7 @@ type env struct {
 	clock   clock.Clock
 	wall    func() time.Time
 	random  func([]byte)
-	files   raftlog.FS
+	files   storage.FS
 	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
 	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
 }
@@ -59,7 +59,7 @@ func realEnv() env {
 		clock:   clock.Boot(),
 		wall:    time.Now,
 		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
-		files:   raftlog.OSFS(),
+		files:   storage.OSFS(),
 		limits:  lockfsm.DefaultLimits(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 // hungLimit is what Node.Close says: 5 s for each thing that may hang, and a little.
@@ -91,7 +92,7 @@ func TestCloseDoesNotWaitForTheLog(t *testing.T) {
 				root, f := t.TempDir(), newFleet(t)
 				var disks []*disk
 				for i := range 3 {
-					e, d := f.env(i), &disk{FS: raftlog.OSFS()}
+					e, d := f.env(i), &disk{FS: storage.OSFS()}
 					e.files = d
 					n, err := start(t.Context(), durableConfig(f, root, i, i), e)
 					if err != nil {

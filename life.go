@@ -7,6 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/transport"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -137,7 +138,7 @@ func (n *Node) retire(r *replica, err error) {
 	if disk {
 		state := DiskFailed
 		switch {
-		case errors.Is(err, raftlog.ErrDirLost):
+		case errors.Is(err, storage.ErrLost):
 			state = DiskRemoved
 		case errors.Is(err, raftlog.ErrHung):
 			state = DiskHung

@@ -13,7 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 
@@ -40,7 +40,7 @@ type Node struct {
 	records *records         // nil: memory
 
 	trace   *trace.Tracer // nil without observers
-	dir     *raftlog.Dir  // nil: memory
+	dir     *storage.Dir  // nil: memory
 	port    *transport.Port
 	client  *session.Client
 	own     ownSessions                      // of the user

@@ -8,6 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -155,7 +156,7 @@ func (l life) Prepared(group, raft uint64) {
 // unusable gives a raft ID up whose log can never be read again. A disk that is full or does not answer is no reason: the next start may find
 // it well, and of a majority that were given up at once the group could not recover.
 func (n *Node) unusable(raft uint64, err error) {
-	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, raftlog.ErrEnded) {
+	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
 var writeWords = flag.Bool("words", false, "add the texts that are seen to "+wordsFile)
@@ -318,7 +318,7 @@ func TestWords(t *testing.T) {
 				w.fleet = newFleet(t)
 				w.begun = func(n *Node) { w.watchers.Go(func() { w.watch(n) }) }
 				w.alter = func(e *env) {
-					w.last = &disk{FS: raftlog.OSFS()}
+					w.last = &disk{FS: storage.OSFS()}
 					e.files = w.last
 				}
 				s.play(t, w)

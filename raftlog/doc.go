@@ -4,8 +4,7 @@
 // What it is: a loop around raft's RawNode (go.etcd.io/raft/v3) that decides what is stored, sent and applied, and in which
 // order. [Core] is that loop without goroutine, clock, disk or network; [Log] is its shell. The state machine is an [Applier],
 // the disk a [Store]; the network is two functions. The log does not know what it carries. [Found] and [Join] write how a log
-// begins; [Start] runs it. There are two stores: [MemoryStore], and the one that a [Dir] keeps in a directory, whose format and
-// crash safety are described there.
+// begins; [Start] runs it. There are two stores: [MemoryStore], and the one in a directory that package storage keeps.
 //
 //	            Propose, Confirm, Change, Step, Campaign ...    (any goroutine)
 //	                           │
@@ -122,7 +121,7 @@
 //     in memory until then, would grow for ever. A lone voter waits instead.
 //
 // A replica that has lost its data must not come back under its ID (TestLostVote shows two leaders of one term). Found and Join
-// refuse a store in use; a Dir refuses an ID whose log has ended there; that an ID is not used in another directory or process is up to the caller.
+// refuse a store in use; a directory of package storage refuses an ID whose log has ended there; that an ID is not used in another directory or process is up to the caller.
 //
 // # Limits
 //

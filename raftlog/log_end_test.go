@@ -344,3 +344,27 @@ func TestFoundAndJoinRefuse(t *testing.T) {
 		t.Errorf("voters in any order: %v, changed to %v", err, voters)
 	}
 }
+
+// A store whose Close hangs, because it writes for the last time.
+func TestLogCloseDoesNotWaitForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowClose{MemoryStore: newTestStore(t, 1, []uint64{1}), free: make(chan struct{})}
+		p := &party{t: t, logs: map[uint64]*Log{}, apps: map[uint64]*recorder{}}
+		l := p.start(1, store, nil)
+		began := time.Now()
+		if err := l.Close(); !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "not closed") || time.Since(began) > closeWaitMax {
+			t.Errorf("%v, after %v", err, time.Since(began))
+		}
+		close(store.free)
+	})
+}
+
+type slowClose struct {
+	*MemoryStore
+	free chan struct{}
+}
+
+func (s *slowClose) Close() error {
+	<-s.free
+	return nil
+}

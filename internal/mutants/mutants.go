@@ -88,6 +88,7 @@ const nodes = "nodes"
 
 // Layers returns the layers from the cheapest to the dearest.
 func Layers() []Layer {
+	const disks = "CrashImages|ErrorAtEvery|Flips"
 	const simulations = "^Test(Durable)?Simulation$|TestTheSimulationSees"
 	return []Layer{
 		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
@@ -99,14 +100,15 @@ func Layers() []Layer {
 		{Name: "founding", Package: "cluster/birth", Skip: simulations, Rooms: []string{"cluster/birth"}},
 		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
-		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$|CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}},
-		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
+		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
+		{Name: "directory", Package: "raftlog/storage", Skip: disks, Rooms: []string{"raftlog/storage"}},
+		{Name: "disk", Package: "raftlog/storage", Run: disks, Rooms: []string{"raftlog/storage"}, Dear: true},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "."}},
 	}
 }
 

@@ -1,0 +1,233 @@
+package storage
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// Config says what a Dir is made of. Zero means the documented default.
+type Config struct {
+	// Path of the directory. It is made if it is not there; its parent must be. Required. Nothing else may put files there.
+	Path string
+
+	// Files is what the log does its file operations with. Default OSFS().
+	Files FS
+
+	// SegmentBytes is the size of the log's files, each of which is reserved at once. 16 KiB to 1 GiB, default 8 MiB.
+	SegmentBytes int
+
+	// Logger gets few lines. Default slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	lockName   = "lock"
+	originName = "origin"
+	metaName   = "meta.db"
+	probeName  = "probe"
+
+	segmentBytesMin = 16 << 10
+	segmentBytesMax = 1 << 30
+
+	// closeWaitMax is how long Close waits for another method, and then for the log.
+	closeWaitMax = 5 * time.Second
+)
+
+// Dir is a directory that an instance keeps what must outlive its process in: the log of one replica at a time, and small records of other rooms.
+//
+//	lock               held while the directory is open
+//	origin             tells a copied directory from the one that was made here
+//	meta.db            records of other rooms, and which logs have been here (bbolt)
+//	probe              one byte that Look writes, to find out whether the disk works
+//	wal-<ID>-<seq>     segments of the log of that raft ID
+//	snap-<ID>-<n>      its snapshot, and the one before until the next is written
+//	spare-<ID>-<seq>   segments that were, to be used again
+//	new.tmp, *.tmp     being made; means nothing
+//
+// All methods are safe for concurrent use; Put, Log, DropLog and Close wait for the disk.
+//
+// Noticed and refused with a message that says what to do: a second process, a copy (by the file system's number of a file; not on Windows, FUSE and 9p, nor if a whole disk
+// or volume was put back), files of two directories in one, a log whose files are gone, any damage that is not the mark of a crash. A directory that was put back as a
+// whole to an earlier time of its own is not noticed here: the group's members do that, when what they have heard from this replica is ahead of what it has.
+//
+// Snapshots are files and not records of meta.db, since a value of megabytes would make that file grow for ever and be mapped into memory without any checksum; and so
+// everything that a log consists of goes through one FS, and a test can take the power away at any point.
+type Dir struct {
+	cfg  Config
+	lock io.Closer
+
+	lockPath string      // absolute
+	identity os.FileInfo // of the lock file, as it was opened
+	numbered bool        // a file keeps its number in this file system
+	looking  atomic.Bool // a look has not returned
+
+	mu     gate // guards what follows; held while the disk is waited for
+	meta   *meta
+	log    *wal             // open
+	failed map[uint64]error // raft ID -> why its log has ended in this process
+	closed bool
+	hung   error // what Close found, if it could not close
+}
+
+// Open opens a directory, and makes it if it is not there. The caller closes it.
+func Open(cfg Config) (_ *Dir, err error) {
+	cfg.SegmentBytes = cmp.Or(cfg.SegmentBytes, 8<<20)
+	if cfg.Path == "" || cfg.SegmentBytes < segmentBytesMin || cfg.SegmentBytes > segmentBytesMax {
+		return nil, fmt.Errorf("storage: a Dir needs a Path, and SegmentBytes from %d to %d, not %q and %d", segmentBytesMin, segmentBytesMax, cfg.Path, cfg.SegmentBytes)
+	}
+	if cfg.Files == nil {
+		cfg.Files = OSFS()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if err := makeDir(cfg.Path); err != nil {
+		return nil, fmt.Errorf("%w: %w; give this process a directory that it may write to", raftlog.ErrStorage, err)
+	}
+	d := &Dir{cfg: cfg, mu: make(gate, 1), failed: map[uint64]error{}}
+	d.lock, err = lockFile(filepath.Join(cfg.Path, lockName))
+	if errors.Is(err, ErrInUse) {
+		return nil, fmt.Errorf("%w: %s is open in another process (or twice in this one): give each instance a directory of its own, or stop the other one first", ErrInUse, cfg.Path)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: locking %s: %w; give this process a directory that it may write to", raftlog.ErrStorage, cfg.Path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.lock.Close())
+		}
+	}()
+	if err = d.identify(); err != nil {
+		return nil, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.lockPath, err)
+	}
+	warnOpen(cfg)
+	volatile, numbers := mount(cfg.Path)
+	d.numbered = numbers
+	if volatile {
+		cfg.Logger.Warn("the directory is in memory (tmpfs) and is lost with the machine: it keeps nothing that no Dir would not keep", "path", cfg.Path)
+	}
+	if numbers {
+		if err := checkOrigin(cfg.Path); err != nil {
+			return nil, err
+		}
+	}
+	if d.meta, err = d.openMeta(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// makeDir makes the directory durably.
+func makeDir(path string) error {
+	if err := os.Mkdir(path, dirPerm); errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// warnOpen logs that other users may enter the directory: with write permission they can put another
+// log in the place of this one.
+func warnOpen(cfg Config) {
+	info, err := os.Stat(cfg.Path)
+	if err != nil || noFollow == 0 || info.Mode().Perm()&0o077 == 0 { // without noFollow the system has no such modes
+		return
+	}
+	cfg.Logger.Warn("the directory is open to other users of this machine; close it with chmod 700",
+		"path", cfg.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+}
+
+// openMeta opens meta.db. Only a directory without any log may be without it.
+func (d *Dir) openMeta() (*meta, error) {
+	path := filepath.Join(d.cfg.Path, metaName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		l, err := list(d.cfg.Files, d.cfg.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.cfg.Path, err)
+		}
+		if len(l.segments)+len(l.snapshots) > 0 {
+			return nil, fmt.Errorf("%w: %s is missing although there are files of a log beside it; %s", raftlog.ErrCorrupt, path, wayOut)
+		}
+		if err := createMeta(d.cfg.Files, d.cfg.Path); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
+	}
+	return openMeta(path)
+}
+
+// Put stores records of other rooms under their names, all of them or none, and returns when they are durable. A nil value removes. Names are 1 to 255 bytes
+// long; all records together may take 4 MiB. The first error of the disk is final: everything after it returns the same.
+func (d *Dir) Put(records map[string][]byte) error {
+	d.mu.lock()
+	defer d.mu.unlock()
+	if d.closed {
+		return d.errClosed()
+	}
+	return d.meta.put(records)
+}
+
+// Get returns a record, which must not be changed, or nil if there is none of that name.
+func (d *Dir) Get(name string) ([]byte, error) {
+	d.mu.lock()
+	defer d.mu.unlock()
+	if d.closed {
+		return nil, d.errClosed()
+	}
+	return d.meta.records[name], d.meta.failed
+}
+
+func (d *Dir) errClosed() error {
+	return fmt.Errorf("%w: the directory %s", raftlog.ErrClosed, d.cfg.Path)
+}
+
+// Close closes the log, if it is open, and lets go of the directory. It may be called more than once. If the log hangs in a Save, or another method has not returned
+// for 5 s, Close says so with raftlog.ErrHung, and the directory stays locked as long as the process lives: what hangs may still be written.
+func (d *Dir) Close() error {
+	hangs := fmt.Errorf("%w: the disk of %s has not answered for %v", raftlog.ErrHung, d.cfg.Path, closeWaitMax)
+	if !d.mu.lockWithin(closeWaitMax) {
+		return hangs
+	}
+	if d.closed {
+		defer d.mu.unlock()
+		return d.hung
+	}
+	d.closed = true
+	log := d.log
+	d.mu.unlock()
+	var err error
+	if log != nil {
+		err = log.Close() // takes the mutex itself
+	}
+	if !d.mu.lockWithin(closeWaitMax) {
+		return hangs
+	}
+	defer d.mu.unlock()
+	if errors.Is(err, raftlog.ErrHung) {
+		d.hung = err
+		return err
+	}
+	return errors.Join(err, d.meta.close(), d.lock.Close())
+}
+
+// newLog returns a log that has not been opened.
+func (d *Dir) newLog(id raftlog.Identity) *wal {
+	return &wal{
+		fs: d.cfg.Files, dir: d.cfg.Path, id: id, segment: int64(d.cfg.SegmentBytes), logger: d.cfg.Logger,
+		random: func(b []byte) { rand.Read(b) }, // never fails
+		begun:  func() error { return d.begun(id) },
+		closed: func(failed error) { d.logClosed(id, failed) },
+	}
+}

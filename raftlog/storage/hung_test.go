@@ -1,0 +1,28 @@
+package storage
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// A method of a Dir that waits for a disk which does not answer must not hold up Close: neither by the mutex at once nor behind the log.
+func TestDirCloseDoesNotWaitForAHungMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := mustDir(t, t.TempDir()+"/d")
+		d.mu.lock() // as Put does while it writes
+		began := time.Now()
+		for range 2 {
+			refused(t, d.Close(), raftlog.ErrHung, d.cfg.Path)
+		}
+		if took := time.Since(began); took != 2*closeWaitMax {
+			t.Errorf("it took %v", took)
+		}
+		d.mu.unlock()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

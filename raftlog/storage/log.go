@@ -1,0 +1,188 @@
+package storage
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// logState says how far a log has come that has been in a directory.
+type logState uint8
+
+const (
+	logMade  logState = iota // it may have files
+	logBegun                 // its first batch is durable: its files must be there
+	logEnded                 // it may not be opened again
+)
+
+// logRecord is one log that has been in a directory.
+type logRecord struct {
+	raftlog.Identity
+	state logState
+}
+
+// logRecordsMax bounds how many logs a directory remembers; the oldest are forgotten.
+const logRecordsMax = 256
+
+// Log opens the log of a replica, or makes an empty one. Whatever other log is in the directory ends with that: its room is used again, and its ID is
+// refused from then on, with ErrEnded. One log can be open at a time. The caller closes it; Close of the Dir does so, too.
+//
+// Each error of the returned Store is raftlog.ErrStorage or raftlog.ErrCorrupt, and final as long as
+// this process lives: Log returns it, too. A log that is refused as raftlog.ErrCorrupt can only be given up, by DropLog or by the Log of another ID.
+func (d *Dir) Log(group, id uint64) (raftlog.Store, error) {
+	d.mu.lock()
+	defer d.mu.unlock()
+	want := raftlog.Identity{Group: group, ID: id}
+	if err := d.ready(); err != nil {
+		return nil, err
+	}
+	if group == 0 || id == 0 || raft.IsLocalMsgTarget(id) {
+		return nil, fmt.Errorf("storage: group %x and replica %x must both be proper IDs", group, id)
+	}
+	if err := d.failed[id]; err != nil {
+		return nil, err
+	}
+	l, err := d.files()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.admit(want, l); err != nil {
+		return nil, err
+	}
+	w := d.newLog(want)
+	w.spares = l.spares
+	if err := d.recycle(l, id, &w.spares); err != nil {
+		return nil, err
+	}
+	if err := w.open(l); err != nil {
+		if w.file != nil {
+			w.file.Close() // the first error counts
+		}
+		d.failed[id] = err
+		return nil, err
+	}
+	d.log = w
+	return w, nil
+}
+
+// DropLog ends the log that is in the directory, if any: its ID is never accepted again, and its room is used again. The log must be closed.
+func (d *Dir) DropLog() error {
+	d.mu.lock()
+	defer d.mu.unlock()
+	if err := d.ready(); err != nil {
+		return err
+	}
+	l, err := d.files()
+	if err != nil {
+		return err
+	}
+	if err := d.meta.change(func(m *metaState) { m.end(raftlog.Identity{}) }); err != nil {
+		return err
+	}
+	return d.recycle(l, 0, &l.spares)
+}
+
+// ready refuses what cannot begin now.
+func (d *Dir) ready() error {
+	switch {
+	case d.closed:
+		return d.errClosed()
+	case d.meta.failed != nil:
+		return d.meta.failed
+	case d.log != nil:
+		return fmt.Errorf("%w: %s holds that of replica %x; close it first", ErrLogOpen, d.cfg.Path, d.log.id.ID)
+	}
+	return nil
+}
+
+// files lists the files of logs, and refuses those of a log that has never been in this directory.
+func (d *Dir) files() (listing, error) {
+	l, err := list(d.cfg.Files, d.cfg.Path)
+	if err != nil {
+		return l, fmt.Errorf("%w: reading %s: %w", raftlog.ErrStorage, d.cfg.Path, err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.segments)) {
+		if d.meta.find(id) == nil {
+			return l, fmt.Errorf("%w: %s has files of the log of replica %x, which its %s has never heard of: files of two directories, or of two times, are mixed there; %s",
+				raftlog.ErrCorrupt, d.cfg.Path, id, metaName, wayOut)
+		}
+	}
+	return l, nil
+}
+
+// admit records durably that this log is in the directory from now on, and no other.
+func (d *Dir) admit(want raftlog.Identity, l listing) error {
+	rec := d.meta.find(want.ID)
+	switch {
+	case rec == nil:
+	case rec.Identity != want:
+		return fmt.Errorf("%w: replica %x in %s belongs to group %x, not %x; an instance that changes its group gets another raft ID", raftlog.ErrIdentity, want.ID, d.cfg.Path, rec.Group, want.Group)
+	case rec.state == logEnded:
+		return fmt.Errorf("%w: replica %x of group %x in %s; the instance needs another raft ID", ErrEnded, want.ID, want.Group, d.cfg.Path)
+	case rec.state == logBegun && len(l.segments[want.ID]) == 0:
+		return fmt.Errorf("%w: the files of the log of replica %x (%s%016x-...) are missing from %s; %s", raftlog.ErrCorrupt, want.ID, segmentPrefix, want.ID, d.cfg.Path, wayOut)
+	}
+	if rec != nil && d.meta.alone(want) {
+		return nil
+	}
+	return d.meta.change(func(m *metaState) {
+		m.end(want)
+		if rec == nil {
+			m.logs = append(m.logs, logRecord{want, logMade})
+			m.logs = m.logs[max(0, len(m.logs)-logRecordsMax):]
+		}
+	})
+}
+
+// recycle makes spares of the files of all logs but one.
+func (d *Dir) recycle(l listing, keep uint64, spares *[]string) error {
+	var segments, others []string
+	for _, id := range slices.Sorted(maps.Keys(l.segments)) {
+		for _, n := range l.segments[id] {
+			if id != keep {
+				segments = append(segments, (&wal{id: raftlog.Identity{ID: id}}).segmentName(n))
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.snapshots)) {
+		for _, n := range l.snapshots[id] {
+			if id != keep {
+				others = append(others, (&wal{id: raftlog.Identity{ID: id}}).snapshotName(n))
+			}
+		}
+	}
+	if err := retire(d.cfg.Files, d.cfg.Path, spares, sparesKept, segments, others); err != nil {
+		return fmt.Errorf("%w: making room in %s: %w", raftlog.ErrStorage, d.cfg.Path, err)
+	}
+	return nil
+}
+
+// begun records that a log's first batch is durable: from now on its files must be there.
+func (d *Dir) begun(id raftlog.Identity) error {
+	d.mu.lock()
+	defer d.mu.unlock()
+	if rec := d.meta.find(id.ID); rec != nil && rec.state != logMade {
+		return nil
+	}
+	return d.meta.change(func(m *metaState) {
+		for i := range m.logs {
+			if m.logs[i].Identity == id {
+				m.logs[i].state = logBegun
+			}
+		}
+	})
+}
+
+// logClosed takes note that the open log is not open any more.
+func (d *Dir) logClosed(id raftlog.Identity, failed error) {
+	d.mu.lock()
+	defer d.mu.unlock()
+	d.log = nil
+	if failed != nil {
+		d.failed[id.ID] = failed
+	}
+}

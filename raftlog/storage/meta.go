@@ -1,0 +1,226 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// metaTimeout is how long bbolt may wait for its own lock: nobody has it, since we have ours.
+const metaTimeout = 2 * time.Second
+
+// meta is meta.db, and the only place that knows bbolt. bbolt keeps no checksums, panics on damage, and reads through a memory map that can fault. So:
+//
+//   - all records are one value with a CRC32C, decoded once at open and served from memory. One value also needs no inner pages, which damage could turn
+//     into a cycle that overflows the stack;
+//   - every access runs under guarded;
+//   - each change is committed twice: of its two meta pages bbolt takes the older if the newer is damaged, and both must know the change;
+//   - the free list is kept in the file, since bbolt rebuilds a missing one on a goroutine whose panic nobody could stop;
+//   - the file is made under another name, as bbolt's own way of making one does not outlive a power loss;
+//   - the first error is final.
+//
+// Not safe for concurrent use.
+type meta struct {
+	metaState
+	path   string
+	db     *bbolt.DB
+	file   *os.File // of db, to be closed when db is broken
+	failed error
+}
+
+// metaState is the content. A change works on a copy.
+type metaState struct {
+	generation uint64
+	logs       []logRecord
+	records    map[string][]byte
+}
+
+const (
+	metaBucket = "mortise"
+	metaKey    = "records"
+)
+
+// guarded runs an access to bbolt so that a panic or a fault in mapped memory comes back as an error.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: bbolt: %v", raftlog.ErrPanic, p)
+		}
+	}()
+	return f()
+}
+
+// openBolt opens a bbolt file and also returns the file itself.
+func openBolt(path string) (db *bbolt.DB, file *os.File, err error) {
+	err = guarded(func() (err error) {
+		db, err = bbolt.Open(path, filePerm, &bbolt.Options{
+			Timeout: metaTimeout, FreelistType: bbolt.FreelistArrayType, PageSize: 4096,
+			OpenFile: func(name string, flag int, perm os.FileMode) (_ *os.File, err error) {
+				file, err = os.OpenFile(name, flag|noFollow, perm)
+				return file, err
+			},
+		})
+		return err
+	})
+	if errors.Is(err, raftlog.ErrPanic) && file != nil {
+		abandon(file) // bbolt's own close could wait for its locks for ever
+	}
+	return db, file, err
+}
+
+// createMeta makes a file without records.
+func createMeta(fsys FS, dir string) error {
+	temp := filepath.Join(dir, metaName+".tmp")
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
+	}
+	db, file, err := openBolt(temp)
+	if err != nil {
+		return fmt.Errorf("%w: making %s: %w", raftlog.ErrStorage, temp, err)
+	}
+	m := &meta{path: temp, db: db, file: file}
+	if err := m.change(func(*metaState) {}); err != nil {
+		return errors.Join(err, m.close())
+	}
+	if err := m.close(); err != nil {
+		return fmt.Errorf("%w: making %s: %w", raftlog.ErrStorage, temp, err)
+	}
+	if err := fsys.Rename(temp, filepath.Join(dir, metaName)); err != nil {
+		return fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
+	}
+	return nil
+}
+
+// openMeta opens and reads a file that is there.
+func openMeta(path string) (*meta, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%w: %w", raftlog.ErrStorage, err)
+	} else if info.Size() == 0 { // bbolt would begin anew
+		return nil, fmt.Errorf("%w: %s is empty; %s", raftlog.ErrCorrupt, path, wayOut)
+	}
+	db, file, err := openBolt(path)
+	var io *os.PathError
+	if errors.As(err, &io) || errors.Is(err, bbolt.ErrTimeout) {
+		return nil, fmt.Errorf("%w: %s: %w", raftlog.ErrStorage, path, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, wayOut)
+	}
+	m := &meta{path: path, db: db, file: file}
+	err = guarded(func() error {
+		return db.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(metaBucket))
+			if b == nil {
+				return errors.New("the records are gone")
+			}
+			// A copy: what the decoder makes of it outlives the map.
+			m.metaState, err = decodeMeta(slices.Clone(b.Get([]byte(metaKey))))
+			return err
+		})
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w; %s", raftlog.ErrCorrupt, path, err, wayOut)
+		m.failed = err
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// put changes records of other rooms.
+func (m *meta) put(records map[string][]byte) error {
+	for name := range records {
+		if name == "" || len(name) > metaNameMax {
+			return fmt.Errorf("storage: a record's name must be 1 to %d bytes long, not %d", metaNameMax, len(name))
+		}
+	}
+	return m.change(func(s *metaState) {
+		for name, value := range records {
+			if s.records[name] = slices.Clone(value); value == nil {
+				delete(s.records, name)
+			}
+		}
+	})
+}
+
+// change makes one change durable, all of it or nothing.
+func (m *meta) change(f func(*metaState)) error {
+	if m.failed != nil {
+		return m.failed
+	}
+	next := metaState{generation: m.generation + 1, logs: slices.Clone(m.logs), records: maps.Clone(m.records)}
+	if next.records == nil {
+		next.records = map[string][]byte{}
+	}
+	f(&next)
+	value := next.encode()
+	if len(value) > metaBytesMax {
+		return fmt.Errorf("storage: the records in %s would take %d bytes, more than %d", m.path, len(value), metaBytesMax)
+	}
+	for range 2 {
+		if err := m.commit(value); err != nil {
+			m.failed = fmt.Errorf("%w: writing %s: %w; nothing more is written there: free or repair the disk and start the instance again", raftlog.ErrStorage, m.path, err)
+			return m.failed
+		}
+	}
+	m.metaState = next
+	return nil
+}
+
+// commit is one transaction of bbolt.
+func (m *meta) commit(value []byte) error {
+	return guarded(func() error {
+		return m.db.Update(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucketIfNotExists([]byte(metaBucket))
+			if err != nil {
+				return err
+			}
+			return b.Put([]byte(metaKey), value)
+		})
+	})
+}
+
+// close closes the file. If bbolt has failed it is not asked to: it may hold its own locks for ever. Its map of a few pages stays until the process ends.
+func (m *meta) close() error {
+	if m.failed != nil {
+		abandon(m.file) // the failure counts
+		return nil
+	}
+	m.failed = fmt.Errorf("%w: %s", raftlog.ErrClosed, m.path)
+	return guarded(m.db.Close)
+}
+
+// find returns what is known of the log of a raft ID.
+func (m *metaState) find(id uint64) *logRecord {
+	for i := range m.logs {
+		if m.logs[i].ID == id {
+			return &m.logs[i]
+		}
+	}
+	return nil
+}
+
+// alone reports whether all logs but one have ended.
+func (m *metaState) alone(but raftlog.Identity) bool {
+	return !slices.ContainsFunc(m.logs, func(l logRecord) bool { return l.Identity != but && l.state != logEnded })
+}
+
+// end ends all logs but one.
+func (m *metaState) end(but raftlog.Identity) {
+	for i := range m.logs {
+		if m.logs[i].Identity != but {
+			m.logs[i].state = logEnded
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package storage
+
+const slowly = 1

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+const (
+	metaMagic    = "mortiseM"
+	metaBytesMax = 4 << 20
+	metaNameMax  = 255
+)
+
+// encode returns the content of meta.db:
+//
+//	magic [8]byte; version uint32; generation uint64; number of logs uint32, for each: group, id uint64, state uint8;
+//	number of records uint32, for each by name: length uint32, name, length uint32, value; CRC32C uint32
+func (m *metaState) encode() []byte {
+	le := binary.LittleEndian
+	b := append([]byte(nil), metaMagic...)
+	b = le.AppendUint32(b, formatVersion)
+	b = le.AppendUint64(b, m.generation)
+	b = le.AppendUint32(b, uint32(len(m.logs)))
+	for _, l := range m.logs {
+		b = le.AppendUint64(b, l.Group)
+		b = le.AppendUint64(b, l.ID)
+		b = append(b, byte(l.state))
+	}
+	b = le.AppendUint32(b, uint32(len(m.records)))
+	for _, name := range slices.Sorted(maps.Keys(m.records)) {
+		b = le.AppendUint32(b, uint32(len(name)))
+		b = append(b, name...)
+		b = le.AppendUint32(b, uint32(len(m.records[name])))
+		b = append(b, m.records[name]...)
+	}
+	return le.AppendUint32(b, checksum(b))
+}
+
+// decodeMeta reads the content. The values refer to b.
+func decodeMeta(b []byte) (m metaState, err error) {
+	if len(b) < len(metaMagic)+8 {
+		return m, fmt.Errorf("the records are only %d bytes long", len(b))
+	}
+	body := b[:len(b)-4]
+	if binary.LittleEndian.Uint32(b[len(body):]) != checksum(body) {
+		return m, errors.New("the records do not match their checksum")
+	}
+	r := reader{b: body}
+	if string(r.take(8)) != metaMagic {
+		return m, errors.New("these are no records of mortise")
+	}
+	if v := r.u32(); v != formatVersion {
+		return m, fmt.Errorf("the records have format version %d, and this version of mortise knows only %d", v, formatVersion)
+	}
+	m.generation, m.records = r.u64(), map[string][]byte{}
+	for n := r.u32(); n > 0 && !r.bad; n-- {
+		m.logs = append(m.logs, logRecord{raftlog.Identity{Group: r.u64(), ID: r.u64()}, logState(r.u8())})
+	}
+	for n := r.u32(); n > 0 && !r.bad; n-- {
+		name := string(r.take(uint64(r.u32())))
+		value := r.take(uint64(r.u32()))
+		m.records[name] = value[:len(value):len(value)]
+	}
+	if r.bad || len(r.b) > 0 {
+		return metaState{}, errors.New("the records make no sense although their checksum is right")
+	}
+	return m, nil
+}

@@ -1,0 +1,296 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// damaged is a log with several segments, a snapshot and spares, as files; killed leaves it as a kill does, without the mark behind the last frame.
+func damaged(t *testing.T, seed uint64, killed bool) (files map[string][]byte, want promise) {
+	t.Helper()
+	h := newHistory(seed, nil, raftlog.State{})
+	if err := h.run(60); err != nil {
+		t.Fatal(err)
+	}
+	if !killed {
+		if err := h.w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h.fs.live(), h.promises[len(h.promises)-1]
+}
+
+// harmless opens damaged files: they must be refused, or give exactly what was promised.
+func harmless(files map[string][]byte, want promise) error {
+	_, got, err := openCrash(newCrashFS(files), 5)
+	if err != nil {
+		if !errors.Is(err, raftlog.ErrCorrupt) {
+			return fmt.Errorf("refused with another kind: %w", err)
+		}
+		return nil
+	}
+	if err := sameState(got, want); err != nil {
+		return fmt.Errorf("misread: %w", err)
+	}
+	return nil
+}
+
+// damageRounds is how much of the damage is tried: MORTISE_DAMAGE multiplies it.
+func damageRounds(n int) int {
+	if m, err := strconv.Atoi(os.Getenv("MORTISE_DAMAGE")); err == nil {
+		return n * m
+	}
+	return max(n/slowly, 1)
+}
+
+// TestBitFlips flips single bits anywhere in any file. None may be misread, not even in the last frame before a kill.
+func TestBitFlips(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	refused := 0
+	for round := range damageRounds(6) {
+		files, want := damaged(t, uint64(round/2), round%2 == 0)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			data := files[name]
+			for range 250 / slowly {
+				bit := r.IntN(len(data) * 8)
+				data[bit/8] ^= 1 << (bit % 8)
+				if err := harmless(files, want); err != nil {
+					t.Fatalf("round %d, bit %d of byte %d of %s: %v", round, bit%8, bit/8, name, err)
+				}
+				if _, _, err := openCrash(newCrashFS(files), 5); err != nil {
+					refused++
+				}
+				data[bit/8] ^= 1 << (bit % 8)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no flip was refused: the test sees nothing")
+	}
+}
+
+// TestBitFlipsInHeaders flips bits in every byte of what a segment's header says.
+func TestBitFlipsInHeaders(t *testing.T) {
+	for round := range damageRounds(1) {
+		files, want := damaged(t, uint64(round), round%2 == 0)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if _, _, ok := parseName(segmentPrefix, name); !ok {
+				continue
+			}
+			data := files[name]
+			for bit := round % 5; bit < 160*8; bit += 5 { // every byte of it
+				data[bit/8] ^= 1 << (bit % 8)
+				if _, _, err := openCrash(newCrashFS(files), 5); !errors.Is(err, raftlog.ErrCorrupt) {
+					t.Fatalf("round %d, bit %d of byte %d of %s: %v, want it refused", round, bit%8, bit/8, name, err)
+				}
+				data[bit/8] ^= 1 << (bit % 8)
+			}
+		}
+		if err := harmless(files, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBitFlipsInLastFrame flips every bit of the last frame before a kill: nothing stands behind it, and the flip alone must tell.
+func TestBitFlipsInLastFrame(t *testing.T) {
+	for seed := range uint64(4) {
+		h := newHistory(seed, nil, raftlog.State{})
+		if err := h.run(20); err != nil {
+			t.Fatal(err)
+		}
+		last := h.promises[len(h.promises)-1].state
+		index := max(last.Snapshot.GetMetadata().GetIndex(), 0)
+		if n := len(last.Entries); n > 0 {
+			index = last.Entries[n-1].GetIndex()
+		}
+		from := h.w.at
+		if err := h.save(raftlog.Batch{Entries: testEntries(index+1, 99, 1, 50), HardState: testHard(99, 0, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		if from > h.w.at {
+			from = headerBytes
+		}
+		files, want := h.fs.live(), h.promises[len(h.promises)-1]
+		data := files[h.w.segmentName(h.w.header.sequence)]
+		for bit := from * 8; bit < h.w.at*8; bit++ {
+			data[bit/8] ^= 1 << (bit % 8)
+			if _, _, err := openCrash(newCrashFS(files), 5); !errors.Is(err, raftlog.ErrCorrupt) {
+				t.Fatalf("seed %d: bit %d of byte %d of the last frame: %v, want it refused", seed, bit%8, bit/8-from, err)
+			}
+			data[bit/8] ^= 1 << (bit % 8)
+		}
+		if err := harmless(files, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGarbage overwrites a few bytes anywhere after Close: the mark behind the last frame tells that they were acknowledged.
+func TestGarbage(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for round := range damageRounds(4) {
+		files, want := damaged(t, uint64(100+round), false)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			for range 150 {
+				whole := files[name]
+				data := slices.Clone(whole)
+				at := r.IntN(len(data))
+				for i := range data[at:min(len(data), at+1+r.IntN(600))] {
+					data[at+i] = byte(r.Uint32()) & byte(-(round & 1)) // random, or zeros
+				}
+				files[name] = data
+				if err := harmless(files, want); err != nil {
+					t.Fatalf("round %d, from byte %d of %s: %v", round, at, name, err)
+				}
+				files[name] = whole
+			}
+		}
+	}
+}
+
+// TestTruncatedAndMissing cuts every file short, and takes each away.
+func TestTruncatedAndMissing(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for round := range damageRounds(6) {
+		files, want := damaged(t, uint64(200+round), round%2 == 0)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			whole := files[name]
+			for _, size := range []int{0, 1, headerBytes, len(whole) - 1, r.IntN(len(whole)), r.IntN(len(whole))} {
+				files[name] = whole[:min(size, len(whole))]
+				if err := harmless(files, want); err != nil {
+					t.Errorf("round %d, %s cut to %d of %d bytes: %v", round, name, size, len(whole), err)
+				}
+			}
+			delete(files, name)
+			// The log cannot know of a log whose segments are all gone; the Dir does (TestMissingLog).
+			if l, _ := list(newCrashFS(files), ""); len(l.segments) > 0 {
+				if err := harmless(files, want); err != nil {
+					t.Errorf("round %d, without %s: %v", round, name, err)
+				}
+			}
+			files[name] = whole
+		}
+	}
+}
+
+// TestOlderSegment puts back an earlier version of the newest segment, behind which nothing stands. That is what the package cannot notice if it
+// is the only segment; with the others it must refuse unless nothing was lost.
+func TestOlderSegments(t *testing.T) {
+	caught := 0
+	for seed := range uint64(20) {
+		h := newHistory(seed, nil, raftlog.State{})
+		if err := h.run(30); err != nil {
+			t.Fatal(err)
+		}
+		before := h.fs.live()
+		for range 30 {
+			if err := h.save(h.batch()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		current := h.w.segmentName(h.w.header.sequence)
+		for name, old := range before {
+			files := h.fs.live()
+			if now, ok := files[name]; !ok || name == current || slices.Equal(now, old) {
+				continue
+			}
+			files[name] = old
+			if err := harmless(files, h.promises[len(h.promises)-1]); err != nil {
+				t.Errorf("seed %d, %s put back: %v", seed, name, err)
+			}
+			caught++
+		}
+	}
+	if caught == 0 {
+		t.Error("no file was put back: the test sees nothing")
+	}
+}
+
+// TestForeignVersion refuses what a newer version wrote, and says so.
+func TestForeignVersion(t *testing.T) {
+	files, _ := damaged(t, 1, false)
+	for name, data := range files {
+		if _, _, ok := parseName(segmentPrefix, name); ok {
+			h, err := decodeHeader(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := h.encode()
+			b[8] = formatVersion + 1
+			putChecksum(b)
+			copy(data, b)
+		}
+	}
+	_, _, err := openCrash(newCrashFS(files), 5)
+	if !errors.Is(err, raftlog.ErrCorrupt) {
+		t.Fatalf("%v, want ErrCorrupt", err)
+	}
+	t.Log(err)
+}
+
+func putChecksum(b []byte) {
+	sum := checksum(b[:len(b)-4])
+	for i := range 4 {
+		b[len(b)-4+i] = byte(sum >> (8 * i))
+	}
+}
+
+// lastSegment returns a log of several segments that opens without the frames of the last one, and that one's name and header.
+func lastSegment(t *testing.T) (files map[string][]byte, last string, h header) {
+	t.Helper()
+	for seed := range uint64(100) {
+		files, _ = damaged(t, seed, false)
+		names := slices.DeleteFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return !strings.HasPrefix(name, segmentPrefix) })
+		if len(names) < 2 {
+			continue
+		}
+		last = slices.Max(names)
+		h, err := decodeHeader(files[last])
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[last] = extend(h.encode(), int64(h.size))
+		if _, _, err := openCrash(newCrashFS(files), 5); err == nil {
+			return files, last, h
+		}
+	}
+	t.Fatal("no log is fit for this test")
+	return nil, "", header{}
+}
+
+// TestSegmentsMustFit gives the last segment headers that are sound and do not follow what comes before.
+func TestSegmentsMustFit(t *testing.T) {
+	files, last, h := lastSegment(t)
+	for name, change := range map[string]func(*header){
+		"as it is":         func(*header) {},
+		"frames missing":   func(h *header) { h.first++ },
+		"frames twice":     func(h *header) { h.first-- },
+		"another sequence": func(h *header) { h.sequence++ },
+		"another replica":  func(h *header) { h.id.ID++ },
+		"another group":    func(h *header) { h.id.Group++ },
+		"another end":      func(h *header) { h.begins.lastIndex++ },
+		"another term":     func(h *header) { h.begins.hard = testHard(h.begins.hard.GetTerm()+1, 0, 0) },
+		"no snapshot":      func(h *header) { h.begins.snapshot = nil },
+	} {
+		h := h
+		change(&h)
+		files[last] = extend(h.encode(), int64(h.size)) // without frames, which would tell by themselves
+		_, _, err := openCrash(newCrashFS(files), 5)
+		if good := name == "as it is"; good != (err == nil) || !good && !errors.Is(err, raftlog.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package storage
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// TestErrorAtEveryOperation makes the n-th operation of a run fail, for every n, once. The store must say so, refuse everything afterwards with the same
+// error, and what it had promised must be there, for a process that was killed and after a power loss.
+func TestErrorAtEveryOperation(t *testing.T) {
+	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
+		for n := 0; ; n += slowly {
+			h := newHistory(uint64(n%7), nil, raftlog.State{})
+			h.fs.half = n%2 == 0
+			left := n
+			h.fs.before = func(o op) error {
+				if left--; left == -1 {
+					return cause
+				}
+				return nil
+			}
+			err := h.run(25)
+			if err == nil {
+				if n < 100 {
+					t.Fatalf("the run has only %d operations", n)
+				}
+				break
+			}
+			if !errors.Is(err, raftlog.ErrStorage) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "start the instance again") {
+				t.Fatalf("operation %d: %v, want ErrStorage with its cause and the way out", n, err)
+			}
+			h.fs.before = nil
+			if h.w != nil { // otherwise it failed while it was opened
+				if again := h.w.Save(raftlog.Batch{HardState: testHard(1000, 0, 0)}); again == nil || h.w.failed != nil && again.Error() != err.Error() {
+					t.Fatalf("operation %d: after the error Save returns %v", n, again)
+				}
+			}
+			r := rand.New(rand.NewPCG(uint64(n), 1))
+			at := len(h.fs.ops)
+			for i, image := range []map[string][]byte{h.fs.live(), h.fs.image(at, never), h.fs.image(at, always), h.fs.image(at, sometimes(r, 0.5))} {
+				if err := h.tryImage(at, image, uint64(n), true); err != nil {
+					t.Fatalf("operation %d fails (%v), image %d: %v", n, cause, i, err)
+				}
+			}
+		}
+	}
+}
+
+// TestFailedSyncIsNotTrusted: after a sync has failed the kernel may keep the data in memory, as clean. A process that starts again reads it there, and may
+// count on it only after it has written it once more.
+func TestFailedSyncIsNotTrusted(t *testing.T) {
+	h := newHistory(1, nil, raftlog.State{})
+	if err := h.run(10); err != nil {
+		t.Fatal(err)
+	}
+	var lost op
+	h.fs.before = func(o op) error {
+		if o.kind == opWrite {
+			lost = o
+		}
+		if o.kind == opSync {
+			return syscall.EIO
+		}
+		return nil
+	}
+	last := h.promises[len(h.promises)-1].state
+	b := raftlog.Batch{HardState: testHard(last.HardState.GetTerm()+5, 5, 0)}
+	if err := h.w.Save(b); err == nil {
+		t.Fatal("no error")
+	}
+	h.fs.before = nil
+	// On the disk the write is missing, and no sync will bring it there.
+	var kept []op
+	for _, o := range h.fs.ops {
+		if o.kind != opWrite || o.inode != lost.inode || o.at != lost.at || len(o.data) != len(lost.data) {
+			kept = append(kept, o)
+		}
+	}
+	if len(kept) != len(h.fs.ops)-1 {
+		t.Fatalf("%d operations left out", len(h.fs.ops)-len(kept))
+	}
+	h.fs.ops = kept
+	_, st, err := openCrash(h.fs, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := openCrash(newCrashFS(h.fs.image(len(h.fs.ops), never)), 9)
+	if err != nil {
+		t.Fatalf("what the process found in memory is not on the disk: %v", err)
+	}
+	if err := sameState(got, promise{state: st}); err != nil {
+		t.Fatalf("what the process found in memory is not on the disk: %v", err)
+	}
+}
+
+// TestOneSyncPerSave counts what an append costs.
+func TestOneSyncPerSave(t *testing.T) {
+	fs := newCrashFS(nil)
+	w := foundedCrash(t, fs)
+	count := func(b raftlog.Batch) (kinds []opKind) {
+		from := len(fs.ops)
+		if err := w.Save(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range fs.ops[from:] {
+			kinds = append(kinds, o.kind)
+		}
+		return kinds
+	}
+	index := uint64(2)
+	for range 20 {
+		kinds := count(raftlog.Batch{HardState: testHard(2, 5, index-1), Entries: testEntries(index, 2, 1, 200)})
+		if len(kinds) != 2 || kinds[0] != opWrite || kinds[1] != opSync {
+			t.Fatalf("a Save does %v, want one write and one sync", kinds)
+		}
+		index++
+	}
+	if kinds := count(raftlog.Batch{HardState: testHard(2, 5, index-1)}); len(kinds) != 0 {
+		t.Errorf("a new commit index alone does %v, want nothing", kinds)
+	}
+	if kinds := count(raftlog.Batch{HardState: testHard(3, 0, index-1)}); len(kinds) != 2 {
+		t.Errorf("a new term does %v, want one write and one sync", kinds)
+	}
+	if kinds := count(raftlog.Batch{}); len(kinds) != 0 {
+		t.Errorf("an empty batch does %v", kinds)
+	}
+}
+
+// TestSegmentsAreUsedAgain: a log that is cut by snapshots now and then lives in a few files, for ever.
+func TestSegmentsAreUsedAgain(t *testing.T) {
+	fs := newCrashFS(nil)
+	w := foundedCrash(t, fs)
+	created := 0
+	for index := uint64(2); index < 1000; index++ {
+		b := raftlog.Batch{Entries: testEntries(index, 1, 1, 1000)}
+		if index%25 == 0 {
+			b.Snapshot = testSnapshot(index-1, 1, 100)
+		}
+		if err := w.Save(b); err != nil {
+			t.Fatal(err)
+		}
+		if len(fs.names) > 7 {
+			t.Fatalf("entry %d: %d files", index, len(fs.names))
+		}
+	}
+	for _, o := range fs.ops {
+		if o.kind == opAllocate {
+			created++
+		}
+	}
+	if w.header.sequence < 50 || created*4 > int(w.header.sequence) {
+		t.Errorf("%d segments were begun and %d files made for them", w.header.sequence, created)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCallerFaults: what cannot be part of a log is refused before it is written.
+func TestCallerFaults(t *testing.T) {
+	founded := raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}
+	gap := testEntries(2, 1, 3, 5)
+	gap = append(gap[:1], gap[2])
+	for name, c := range map[string][]raftlog.Batch{
+		"no identity":       {{HardState: testHard(1, 0, 0)}},
+		"another identity":  {{Identity: &raftlog.Identity{Group: 1, ID: 1}}},
+		"identity twice":    {founded, founded},
+		"a gap":             {founded, {Entries: testEntries(3, 1, 1, 5)}},
+		"a gap in entries":  {founded, {Entries: gap}},
+		"gap after install": {founded, {Snapshot: testSnapshot(9, 2, 5), Entries: testEntries(11, 2, 1, 5)}},
+	} {
+		w, _, err := openCrash(newCrashFS(nil), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, b := range c {
+			err := w.Save(b)
+			if last := i == len(c)-1; last != (err != nil) {
+				t.Errorf("%s: batch %d: %v", name, i, err)
+			}
+		}
+	}
+}
+
+// foundedCrash is a log with its first batch.
+func foundedCrash(t *testing.T, fs *crashFS) *wal {
+	t.Helper()
+	w, _, err := openCrash(fs, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Save(raftlog.Batch{Identity: &crashID, HardState: testHard(1, 0, 1), Snapshot: testSnapshot(1, 1, 10)}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestCommitAlone: a new commit index alone waits for the next frame, or for Close.
+func TestCommitAlone(t *testing.T) {
+	for _, end := range []string{"close", "save", "kill"} {
+		fs := newCrashFS(nil)
+		w := foundedCrash(t, fs)
+		if err := w.Save(raftlog.Batch{Entries: testEntries(2, 1, 3, 9)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Save(raftlog.Batch{HardState: testHard(1, 0, 3)}); err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(3)
+		switch end {
+		case "close":
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		case "save":
+			if err := w.Save(raftlog.Batch{Entries: testEntries(5, 1, 1, 9)}); err != nil {
+				t.Fatal(err)
+			}
+		case "kill":
+			want = 1
+		}
+		if st, err := w.Load(); end != "close" && (err != nil || st.HardState.GetCommit() != 3) {
+			t.Errorf("%s: commit index %d before, %v", end, st.HardState.GetCommit(), err)
+		}
+		_, st, err := openCrash(newCrashFS(fs.image(len(fs.ops), never)), 1)
+		if err != nil || st.HardState.GetCommit() != want {
+			t.Errorf("%s: commit index %d, %v, want %d", end, st.HardState.GetCommit(), err, want)
+		}
+	}
+}

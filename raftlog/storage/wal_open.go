@@ -1,0 +1,222 @@
+package storage
+
+import (
+	"path/filepath"
+)
+
+// sealBytes is the room that a segment keeps for its seal.
+const sealBytes = frameHeadBytes + 16
+
+// open reads the log that is in the directory, if any, cuts what a crash has left, and makes it ready for the next frame.
+func (w *wal) open(l listing) error {
+	w.next = 1
+	for _, file := range l.snapshots[w.id.ID] {
+		w.files = max(w.files, file)
+	}
+	sequences := l.segments[w.id.ID]
+	if len(sequences) == 0 {
+		return nil
+	}
+	s, err := w.scan(sequences)
+	if err != nil {
+		return err
+	}
+	if _, err := w.state(s); err != nil { // a snapshot that cannot be read must be noticed now
+		return err
+	}
+	if err := w.resume(s); err != nil {
+		return w.fail("opening", err)
+	}
+	if err := w.tidy(l, s); err != nil {
+		return w.fail("opening", err)
+	}
+	return nil
+}
+
+// resume makes the end of the log durable and opens it for writing.
+func (w *wal) resume(s *scanned) error {
+	w.fold = s.fold
+	last := &s.segments[len(s.segments)-1]
+	if last.torn {
+		w.logger.Warn("cut a frame that a crash had left incomplete; nobody was told that it is durable", "file", last.path, "offset", last.end)
+	}
+	if n := len(s.segments); n > 1 && s.segments[n-2].sealed == 0 {
+		// A crash came between the header of the new segment and the seal of the old one.
+		if err := w.use(&s.segments[n-2]); err != nil {
+			return err
+		}
+		if err := w.seal(last.sequence); err != nil {
+			return err
+		}
+	}
+	if err := w.use(last); err != nil {
+		return err
+	}
+	return w.mark()
+}
+
+// use makes a segment the current one. Its last frame is written again, since the disk may not have it although the kernel does: the sync that
+// follows is the first whose success we see.
+func (w *wal) use(s *segment) error {
+	if w.file != nil {
+		if err := w.file.Close(); err != nil {
+			return err
+		}
+		w.file = nil
+	}
+	file, err := w.fs.Open(s.path)
+	if err != nil {
+		return err
+	}
+	w.file, w.header, w.at, w.next = file, s.header, s.end, s.next
+	if s.tail == 0 {
+		return nil
+	}
+	if _, err := file.WriteAt(s.last, s.tail); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// tidy does what a crash may have left undone: segments and snapshots that nothing needs go.
+func (w *wal) tidy(l listing, s *scanned) error {
+	segments := s.stale
+	w.lowest = w.oldest(w.header.sequence)
+	for i := range s.segments {
+		if s.segments[i].sequence < w.lowest {
+			segments = append(segments, w.segmentName(s.segments[i].sequence))
+		}
+	}
+	var others []string
+	for _, file := range l.snapshots[w.id.ID] {
+		if w.snapshot == nil || file != w.snapshot.file {
+			others = append(others, w.snapshotName(file))
+		}
+	}
+	return retire(w.fs, w.dir, &w.spares, w.sparesFor(w.snapshot), segments, others)
+}
+
+// release lets go of what a new snapshot has made superfluous. To remove large files takes a file system so long that appends would feel it. So
+// segments become spares, all of them: another name costs next to nothing. What nothing needs at all is left to the next Prepare, if this
+// snapshot was prepared: the file of the one before, and spares that are too many.
+func (w *wal) release(old, now *snapshotMark) error {
+	var segments, others []string
+	oldest := w.oldest(w.header.sequence)
+	for ; w.lowest < oldest; w.lowest++ {
+		segments = append(segments, w.segmentName(w.lowest))
+	}
+	if old != nil {
+		w.stale = append(w.stale, w.snapshotName(old.file))
+	}
+	p := w.prepared
+	w.prepared = nil
+	if p == nil || p.mark.file != now.file { // this one was not prepared
+		if p != nil {
+			w.stale = append(w.stale, w.snapshotName(p.mark.file))
+		}
+		others, w.stale = w.stale, nil
+	}
+	most := len(w.spares) + len(segments)
+	if err := retire(w.fs, w.dir, &w.spares, most, segments, others); err != nil {
+		return err
+	}
+	kept := min(len(w.spares), w.sparesFor(now))
+	w.stale = append(w.stale, w.spares[kept:]...)
+	w.spares = w.spares[:kept]
+	return nil
+}
+
+// sparesFor is how many segments are kept for later: as many as the log needs until the next snapshot, which comes after about as many bytes as
+// this one has, or half as many more. So a log of any size is written to the same files over and over, and the room that it needs at its
+// longest stays reserved.
+func (w *wal) sparesFor(now *snapshotMark) int {
+	if now == nil {
+		return sparesKept
+	}
+	return sparesKept + int(now.length/2*3/uint64(w.segment))
+}
+
+// reserve makes sure that a frame of n bytes fits the current segment, with room for the seal behind it.
+func (w *wal) reserve(n int64) error {
+	n += frameAlign
+	if w.file != nil && w.at+n+sealBytes <= int64(w.header.size) {
+		return nil
+	}
+	h := header{id: w.id, sequence: 1, size: uint64(max(w.segment, headerBytes+n+sealBytes)), first: w.next, begins: w.checkpoint}
+	if w.file != nil {
+		h.sequence, h.first = w.header.sequence+1, w.next+1
+	}
+	var salt [8]byte
+	w.random(salt[:])
+	for _, c := range salt {
+		h.salt = h.salt<<8 | uint64(c)
+	}
+	path, err := w.create(&h)
+	if err != nil {
+		return err
+	}
+	if w.file != nil {
+		if err := w.seal(h.sequence); err != nil {
+			return err
+		}
+	} else {
+		w.lowest = h.sequence
+	}
+	return w.use(&segment{header: h, path: path, end: headerBytes, next: h.first})
+}
+
+// seal ends the current segment.
+func (w *wal) seal(next uint64) error {
+	frame := sealFrame(appendSeal(make([]byte, frameHeadBytes), next), w.next, w.header.salt)
+	if _, err := w.file.WriteAt(frame, w.at); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+// create makes the file of a segment, out of a spare if there is one that is large enough.
+func (w *wal) create(h *header) (path string, err error) {
+	from := filepath.Join(w.dir, tempFile)
+	var file File
+	if n := len(w.spares); n > 0 && int64(h.size) <= w.segment {
+		from = filepath.Join(w.dir, w.spares[n-1])
+		w.spares = w.spares[:n-1]
+		file, err = w.fs.Open(from)
+	} else {
+		file, err = w.fs.Create(from)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err = w.prepare(file, h); err == nil {
+		err = file.Sync()
+	}
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(w.dir, w.segmentName(h.sequence))
+	if err := w.fs.Rename(from, path); err != nil {
+		return "", err
+	}
+	return path, w.fs.SyncDir(w.dir)
+}
+
+// prepare writes the header, and reserves the room. A spare may be longer than asked for: its room is used as it is.
+func (w *wal) prepare(file File, h *header) error {
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	if size < int64(h.size) {
+		if err := file.Allocate(int64(h.size)); err != nil {
+			return err
+		}
+	} else {
+		h.size = uint64(size)
+	}
+	_, err = file.WriteAt(h.encode(), 0)
+	return err
+}

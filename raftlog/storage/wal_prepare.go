@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// prepared is a snapshot that is durable and that no frame names yet.
+type prepared struct {
+	mark snapshotMark
+	snap *raftpb.Snapshot
+}
+
+// Prepare makes a snapshot durable beside the log. It holds up a Save only while it looks at what both of them change.
+func (w *wal) Prepare(ctx context.Context, s *raftpb.Snapshot) error {
+	w.preparing.Lock()
+	defer w.preparing.Unlock()
+	file, stale, err := w.beginPrepare()
+	if err != nil {
+		return err
+	}
+	var mark snapshotMark
+	if err = retire(w.fs, w.dir, nil, 0, nil, stale); err == nil {
+		mark, err = w.writeSnapshot(ctx, file, s)
+	}
+	if err != nil && ctx.Err() != nil {
+		// Whatever stays goes at the next open.
+		return errors.Join(context.Cause(ctx), w.fs.Remove(filepath.Join(w.dir, w.snapshotName(file))))
+	}
+	w.busy.Lock()
+	defer w.busy.Unlock()
+	if err != nil {
+		return w.fail("writing a snapshot", err)
+	}
+	w.prepared = &prepared{mark, s}
+	return nil
+}
+
+// beginPrepare returns the number of the file to write, and which files go first: those of earlier snapshots, and what was prepared before. It was
+// not named by now, and never will be.
+func (w *wal) beginPrepare() (file uint64, stale []string, err error) {
+	w.busy.Lock()
+	defer w.busy.Unlock()
+	if err := w.usable(); err != nil {
+		return 0, nil, err
+	}
+	if w.prepared != nil {
+		w.stale = append(w.stale, w.snapshotName(w.prepared.mark.file))
+		w.prepared = nil
+	}
+	stale, w.stale = w.stale, nil
+	w.files++
+	return w.files, stale, nil
+}
+
+// snapshotOf returns the mark of the snapshot of a batch, which is durable then.
+func (w *wal) snapshotOf(b raftlog.Batch) (snapshotMark, error) {
+	if !b.Prepared {
+		w.files++
+		return w.writeSnapshot(context.Background(), w.files, b.Snapshot)
+	}
+	if w.prepared == nil || w.prepared.snap != b.Snapshot {
+		return snapshotMark{}, fmt.Errorf("the snapshot at %d is to be named, and was not prepared", b.Snapshot.GetMetadata().GetIndex())
+	}
+	return w.prepared.mark, nil
+}
+
+// usable refuses what comes after the end of the store.
+func (w *wal) usable() error {
+	if w.failed == nil && w.finished {
+		return fmt.Errorf("%w: the log in %s is closed", raftlog.ErrClosed, w.dir)
+	}
+	return w.failed
+}
