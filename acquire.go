@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -173,7 +174,7 @@ func (n *Node) met(e *session.HeldError) *HeldError {
 
 func heldError(e *session.HeldError) *HeldError {
 	h := &HeldError{
-		Key: e.Key, Holder: holderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
+		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
 	}
 	h.Value, h.Labels = showed(e.Value)
@@ -183,7 +184,7 @@ func heldError(e *session.HeldError) *HeldError {
 func deadlockError(e *session.DeadlockError) *DeadlockError {
 	d := &DeadlockError{}
 	for _, link := range e.Circle {
-		d.Circle = append(d.Circle, DeadlockLink{Holder: holderName(link.Record, link.Session), Key: link.Key})
+		d.Circle = append(d.Circle, DeadlockLink{Holder: replica.HolderName(link.Record, link.Session), Key: link.Key})
 	}
 	return d
 }

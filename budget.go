@@ -1,20 +1,21 @@
 package mortise
 
 import (
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
 // warnNoRoom tells the operator, at most once a minute for each replica, that a budget of bytes is used up. The caller of the refused
 // request gets an error of its own.
-func (r *replica) warnNoRoom(result *lockfsm.Result) {
+func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	err := session.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {
 		return
 	}
 	holder := ""
 	if s, ok := r.machine.Session(result.Session); ok {
-		holder = holderName(s.Record, s.ID)
+		holder = replica.HolderName(s.Record, s.ID)
 	}
 	usage := r.machine.Usage()
 	r.noRoom.warn(r.node, "a request was refused because a budget of bytes is used up", "request", result.Kind.String(), "of", holder,
@@ -22,7 +23,7 @@ func (r *replica) warnNoRoom(result *lockfsm.Result) {
 }
 
 // usage returns the charges of the state as of the end of the last turn.
-func (r *replica) usage() lockfsm.Usage {
+func (r *ownReplica) usage() lockfsm.Usage {
 	r.counting.Lock()
 	defer r.counting.Unlock()
 	return r.used

@@ -10,11 +10,8 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 )
-
-// maxReplicas is the largest fleet in which each instance asks each other before the group is
-// founded.
-const maxReplicas = 16
 
 // complaints collects what is wrong with a Config, one error a mistake.
 type complaints []error
@@ -56,9 +53,9 @@ func (cs *complaints) checkEach(c Config) {
 			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
 		}
 	}
-	if c.Replicas < 0 || c.Replicas > maxReplicas {
+	if c.Replicas < 0 || c.Replicas > replica.MaxReplicas {
 		cs.add("Replicas", "%d is not between 1 and %d; for a larger fleet set Founders, the names of three or five instances that found the group and vote",
-			c.Replicas, maxReplicas)
+			c.Replicas, replica.MaxReplicas)
 	}
 	cs.checkFounders(c.Founders)
 	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
@@ -158,11 +155,11 @@ func (cs *complaints) checkFounding(c Config) {
 }
 
 func (cs *complaints) checkFounders(founders []string) {
-	if len(founders) > 64 {
-		cs.add("Founders", "has %d names, more than 64", len(founders))
+	if len(founders) > replica.MaxFounders {
+		cs.add("Founders", "has %d names, more than %d", len(founders), replica.MaxFounders)
 	}
 	for i, name := range founders {
-		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, 128)
+		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, replica.MaxFounderBytes)
 		if slices.Index(founders, name) < i {
 			cs.add("Founders", "%q is listed twice", name)
 		}

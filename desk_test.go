@@ -230,20 +230,3 @@ func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 		}
 	})
 }
-
-// TestAGuestIsCountedByNobody: it is no candidate for a vote, and has no word in the settings or the rules, but its lease counts.
-func TestAGuestIsCountedByNobody(t *testing.T) {
-	var g registry
-	g.begin([]lockfsm.SessionInfo{
-		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`), Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)}},
-		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
-	})
-	list := g.look()
-	counts := &g.census
-	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || counts.instances[nodeidtest.ID(7)] != 1 || len(counts.contents) != 1 || counts.longest() != time.Minute {
-		t.Errorf("%+v, %+v", list, counts)
-	}
-	if g.members.Load() != 2 {
-		t.Errorf("%d members, want the instance and the program", g.members.Load())
-	}
-}

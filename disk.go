@@ -200,7 +200,7 @@ func (n *Node) passing(state DiskState, cause string) {
 // diskWell forgets an error of the disk if the replica of this instance has stored a configuration
 // that names it. That an empty replica has been started says nothing about a full disk: it fits into
 // the room that is reserved, and fails with the first snapshot, each minute again.
-func (n *Node) diskWell(r *replica) {
+func (n *Node) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.isNamed() {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/transport"
@@ -229,7 +230,7 @@ func (n *Node) answerDisk(from transport.Identity, question []byte) ([]byte, err
 // mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
 // without that voter, and without all whose disk has a fault, a majority is left. A report is kept
 // before this is asked, so of two voters of three that lose their directories at once neither goes.
-func (r *replica) mayYield(now clock.Time, asks nodeid.ID) bool {
+func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
 	s := r.log.Survey()
 	if s.Term == 0 || s.Pending {
 		return false
@@ -243,7 +244,7 @@ func (r *replica) mayYield(now clock.Time, asks nodeid.ID) bool {
 		gone[n.instance()] = true
 	}
 	left := map[uint64]bool{}
-	for _, v := range placed(&s.Config) {
+	for _, v := range replica.Placed(&s.Config) {
 		active := slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == v.Raft && p.Active })
 		left[v.Raft] = active && !gone[v.Instance]
 	}

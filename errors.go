@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -176,7 +177,7 @@ func lossOf(err error) error {
 	}
 	var taken *session.TakenError
 	if errors.As(err, &taken) {
-		return &ForcedError{By: holderName(taken.Record, 0), Resumed: true}
+		return &ForcedError{By: replica.HolderName(taken.Record, 0), Resumed: true}
 	}
 	return err
 }

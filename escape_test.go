@@ -7,11 +7,11 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/desk"
-	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -68,7 +68,7 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 		"deadlock": (&DeadlockError{Circle: []DeadlockLink{{nasty, nasty}}}).Error(),
 		"forced":   (&ForcedError{By: nasty, Reason: nasty}).Error(),
 		"resumed":  (&ForcedError{By: nasty, Resumed: true}).Error(),
-		"holder":   holderName([]byte(`{"name":"x\u001b[2J\u202e","Name":"x\u001b[2J\u202e"}`), lockfsm.SessionID(1)),
+		"holder":   replica.HolderName([]byte(`{"name":"x\u001b[2J\u202e","Name":"x\u001b[2J\u202e"}`), lockfsm.SessionID(1)),
 	}
 	for what, text := range texts {
 		if plain.Text(text) != text || len(text) < 8 {

@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // FuzzRecord reads any bytes as what an instance says of itself. They come from other instances, whatever build those are, and end up in
 // errors that people read.
 func FuzzRecord(f *testing.F) {
-	good, err := json.Marshal(record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z", Rules: 1})
+	good, err := json.Marshal(replica.Record{Instance: nodeidtest.ID(7).String(), Name: "n", Addr: "a:1", Zone: "z", Rules: 1})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"name":"a\u0000b\n\u202ec","later":[{}]}`))
 	f.Add([]byte("\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if name := holderName(b, lockfsm.SessionID(5)); name == "" {
+		if name := replica.HolderName(b, lockfsm.SessionID(5)); name == "" {
 			t.Fatal("nobody")
 		}
 	})

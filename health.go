@@ -117,15 +117,6 @@ func (h *Health) foundersDiffer() bool {
 	})
 }
 
-// instances lists the instances that name a value.
-func (o OtherSetting) instances() string {
-	text := strings.Join(o.Names, ", ")
-	if o.More > 0 {
-		text += fmt.Sprintf(" and %d more", o.More)
-	}
-	return text
-}
-
 // missing names the voters that are not heard of.
 func (h *Health) missing() string {
 	var names []string
@@ -194,19 +185,4 @@ func (h Health) String() string {
 	}
 	line("\nnext safe step: %s", h.Advice)
 	return b.String()
-}
-
-// String names the values, and the instances that name each.
-func (d Disagreement) String() string {
-	text := fmt.Sprintf("%s: the group has %s", d.Setting, d.Group)
-	if len(d.Same.Names) > 0 {
-		text += " (also on " + d.Same.instances() + ")"
-	}
-	for _, o := range d.Others {
-		text += "; " + o.Value + " on " + o.instances()
-	}
-	if d.Why != "" {
-		text += "; not adopted, because " + d.Why
-	}
-	return text
 }

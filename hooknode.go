@@ -144,7 +144,7 @@ type leading struct {
 }
 
 // noteLeader tells a change of who leads. The caller holds knowing.
-func (n *Node) noteLeader(r *replica) {
+func (n *Node) noteLeader(r *ownReplica) {
 	if n.config.Hooks == nil || n.cluster() == nil {
 		return
 	}

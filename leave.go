@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -117,7 +118,7 @@ func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 
 // voteLost is what Leave returns if this replica votes, and no instance has taken its vote over. why is what the leader said that it waits
 // for. Without a leader's word other instances are known to be here only by their connections.
-func (n *Node) voteLost(r *replica, why string) error {
+func (n *Node) voteLost(r *ownReplica, why string) error {
 	if !r.votes() || why == "" && !n.company(r) {
 		return nil
 	}
@@ -150,8 +151,8 @@ func (n *Node) seeOff(ctx context.Context) {
 }
 
 // company reports whether another replica of the configuration is connected.
-func (n *Node) company(r *replica) bool {
-	for _, v := range placed(r.config.Load()) {
+func (n *Node) company(r *ownReplica) bool {
+	for _, v := range replica.Placed(r.config.Load()) {
 		if v.Instance != n.instance() && n.linked(v.Instance) {
 			return true
 		}

@@ -6,11 +6,11 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/transport"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // life implements cluster.Host: it carries out what the cluster room has decided about this instance, from newborn to member and,
@@ -102,7 +102,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 // bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
 // the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left. It
 // does nothing and reports false once the node has ended: its Close does not wait for a disk that hangs.
-func (n *Node) bind(r *replica, group uint64) bool {
+func (n *Node) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	if n.ended {
@@ -123,7 +123,7 @@ func (n *Node) bind(r *replica, group uint64) bool {
 }
 
 // identify tells the port who this instance is; the caller holds binding.
-func (n *Node) identify(r *replica, group uint64) {
+func (n *Node) identify(r *ownReplica, group uint64) {
 	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {
 		id.Raft = r.id
@@ -133,7 +133,7 @@ func (n *Node) identify(r *replica, group uint64) {
 
 // retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
 // trusted. Otherwise the instance goes on as a member that does not vote.
-func (n *Node) retire(r *replica, err error) {
+func (n *Node) retire(r *ownReplica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
 		state := DiskFailed
@@ -171,8 +171,8 @@ func (n *Node) retire(r *replica, err error) {
 }
 
 // farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
-func (n *Node) farewell(r *replica) {
-	for _, v := range placed(r.config.Load()) {
+func (n *Node) farewell(r *ownReplica) {
+	for _, v := range replica.Placed(r.config.Load()) {
 		if v.Instance != n.instance() {
 			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -54,7 +55,7 @@ func TestMembersAreTheLeadersTable(t *testing.T) {
 			}
 		}
 		v := f.visit(derived(t, "lock k"))
-		v.bind(record{Name: "cron", Guest: true})
+		v.bind(replica.Record{Name: "cron", Guest: true})
 		if err := v.lock("k"); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -118,9 +119,9 @@ func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 func (s *sight) sessions() []SessionInfo {
 	list := make([]SessionInfo, 0, len(s.Sessions))
 	for _, each := range s.Sessions {
-		r := decodeRecord(each.Record)
+		r := replica.DecodeRecord(each.Record)
 		one := SessionInfo{
-			Session: sessionText(each.ID), Holder: holderName(each.Record, each.ID), Own: r.id().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
+			Session: sessionText(each.ID), Holder: replica.HolderName(each.Record, each.ID), Own: r.ID().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
 			Leaving: each.Leaving, Expired: each.Gone, Held: each.Held, Waiting: each.Waiting,
 		}
 		if r.Since != 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -236,7 +237,7 @@ func (q *question) command(id uint64) (c lockfsm.Command, changes bool) {
 }
 
 // look answers a question if this replica leads.
-func (r *replica) look(ctx context.Context, q question) (sight, error) {
+func (r *ownReplica) look(ctx context.Context, q question) (sight, error) {
 	// An honest instance has refused such a text before it asks.
 	if q.Op == opEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return sight{}, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
@@ -289,7 +290,7 @@ func (r *replica) look(ctx context.Context, q question) (sight, error) {
 }
 
 // see answers the question of a round that is done, on the log's owner goroutine.
-func (r *replica) see(id uint64) {
+func (r *ownReplica) see(id uint64) {
 	one := r.lookers.take(id)
 	if one == nil {
 		return
@@ -332,9 +333,9 @@ func (r *replica) see(id uint64) {
 }
 
 // changed says what an Evict or a Put has done, to whoever has asked for it, and in the log. One that was proposed in an earlier term finds nobody.
-func (r *replica) changed(result *lockfsm.Result) {
+func (r *ownReplica) changed(result *lockfsm.Result) {
 	if e := result.Evicted; e != nil {
-		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", holderName(e.Record, e.Session), "by", string(e.By),
+		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session), "by", string(e.By),
 			"reason", string(e.Reason))
 	}
 	one := r.lookers.take(uint64(result.Number))
@@ -353,7 +354,7 @@ func (r *replica) changed(result *lockfsm.Result) {
 }
 
 // left asks the keeper how much time the sessions of an answer have.
-func (r *replica) left(ctx context.Context, s *sight) map[lockfsm.SessionID]time.Duration {
+func (r *ownReplica) left(ctx context.Context, s *sight) map[lockfsm.SessionID]time.Duration {
 	var sessions []lockfsm.SessionID
 	for _, each := range s.Sessions {
 		sessions = append(sessions, each.ID)
@@ -380,7 +381,7 @@ func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
 	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
 	for i, e := range l.Queue {
 		st := Standing{
-			Holder: holderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
+			Holder: replica.HolderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
 			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
 		}
 		st.Value, st.Labels = showed(e.Value)

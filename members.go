@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -116,35 +117,33 @@ type listed struct {
 // asMembers makes an answer of members out of one of sessions. It runs on the goroutine of the
 // question: to decode a hundred records takes longer than to find them. first is set for the first
 // page.
-func (r *replica) asMembers(s *sight, first bool) {
+func (r *ownReplica) asMembers(s *sight, first bool) {
 	whole := first && !s.More
 	votes := map[nodeid.ID]bool{}
-	for _, v := range placed(r.config.Load()) {
+	for _, v := range replica.Placed(r.config.Load()) {
 		votes[v.Instance] = votes[v.Instance] || !v.Learner
 	}
 	for _, each := range s.Sessions {
-		o := decodeRecord(each.Record)
+		o := replica.DecodeRecord(each.Record)
 		if each.Gone || o.Own {
 			continue // it is no member any more, or one is listed by its first session
 		}
 		instance := nodeid.ID(each.Opener.Instance)
 		s.Members = append(s.Members, listed{
 			Session: each.ID, Instance: instance, Name: o.Name, Addr: o.Addr, Zone: o.Zone, Version: o.Version,
-			Tier: o.tier(each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
+			Tier: tierOf(&o, each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
 		})
 	}
-	s.Sessions, s.Total = nil, int(r.registry.members.Load()) // as of the leader's last look
+	s.Sessions, s.Total = nil, r.registry.Members() // as of the leader's last look
 	if whole {
 		s.Total = len(s.Members)
 	}
-	if names := r.registry.replicas.Load(); names != nil {
-		s.Names = *names
-	}
+	s.Names = r.registry.ReplicaNames()
 }
 
 // tier is what a session's opener is: of a derived secret or certificate the leader has written it
 // into the record.
-func (r record) tier(opener lockfsm.Opener) string {
+func tierOf(r *replica.Record, opener lockfsm.Opener) string {
 	switch {
 	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():
 		return r.Tier

@@ -45,7 +45,7 @@ type Node struct {
 	client  *session.Client
 	own     ownSessions                      // of the user
 	members atomic.Pointer[cluster.Cluster]  // nil until it is started
-	replica atomic.Pointer[replica]          // nil unless this instance votes
+	replica atomic.Pointer[ownReplica]          // nil unless this instance votes
 	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
 	disk        diskWatch   // of Config.Dir
@@ -183,7 +183,7 @@ func (n *Node) startCluster() error {
 	defer close(n.started)
 	config := cluster.Config{
 		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(), Join: n.config.Join,
-		Settings: n.config.group().birth(n.config.alone()),
+		Settings: n.config.group().Founding(n.config.alone()),
 		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
 		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
 		Member: n.isMember(), Services: n.env.srv, JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(), Awaited: n.awaited,

@@ -98,13 +98,11 @@ func (p *picture) people(c *cluster.Status) map[nodeid.ID]person {
 // replicas.
 func (n *Node) people(c *cluster.Status) map[nodeid.ID]person {
 	if r := n.replica.Load(); r != nil {
-		if names := r.registry.replicas.Load(); names != nil { // it leads, or has led
-			n.known.mu.Lock()
-			for id, name := range *names {
-				n.known.learn(id, person{name: plain.Text(name)})
-			}
-			n.known.mu.Unlock()
+		n.known.mu.Lock()
+		for id, name := range r.registry.ReplicaNames() { // none if it has never led
+			n.known.learn(id, person{name: plain.Text(name)})
 		}
+		n.known.mu.Unlock()
 	}
 	return n.known.people(c)
 }

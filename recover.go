@@ -37,4 +37,4 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 
 // seen returns the time, in Unix milliseconds, up to which tokens have been used as far as this replica knows. A token is the founding time
 // shifted by 21 bits plus the number of changes since.
-func (r *replica) seen() int64 { return int64(r.revision.Load() >> 21) }
+func (r *ownReplica) seen() int64 { return int64(r.revision.Load() >> 21) }

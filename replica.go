@@ -3,7 +3,6 @@ package mortise
 import (
 	"context"
 	"errors"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,18 +13,20 @@ import (
 	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// replica is what makes an instance a voter, or a learner, which may become one: one replica of the log, the state machine that it feeds,
+// ownReplica is what makes an instance a voter, or a learner, which may become one: one replica of the log, the state machine that it feeds,
 // and the keeper of the sessions, who is at work while this replica leads. It lives from the acceptance of a charter, or from the
 // leader's Prepare, until the restart in place, its removal, its retirement, or the end of the node.
 //
 // Its methods that implement raftlog.Applier run on the log's owner goroutine, which owns the fields marked so.
-type replica struct {
+type ownReplica struct {
 	node  *Node
 	group uint64
 	id    uint64 // raft ID
@@ -56,9 +57,9 @@ type replica struct {
 	revision atomic.Uint64                         // of the state, at the end of the last turn
 
 	lookers  lookers                       // who looks at the locks, while this replica leads
-	registry registry                      // who has a session, while this replica leads
-	accord   accord                        // owned by the cluster's owner goroutine
-	settings atomic.Pointer[groupSettings] // the group's; nil: not known
+	registry replica.Registry              // who has a session, while this replica leads
+	accord   replica.Accord                // owned by the cluster's owner goroutine
+	settings atomic.Pointer[replica.Settings] // the group's; nil: not known
 	rules    atomic.Uint32                 // version of the lock rules in force
 	remarks  atomic.Pointer[[]string]      // settings that differ, while this replica leads
 	missed   seldom                        // snapshots that did not arrive
@@ -66,17 +67,13 @@ type replica struct {
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
-func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
+func foundReplica(n *Node, c birth.Charter, id uint64) (*ownReplica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: n.env.limits, Settings: settingsOf(c.Settings).encode(),
+		Limits: n.env.limits, Settings: replica.FoundedWith(c.Settings).Encode(),
 	})
 	if err != nil {
 		return nil, err
-	}
-	var voters []raftlog.Member
-	for _, v := range c.Voters {
-		voters = append(voters, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
 	}
 	store, fresh, err := n.store(c.Group, id)
 	if err != nil {
@@ -86,7 +83,7 @@ func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	case fresh && n.cluster().Status().Phase == cluster.PhaseMember:
 		err = errors.New("the log is not there, although this voter has promised something before: empty the directory, the instance then joins as a new one")
 	case fresh:
-		err = raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil))
+		err = raftlog.Found(store, c.Group, id, replica.Members(c.Voters), machine.Snapshot(nil))
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -96,7 +93,7 @@ func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 
 // joinReplica starts a replica under an ID that the group's leader has given to this instance: an empty one, or, after a start with a
 // directory, what is there of it. A log that had begun and is gone is refused by the directory.
-func joinReplica(n *Node, group, id uint64) (*replica, error) {
+func joinReplica(n *Node, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
 		return nil, err
@@ -110,8 +107,8 @@ func joinReplica(n *Node, group, id uint64) (*replica, error) {
 }
 
 // startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
-func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*replica, error) {
-	r := &replica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
+func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
+	r := &ownReplica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.lookers.last = id >> 2
 	if h := n.trace.History(); h != nil {
@@ -120,7 +117,7 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})
 	r.keeper = session.NewKeeper(session.KeeperConfig{
-		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: stamp,
+		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: replica.Stamp,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
 	log, err := raftlog.Start(raftlog.Config{
@@ -138,7 +135,7 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 }
 
 // stop ends the replica for good and waits until nothing of it runs. Whoever calls it second waits for the first.
-func (r *replica) stop() {
+func (r *ownReplica) stop() {
 	if !r.stopping.CompareAndSwap(false, true) {
 		<-r.stopped
 		return
@@ -152,30 +149,30 @@ func (r *replica) stop() {
 }
 
 // propose and confirm are called by the keeper, which is at work from the moment that the log is.
-func (r *replica) propose(term uint64, commands []byte) bool {
+func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	<-r.started
 	return r.log.Propose(term, commands)
 }
 
 // patient is raftlog's Patient: requests that will only wait need no entry of their own.
-func (r *replica) patient(waiting []byte, settled bool) bool {
+func (r *ownReplica) patient(waiting []byte, settled bool) bool {
 	return r.machine != nil && r.machine.OnlyWait(waiting, settled)
 }
 
-func (r *replica) confirm(term, round uint64) {
+func (r *ownReplica) confirm(term, round uint64) {
 	<-r.started
 	r.log.Confirm(term, round)
 }
 
 // proposeBorn lets the leader of the tentative group propose Born once everybody is bound.
-func (r *replica) proposeBorn() {
+func (r *ownReplica) proposeBorn() {
 	if role := r.role.Load(); role.Leading && r.allBound.Load() && !r.born.Load() {
 		r.keeper.ProposeBorn(role.Term)
 	}
 }
 
 // Role implements raftlog.Applier.
-func (r *replica) Role(role raftlog.Role) {
+func (r *ownReplica) Role(role raftlog.Role) {
 	r.role.Store(&role)
 	r.lookers.drop()
 	r.endWatches()
@@ -186,7 +183,7 @@ func (r *replica) Role(role raftlog.Role) {
 
 // tellKeeper tells the keeper the present role. It is told again when the address book has changed, since the leader's instance or
 // address may not have been known before; in order, so that an older role never follows a newer one.
-func (r *replica) tellKeeper() {
+func (r *ownReplica) tellKeeper() {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	role := r.role.Load()
@@ -194,7 +191,7 @@ func (r *replica) tellKeeper() {
 }
 
 // Apply implements raftlog.Applier.
-func (r *replica) Apply(index, term uint64, batch []byte) error {
+func (r *ownReplica) Apply(index, term uint64, batch []byte) error {
 	leading := r.role.Load().Leading
 	if r.trail != nil {
 		r.trail.Entry(index, batch)
@@ -213,7 +210,7 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 			if result.Budget != 0 {
 				r.warnNoRoom(result)
 			}
-			r.registry.note(result)
+			r.registry.Note(result)
 			r.keeper.Applied(result)
 		}
 	})
@@ -222,7 +219,7 @@ func (r *replica) Apply(index, term uint64, batch []byte) error {
 }
 
 // noticeBirth tells the cluster once that the group is born, and begins to count the grace.
-func (r *replica) noticeBirth() {
+func (r *ownReplica) noticeBirth() {
 	if !r.born.Load() && r.machine.Born() {
 		r.bornAt = r.node.env.clock.Now()
 		r.born.Store(true)
@@ -231,9 +228,9 @@ func (r *replica) noticeBirth() {
 }
 
 // Leads implements raftlog.Applier.
-func (r *replica) Leads(term uint64) {
+func (r *ownReplica) Leads(term uint64) {
 	sessions := r.machine.Sessions()
-	r.registry.begin(sessions)
+	r.registry.Begin(sessions)
 	r.keeper.Leads(session.Leadership{
 		Term: term, Sessions: sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
 		Grace: r.machine.Charter().Grace,
@@ -243,20 +240,16 @@ func (r *replica) Leads(term uint64) {
 }
 
 // Configured implements raftlog.Applier.
-func (r *replica) Configured(c raftlog.Configuration) {
+func (r *ownReplica) Configured(c raftlog.Configuration) {
 	r.config.Store(&c)
 	r.node.diskWell(r)
-	members := placed(&c)
-	r.node.cluster().Configured(r.group, c.Index, members)
-	applied := birth.Configuration{At: c.Index, Voters: members}
-	if len(c.Outgoing) > 0 {
-		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
-	}
+	applied := replica.Applied(&c)
+	r.node.cluster().Configured(r.group, c.Index, applied.Voters)
 	r.node.cluster().Applied(r.group, applied)
 }
 
 // Confirmed implements raftlog.Applier.
-func (r *replica) Confirmed(term, round uint64) {
+func (r *ownReplica) Confirmed(term, round uint64) {
 	if round&lookRound != 0 {
 		r.see(round &^ lookRound)
 		return
@@ -265,7 +258,7 @@ func (r *replica) Confirmed(term, round uint64) {
 }
 
 // Snapshot implements raftlog.Applier.
-func (r *replica) Snapshot() (raftlog.Capture, error) {
+func (r *ownReplica) Snapshot() (raftlog.Capture, error) {
 	if r.trail != nil {
 		r.trail.Mark()
 	}
@@ -273,7 +266,7 @@ func (r *replica) Snapshot() (raftlog.Capture, error) {
 }
 
 // Restore implements raftlog.Applier.
-func (r *replica) Restore(index, _ uint64, state []byte) error {
+func (r *ownReplica) Restore(index, _ uint64, state []byte) error {
 	machine, err := lockfsm.Restore(state)
 	if err != nil {
 		return err
@@ -288,7 +281,7 @@ func (r *replica) Restore(index, _ uint64, state []byte) error {
 }
 
 // TurnEnd implements raftlog.Applier.
-func (r *replica) TurnEnd() {
+func (r *ownReplica) TurnEnd() {
 	if r.machine == nil {
 		return
 	}
@@ -298,13 +291,13 @@ func (r *replica) TurnEnd() {
 	r.counting.Unlock()
 	r.revision.Store(uint64(r.machine.Revision()))
 	r.tellWatchers()
-	if r.registry.publish(r.machine.Session) {
+	if r.registry.Publish(r.machine.Session) {
 		r.node.cluster().Look()
 	}
 }
 
 // counted returns what the state machine held at the end of the last turn.
-func (r *replica) counted() lockfsm.Counts {
+func (r *ownReplica) counted() lockfsm.Counts {
 	r.counting.Lock()
 	defer r.counting.Unlock()
 	return r.counts
@@ -312,13 +305,13 @@ func (r *replica) counted() lockfsm.Counts {
 
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
 // at once to look for another leader.
-func (r *replica) Retired(err error) {
+func (r *ownReplica) Retired(err error) {
 	r.keeper.Role(session.Role{Term: r.role.Load().Term + 1})
 	r.node.spawn(func() { r.node.retire(r, err) })
 }
 
 // send hands raft's messages to the transport, one frame for each replica.
-func (r *replica) send(messages []*raftpb.Message) {
+func (r *ownReplica) send(messages []*raftpb.Message) {
 	<-r.started
 	for i, first := range messages {
 		to := first.GetTo()
@@ -339,7 +332,7 @@ func (r *replica) send(messages []*raftpb.Message) {
 	}
 }
 
-func (r *replica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
+func (r *ownReplica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {
 	sending := r.node.spawn(func() {
 		ctx, cancel := context.WithTimeout(r.ctx, snapshotTimeout)
 		defer cancel()

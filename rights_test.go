@@ -20,6 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
@@ -82,7 +83,7 @@ func (f *fleet) visit(secret string) *visitor {
 }
 
 // bind begins a session with that record.
-func (v *visitor) bind(r record) {
+func (v *visitor) bind(r replica.Record) {
 	n := v.fleet.nodes[0]
 	v.port.Identify(transport.Self{Key: v.key, Group: n.cluster().Status().Group, Addr: visitorAddr})
 	b, err := json.Marshal(r)
@@ -144,7 +145,7 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := f.visit(derived(t, "lock a/*", "read r/*", "force a/both", "read a/both", "lock one"))
-		v.bind(record{Name: "visitor", Guest: true})
+		v.bind(replica.Record{Name: "visitor", Guest: true})
 		for key, ok := range map[string]bool{"a/x": true, "a/": true, "one": true, "a": false, "b": false, "one-more": false, "r/x": false, "A/x": false} {
 			if err := v.lock(key); (err == nil) != ok || !ok && !errors.Is(err, ErrNotAllowed) {
 				t.Errorf("lock %q: %v", key, err)
@@ -252,15 +253,15 @@ func TestAGuestIsNoInstance(t *testing.T) {
 			if said, _, err := v.port.Ask(brief(t), address(0), nodeid.ID{}, news); len(said) > 0 {
 				t.Errorf("%s: answered with %q, %v", rights, said, err)
 			}
-			v.bind(record{Instance: v.key.ID().String(), Name: "node-9", Rules: 1})
+			v.bind(replica.Record{Instance: v.key.ID().String(), Name: "node-9", Rules: 1})
 			if err := v.lock("k"); err == nil {
 				t.Errorf("%s: a session was opened with the record of an instance", rights)
 			}
-			v.bind(record{Name: "node-9", Addr: visitorAddr})
+			v.bind(replica.Record{Name: "node-9", Addr: visitorAddr})
 			if err := v.lock("k"); err == nil {
 				t.Errorf("%s: a session was opened with an address", rights)
 			}
-			v.bind(record{Name: "node-9"})
+			v.bind(replica.Record{Name: "node-9"})
 			time.Sleep(5 * time.Second)
 			if err := v.lock("k"); err != nil {
 				t.Errorf("%s: %v", rights, err)
@@ -355,7 +356,7 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		v := f.visit(derived(t, "lock a/*"))
-		v.bind(record{Name: "visitor"})
+		v.bind(replica.Record{Name: "visitor"})
 		var hold session.Hold
 		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)
@@ -410,7 +411,7 @@ func TestADerivedSecretEndsInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := f.visit(secret)
-		v.bind(record{Name: "visitor"})
+		v.bind(replica.Record{Name: "visitor"})
 		var hold session.Hold
 		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)

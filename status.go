@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
@@ -85,7 +85,7 @@ func (n *Node) Status() Status {
 		role := r.role.Load()
 		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
 		if s.Leading {
-			s.MembersTotal = int(r.registry.members.Load())
+			s.MembersTotal = r.registry.Members()
 		}
 		leader = n.target(role.Leader).Peer
 	}
@@ -128,7 +128,7 @@ func (c *Config) votersWanted() int {
 		n = min(n, c.Replicas)
 	}
 	if len(c.Founders) > 0 {
-		n = min(n, len(unique(c.Founders)))
+		n = min(n, len(replica.Unique(c.Founders)))
 	}
 	if len(c.Founders) == 0 && c.Replicas == 0 {
 		n = 1

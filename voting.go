@@ -5,58 +5,31 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file is where the log, the sessions and the cluster room meet about who votes: what the leader sees goes to the cluster room,
 // which decides, and what it has decided goes to the log.
 
-// placed decodes who the replicas of a configuration are. One whose place cannot be read is in the list with its raft ID alone.
-func placed(c *raftlog.Configuration) []cluster.Voter {
-	list := make([]cluster.Voter, 0, len(c.Members))
-	for _, m := range c.Members {
-		v, err := birth.DecodePlace(m.Context)
-		if err != nil {
-			v = cluster.Voter{}
-		}
-		v.Raft = m.ID
-		v.Learner = !slices.Contains(c.Voters, m.ID) && !slices.Contains(c.Outgoing, m.ID)
-		list = append(list, v)
-	}
-	return list
-}
-
 // votes reports whether this replica is a voter of the configuration that is applied here.
-func (r *replica) votes() bool {
+func (r *ownReplica) votes() bool {
 	c := r.config.Load()
 	return slices.Contains(c.Voters, r.id) || slices.Contains(c.Outgoing, r.id)
 }
 
 // isNamed reports whether the configuration that is applied here has this replica, with a vote or without.
-func (r *replica) isNamed() bool {
+func (r *ownReplica) isNamed() bool {
 	return slices.ContainsFunc(r.config.Load().Members, func(m raftlog.Member) bool { return m.ID == r.id })
-}
-
-// names reports whether the configuration that is applied here names the instance under that raft ID.
-func (r *replica) names(raft uint64, instance nodeid.ID) bool {
-	for _, m := range r.config.Load().Members {
-		if m.ID == raft {
-			v, err := birth.DecodePlace(m.Context)
-			return err == nil && v.Instance == instance
-		}
-	}
-	return false
 }
 
 // gone tells the log that the replica of an instance has retired. The instance may say already that it has no raft ID any more, so it is
 // found by who it is.
-func (r *replica) gone(instance nodeid.ID) {
-	for _, v := range placed(r.config.Load()) {
+func (r *ownReplica) gone(instance nodeid.ID) {
+	for _, v := range replica.Placed(r.config.Load()) {
 		if v.Instance == instance {
 			r.log.Gone(v.Raft)
 		}
@@ -79,27 +52,59 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	if s.Term == 0 {
 		return voters.Facts{}, 0, false
 	}
-	f := voters.Facts{
-		Self: s.Self, Pending: s.Pending, Settings: r.voting(),
-		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
-	}
-	where := map[uint64]cluster.Voter{}
-	for _, v := range placed(&s.Config) {
-		where[v.Raft] = v
-		if newer, ok := n.cluster().Voter(v.Raft); ok && newer.Instance == v.Instance {
-			where[v.Raft] = newer
-		}
-	}
-	for _, p := range s.Replicas {
-		v := where[p.ID]
-		f.Replicas = append(f.Replicas, voters.Replica{
-			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: n.linked(v.Instance), Active: p.Active, SilentFor: p.SilentFor,
-			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
-		})
-	}
-	r.registry.read(&f, n.linked)
-	r.agreeOn(s.Term, &f, &r.registry.census)
+	f := replica.Facts(&s, r.voting(), n.cluster().Voter, n.linked)
+	r.registry.Read(&f, n.linked)
+	r.agreeOn(s.Term, &f)
 	return f, s.Term, true
+}
+
+// voting returns what of the group's settings decides who votes.
+func (r *ownReplica) voting() voters.Settings {
+	settings := r.settings.Load()
+	if settings == nil {
+		own := r.node.config.group()
+		settings = &own
+	}
+	return voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: r.node.dir != nil}
+}
+
+// agreeOn asks the keeper to propose what all instances agree on, and notes what they do not agree on.
+func (r *ownReplica) agreeOn(term uint64, f *voters.Facts) {
+	group, n := r.settings.Load(), r.node
+	if group == nil {
+		return
+	}
+	stand := replica.Stand{Term: term, Group: *group, Own: n.config.group(), Leaving: n.isLeaving(), Rules: r.rules.Load()}
+	wishes := r.accord.Look(n.env.clock.Now(), stand, &r.registry, f.Replicas)
+	f.Remarks = append(f.Remarks, wishes.Differ...)
+	r.remarks.Store(&f.Remarks)
+	if w := wishes.Adopt; w != nil {
+		r.keeper.ProposeAdopt(term, w.SessionTTL, wishes.Blob, w.Budgets())
+	}
+	if wishes.Raise != 0 {
+		r.keeper.ProposeRaise(term, wishes.Raise)
+	}
+}
+
+// noteCharter takes what the state machine says about the group as a whole: at the start, and when that has changed.
+func (r *ownReplica) noteCharter() {
+	charter := r.machine.Charter()
+	r.rules.Store(charter.Rules)
+	settings, err := replica.InForce(charter)
+	if err != nil {
+		return // none were kept: they are longer than that; what this instance was told holds
+	}
+	r.settings.Store(&settings)
+	r.node.cluster().Adopt(r.group, settings.Founding(r.node.config.alone()))
+}
+
+// remarks are the settings that differ, as this instance saw them at its last look as a leader.
+func (n *Node) remarks() []string {
+	r := n.replica.Load()
+	if r == nil || r.remarks.Load() == nil {
+		return nil
+	}
+	return *r.remarks.Load()
 }
 
 // Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next look.
@@ -109,12 +114,9 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	if r == nil {
 		return
 	}
-	switch step.Kind {
-	case voters.AddLearner:
-		r.log.Change(term, raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: birth.AppendPlace(nil, about)}})
-	case voters.Change:
-		r.log.Change(term, raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove})
-	case voters.Transfer:
+	if change, changes := replica.Change(step, about); changes {
+		r.log.Change(term, change)
+	} else if step.Kind == voters.Transfer {
 		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) }) // whether it worked is seen at the next look
 	}
 }
@@ -185,7 +187,7 @@ func (l life) Removed(raft uint64) {
 }
 
 // dismiss ends a replica that is not wanted any more.
-func (n *Node) dismiss(r *replica) {
+func (n *Node) dismiss(r *ownReplica) {
 	r.stop()
 	defer n.leaderKnown() // what it said last was true of itself
 	n.binding.Lock()

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -272,7 +273,7 @@ func eventOf(e *lockfsm.Event) Event {
 		}[e.Cause],
 	}
 	if e.Session != 0 {
-		told.Holder, told.Session = holderName(e.Record, e.Session), fmt.Sprint(uint64(e.Session))
+		told.Holder, told.Session = replica.HolderName(e.Record, e.Session), fmt.Sprint(uint64(e.Session))
 	}
 	if e.How != nil {
 		told.By, told.Reason = string(e.How.By), string(e.How.Reason)

@@ -15,7 +15,7 @@ const (
 )
 
 // tell answers a watcher if something has happened, or if it cannot be known.
-func (r *replica) tell(one *looker) bool {
+func (r *ownReplica) tell(one *looker) bool {
 	q, s := &one.question, &one.answer
 	events, upTo, known := r.machine.Since(q.After, q.Key, watchPage)
 	s.Events, s.Position, s.Missed, s.Leader, s.More = events, upTo, !known, r.id, upTo != r.machine.Position()
@@ -23,7 +23,7 @@ func (r *replica) tell(one *looker) bool {
 }
 
 // watch lets a watcher wait that there is nothing to tell.
-func (r *replica) watch(one *looker) {
+func (r *ownReplica) watch(one *looker) {
 	one.question.After = one.answer.Position
 	one.watched.Store(one.answer.Position)
 	r.lookers.watchers = append(r.lookers.watchers, one)
@@ -31,7 +31,7 @@ func (r *replica) watch(one *looker) {
 }
 
 // tellWatchers answers those for whom something has happened. Each looks at each event once.
-func (r *replica) tellWatchers() {
+func (r *ownReplica) tellWatchers() {
 	if len(r.lookers.watchers) == 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func (r *replica) tellWatchers() {
 }
 
 // endWatches sends the watchers to another leader.
-func (r *replica) endWatches() {
+func (r *ownReplica) endWatches() {
 	for _, one := range r.lookers.watchers {
 		one.err = errNoLead
 		close(one.done)
@@ -65,7 +65,7 @@ func (r *replica) endWatches() {
 }
 
 // idle is what a watcher is told when nothing has happened for a while: how far that has been seen. It runs on the watcher's goroutine.
-func (r *replica) idle(one *looker) (sight, error) {
+func (r *ownReplica) idle(one *looker) (sight, error) {
 	one.left.Store(true)
 	position := one.watched.Load()
 	if position == 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
@@ -70,7 +70,7 @@ func (in inbound) ended(from transport.Identity) nodeid.ID {
 }
 
 // raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
-func (in inbound) raft(r *replica, from transport.Identity, messages []*raftpb.Message) {
+func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftpb.Message) {
 	if !in.n.voterIs(from) {
 		c := in.n.cluster()
 		if c == nil {
@@ -162,7 +162,7 @@ func (n *Node) voterIs(from transport.Identity) bool {
 		return v.Instance == from.Instance
 	}
 	r := n.replica.Load()
-	return r != nil && r.names(from.Raft, from.Instance)
+	return r != nil && replica.Names(r.config.Load(), from.Raft, from.Instance)
 }
 
 // submit is the client's way to a voter's keeper.
@@ -205,11 +205,7 @@ func (n *Node) place(raft uint64) cluster.Voter {
 		return v
 	}
 	if r := n.replica.Load(); r != nil {
-		for _, v := range placed(r.config.Load()) {
-			if v.Raft == raft {
-				return v
-			}
-		}
+		return replica.Find(r.config.Load(), raft)
 	}
 	return cluster.Voter{}
 }

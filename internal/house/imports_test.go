@@ -19,6 +19,9 @@ var allowed = map[string][]string{
 	"internal/history/historytest": {"internal/history", "lockfsm"},
 	"internal/trace":               {"session", "lockfsm", "internal/clock", "internal/history"},
 	"internal/memnet":              {},
+	"internal/replica": {
+		"cluster/birth", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session",
+	},
 	"internal/house":               {},
 	"internal/outside":             {"internal/clock"},
 	"internal/capability":          {},
@@ -35,7 +38,7 @@ var allowed = map[string][]string{
 	"transport":                    {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "raftlog/storage", "transport", "internal/capability", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
-		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose", "internal/trace",
+		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose", "internal/replica", "internal/trace",
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"stripe":                     {""},
@@ -64,7 +67,7 @@ var allowed = map[string][]string{
 	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
 	"internal/mutants": {},
 	"internal/sim": {
-		"lockfsm", "cluster/birth", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest",
+		"lockfsm", "cluster/birth", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},

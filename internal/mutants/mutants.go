@@ -103,12 +103,13 @@ func Layers() []Layer {
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "directory", Package: "raftlog/storage", Skip: disks, Rooms: []string{"raftlog/storage"}},
 		{Name: "disk", Package: "raftlog/storage", Run: disks, Rooms: []string{"raftlog/storage"}, Dear: true},
+		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
 	}
 }
 

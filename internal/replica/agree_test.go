@@ -1,4 +1,4 @@
-package mortise
+package replica
 
 import (
 	"fmt"
@@ -8,30 +8,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-func groupOf(change func(*groupSettings)) groupSettings {
-	g := groupSettings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
+func groupOf(change func(*Settings)) Settings {
+	g := Settings{Founders: []string{"a", "b", "c"}, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second, SessionBytes: 64 << 20, GroupBytes: 256 << 20}
 	if change != nil {
 		change(&g)
 	}
 	return g
 }
 
-func registeredAs(each ...groupSettings) []record {
-	var all []record
+func registeredAs(each ...Settings) []Record {
+	var all []Record
 	for i, g := range each {
-		all = append(all, record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.named(), Founders: g.Founders})
+		all = append(all, Record{Instance: nodeidtest.ID(uint64(i + 1)).String(), Name: fmt.Sprint("n", i+1), Rules: 1, Settings: g.Named(), Founders: g.Founders})
 	}
 	return all
 }
 
-func counted(records ...record) *census {
+func counted(records ...Record) *census {
 	var c census
 	for i := range records {
 		c.add(&records[i])
@@ -43,16 +41,16 @@ func counted(records ...record) *census {
 // and the group has another. Until then people are shown who says what.
 func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 	old := groupOf(nil)
-	five := groupOf(func(g *groupSettings) { g.Voters = 5 })
-	long := groupOf(func(g *groupSettings) { g.SessionTTL, g.Grace = time.Minute, time.Minute })
-	longOnly := groupOf(func(g *groupSettings) { g.SessionTTL = time.Minute })
-	short := groupOf(func(g *groupSettings) { g.SessionTTL = 2 * time.Second })
-	others := groupOf(func(g *groupSettings) { g.Founders = []string{"a", "d", "n1"} })
-	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
-	budget := groupOf(func(g *groupSettings) { g.SessionBytes, g.GroupBytes = 128<<20, 1<<30 })
-	noGrace := groupOf(func(g *groupSettings) { g.Grace = 0 })
-	both := groupOf(func(g *groupSettings) { g.Voters, g.Founders = 5, []string{"a", "d", "n1"} })
-	many := groupOf(func(g *groupSettings) {
+	five := groupOf(func(g *Settings) { g.Voters = 5 })
+	long := groupOf(func(g *Settings) { g.SessionTTL, g.Grace = time.Minute, time.Minute })
+	longOnly := groupOf(func(g *Settings) { g.SessionTTL = time.Minute })
+	short := groupOf(func(g *Settings) { g.SessionTTL = 2 * time.Second })
+	others := groupOf(func(g *Settings) { g.Founders = []string{"a", "d", "n1"} })
+	replicas := groupOf(func(g *Settings) { g.Founders, g.Replicas = nil, 3 })
+	budget := groupOf(func(g *Settings) { g.SessionBytes, g.GroupBytes = 128<<20, 1<<30 })
+	noGrace := groupOf(func(g *Settings) { g.Grace = 0 })
+	both := groupOf(func(g *Settings) { g.Voters, g.Founders = 5, []string{"a", "d", "n1"} })
+	many := groupOf(func(g *Settings) {
 		g.Founders, g.Voters = nil, 5
 		for i := range 63 {
 			g.Founders = append(g.Founders, fmt.Sprintf("%02d%s", i, strings.Repeat("x", 100)))
@@ -60,37 +58,37 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 		g.Founders = append(g.Founders, "n1")
 	})
 	for name, c := range map[string]struct {
-		own      groupSettings
-		say      []groupSettings
+		own      Settings
+		say      []Settings
 		longest  time.Duration
-		adopt    groupSettings
+		adopt    Settings
 		disagree string
 	}{
-		"all as the group":       {old, []groupSettings{old, old}, 0, old, ""},
+		"all as the group":       {old, []Settings{old, old}, 0, old, ""},
 		"nobody is registered":   {five, nil, 0, old, ""},
-		"one of three differs":   {five, []groupSettings{five, old, old}, 0, old, "Voters 3: 5 n1"},
-		"one of three is behind": {five, []groupSettings{five, old, five}, 0, old, "Voters 3: 5 n1,n3"},
-		"three values":           {five, []groupSettings{five, old, groupOf(func(g *groupSettings) { g.Voters = 1 })}, 0, old, "Voters 3: 1 n3, 5 n1"},
-		"all differ alike":       {five, []groupSettings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
-		"all but this one":       {old, []groupSettings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
-		"a budget":               {budget, []groupSettings{budget, budget}, 0, budget, "MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
-		"a budget of one":        {budget, []groupSettings{budget, old}, 0, old, "MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
-		"a longer TTL":           {long, []groupSettings{long, long}, 10 * time.Second, long, "SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
+		"one of three differs":   {five, []Settings{five, old, old}, 0, old, "Voters 3: 5 n1"},
+		"one of three is behind": {five, []Settings{five, old, five}, 0, old, "Voters 3: 5 n1,n3"},
+		"three values":           {five, []Settings{five, old, groupOf(func(g *Settings) { g.Voters = 1 })}, 0, old, "Voters 3: 1 n3, 5 n1"},
+		"all differ alike":       {five, []Settings{five, five, five}, 0, five, "Voters 3: 5 n1,n2,n3"},
+		"all but this one":       {old, []Settings{five, five}, 0, old, "Voters 3: 5 n1,n2"},
+		"a budget":               {budget, []Settings{budget, budget}, 0, budget, "MaxSessionBytes 64 MiB: 128 MiB n1,n2; MaxGroupBytes 256 MiB: 1 GiB n1,n2"},
+		"a budget of one":        {budget, []Settings{budget, old}, 0, old, "MaxSessionBytes 64 MiB: 128 MiB n1; MaxGroupBytes 256 MiB: 1 GiB n1"},
+		"a longer TTL":           {long, []Settings{long, long}, 10 * time.Second, long, "SessionTTL 10s: 1m0s n1,n2; Grace 10s: 1m0s n1,n2"},
 		"a longer TTL than the grace": {
-			longOnly, []groupSettings{longOnly}, 10 * time.Second, old, "SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
+			longOnly, []Settings{longOnly}, 10 * time.Second, old, "SessionTTL 10s: 1m0s n1 (the grace would be shorter than the TTL)",
 		},
-		"a shorter TTL":                   {short, []groupSettings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
-		"a shorter TTL, a longer session": {short, []groupSettings{short}, 10 * time.Second, old, "SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
-		"no grace":                        {noGrace, []groupSettings{noGrace}, 10 * time.Second, noGrace, "Grace 10s: 0s n1"},
-		"other founders":                  {others, []groupSettings{others, others}, 0, others, "Founders [a, b, c]: [a, d, n1] n1,n2"},
-		"replicas, not founders":          {replicas, []groupSettings{replicas, replicas}, 0, replicas, "Founders [a, b, c]: 3 replicas n1,n2"},
+		"a shorter TTL":                   {short, []Settings{short}, 2 * time.Second, short, "SessionTTL 10s: 2s n1"},
+		"a shorter TTL, a longer session": {short, []Settings{short}, 10 * time.Second, old, "SessionTTL 10s: 2s n1 (a session with a TTL of 10s lives)"},
+		"no grace":                        {noGrace, []Settings{noGrace}, 10 * time.Second, noGrace, "Grace 10s: 0s n1"},
+		"other founders":                  {others, []Settings{others, others}, 0, others, "Founders [a, b, c]: [a, d, n1] n1,n2"},
+		"replicas, not founders":          {replicas, []Settings{replicas, replicas}, 0, replicas, "Founders [a, b, c]: 3 replicas n1,n2"},
 		"one setting of two": {
-			both, []groupSettings{both, five}, 0, five,
+			both, []Settings{both, five}, 0, five,
 			"Voters 3: 5 n1,n2; Founders [a, b, c]: [a, d, n1] n1",
 		},
 		"too long for the state, the others adopted": {
-			many, []groupSettings{many}, 0, five,
-			"Voters 3: 5 n1; Founders [a, b, c]: 64 names (" + many.named().Founders + ") n1 (the names of the founders are longer than 4096 bytes together)",
+			many, []Settings{many}, 0, five,
+			"Voters 3: 5 n1; Founders [a, b, c]: 64 names (" + many.Named().Founders + ") n1 (the names of the founders are longer than 4096 bytes together)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +102,7 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 			if a.blob == nil {
 				return
 			}
-			again, err := presentSettings(lockfsm.Charter{
+			again, err := InForce(lockfsm.Charter{
 				SessionTTL: a.adopt.SessionTTL, Settings: a.blob,
 				Limits: lockfsm.Limits{SessionBytes: uint64(a.adopt.SessionBytes), GroupBytes: uint64(a.adopt.GroupBytes)},
 			})
@@ -121,31 +119,31 @@ func TestSettingsAreAdoptedWhenAllNameThem(t *testing.T) {
 // TestLeaversDoNotCount: founders are adopted when all that stay name them, and one of them is there. A
 // leader that leaves proposes what the others name, if they say which names that are.
 func TestLeaversDoNotCount(t *testing.T) {
-	one := groupOf(func(g *groupSettings) { g.Founders = []string{"n1"} })
-	three := groupOf(func(g *groupSettings) { g.Founders = []string{"n1", "n2", "n3"} })
-	replicas := groupOf(func(g *groupSettings) { g.Founders, g.Replicas = nil, 3 })
+	one := groupOf(func(g *Settings) { g.Founders = []string{"n1"} })
+	three := groupOf(func(g *Settings) { g.Founders = []string{"n1", "n2", "n3"} })
+	replicas := groupOf(func(g *Settings) { g.Founders, g.Replicas = nil, 3 })
 	for name, c := range map[string]struct {
-		group, own groupSettings
-		say        []groupSettings
+		group, own Settings
+		say        []Settings
 		leave      []int // places among say; 0 is the one that looks
-		change     func(all []record)
-		adopt      groupSettings
+		change     func(all []Record)
+		adopt      Settings
 	}{
-		"the founder leaves":          {one, one, []groupSettings{one, three, three}, []int{0}, nil, three},
-		"the founder stays":           {one, one, []groupSettings{one, three, three}, nil, nil, one},
-		"another leaves":              {one, one, []groupSettings{one, three, one}, []int{1}, nil, one},
-		"one that stays names others": {one, one, []groupSettings{one, three, one}, []int{0}, nil, one},
-		"to replicas":                 {one, one, []groupSettings{one, replicas, replicas}, []int{0}, nil, replicas},
-		"all leave":                   {one, one, []groupSettings{one, three, three}, []int{0, 1, 2}, nil, one},
-		"a follower leaves":           {three, one, []groupSettings{one, three, three}, []int{1, 2}, nil, one},
-		"the one founder leaves":      {three, one, []groupSettings{one, one, one}, []int{0}, nil, three},
-		"no names": {one, one, []groupSettings{one, three, three}, []int{0}, func(all []record) {
+		"the founder leaves":          {one, one, []Settings{one, three, three}, []int{0}, nil, three},
+		"the founder stays":           {one, one, []Settings{one, three, three}, nil, nil, one},
+		"another leaves":              {one, one, []Settings{one, three, one}, []int{1}, nil, one},
+		"one that stays names others": {one, one, []Settings{one, three, one}, []int{0}, nil, one},
+		"to replicas":                 {one, one, []Settings{one, replicas, replicas}, []int{0}, nil, replicas},
+		"all leave":                   {one, one, []Settings{one, three, three}, []int{0, 1, 2}, nil, one},
+		"a follower leaves":           {three, one, []Settings{one, three, three}, []int{1, 2}, nil, one},
+		"the one founder leaves":      {three, one, []Settings{one, one, one}, []int{0}, nil, three},
+		"no names": {one, one, []Settings{one, three, three}, []int{0}, func(all []Record) {
 			all[1].Founders, all[2].Founders = nil, nil
 		}, one},
-		"other names": {one, one, []groupSettings{one, three, three}, []int{0}, func(all []record) {
+		"other names": {one, one, []Settings{one, three, three}, []int{0}, func(all []Record) {
 			all[1].Founders, all[2].Founders = []string{"n1", "n2", "x"}, []string{"n1", "n2", "n3", "n3"}
 		}, one},
-		"unreadable records": {one, one, []groupSettings{one, three}, []int{0}, func(all []record) { all[1] = record{} }, one},
+		"unreadable records": {one, one, []Settings{one, three}, []int{0}, func(all []Record) { all[1] = Record{} }, one},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := registeredAs(c.say...)
@@ -165,7 +163,7 @@ func TestLeaversDoNotCount(t *testing.T) {
 }
 
 // spoken is what people are shown, on one line.
-func spoken(all []Disagreement) string {
+func spoken(all []disagreement) string {
 	var lines []string
 	for _, d := range all {
 		var others []string
@@ -183,9 +181,9 @@ func spoken(all []Disagreement) string {
 
 // TestUnreadableRecordsAgreeToNothing: whoever wrote them may want anything.
 func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
-	five := groupOf(func(g *groupSettings) { g.Voters = 5 })
+	five := groupOf(func(g *Settings) { g.Voters = 5 })
 	for _, b := range []string{"", "{", `{"name":7,"rules":9}`, "null", `{"settings":{"voters":"5"}}`} {
-		all := counted(append(registeredAs(five), decodeRecord([]byte(b)))...)
+		all := counted(append(registeredAs(five), DecodeRecord([]byte(b)))...)
 		a := agree(groupOf(nil), five, all, 0)
 		if a.blob != nil {
 			t.Errorf("%q: adopted %s", b, a.blob)
@@ -202,12 +200,12 @@ func TestUnreadableRecordsAgreeToNothing(t *testing.T) {
 // TestManyThatDifferAreCounted: a fleet of a thousand that is half updated is told in a line.
 func TestManyThatDifferAreCounted(t *testing.T) {
 	var all census
-	each := groupOf(func(g *groupSettings) { g.Voters = 5 })
-	other := groupOf(func(g *groupSettings) { g.Voters, g.Grace = 5, time.Minute })
+	each := groupOf(func(g *Settings) { g.Voters = 5 })
+	other := groupOf(func(g *Settings) { g.Voters, g.Grace = 5, time.Minute })
 	for i := range 1000 {
-		r := record{Name: fmt.Sprintf("n%03d", i), Settings: each.named()}
+		r := Record{Name: fmt.Sprintf("n%03d", i), Settings: each.Named()}
 		if i%2 == 0 {
-			r.Settings = other.named()
+			r.Settings = other.Named()
 		}
 		all.add(&r)
 	}
@@ -220,8 +218,8 @@ func TestManyThatDifferAreCounted(t *testing.T) {
 // TestTheCensusForgets: what is taken away leaves nothing, and what is added twice is there until it is taken away twice.
 func TestTheCensusForgets(t *testing.T) {
 	var c census
-	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *groupSettings) { g.Voters = 5 }))
-	all = append(all, all[0], record{})
+	all := registeredAs(groupOf(nil), groupOf(nil), groupOf(func(g *Settings) { g.Voters = 5 }))
+	all = append(all, all[0], Record{})
 	for i := range all {
 		c.add(&all[i])
 		c.lives(time.Duration(i+1), 1)
@@ -242,22 +240,22 @@ func TestTheCensusForgets(t *testing.T) {
 
 // TestTheTTLInForceIsTheMachines: the rules go by the charter's TTL and budgets, whatever the settings say.
 func TestTheTTLInForceIsTheMachines(t *testing.T) {
-	g, err := presentSettings(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).encode(), Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
-	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *groupSettings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
+	g, err := InForce(lockfsm.Charter{SessionTTL: 7 * time.Second, Settings: groupOf(nil).Encode(), Limits: lockfsm.Limits{SessionBytes: 5, GroupBytes: 6}})
+	if err != nil || !reflect.DeepEqual(g, groupOf(func(g *Settings) { g.SessionTTL, g.SessionBytes, g.GroupBytes = 7*time.Second, 5, 6 })) {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if _, err := presentSettings(lockfsm.Charter{}); err == nil {
+	if _, err := InForce(lockfsm.Charter{}); err == nil {
 		t.Error("settings out of nothing")
 	}
 }
 
 // TestFoundersGoByTheirNames: in any order, and no two different lists pass for one.
 func TestFoundersGoByTheirNames(t *testing.T) {
-	named := func(names ...string) settings { return Config{Join: []string{"x"}, Founders: names}.group().named() }
+	named := func(names ...string) Named { return Settings{Founders: Unique(names)}.Named() }
 	if named("b", "a") != named("a", "b") || named("a", "b", "a") != named("a", "b") {
 		t.Error("the order of the founders matters")
 	}
-	all := []settings{named(), named("a"), named("ab"), named("a", "b"), named("a", "bc"), named("ab", "c"), named("a", "b", "c")}
+	all := []Named{named(), named("a"), named("ab"), named("a", "b"), named("a", "bc"), named("ab", "c"), named("a", "b", "c")}
 	for i, s := range all {
 		if slices.Index(all, s) != i {
 			t.Errorf("%v are several lists", s)
@@ -265,24 +263,6 @@ func TestFoundersGoByTheirNames(t *testing.T) {
 	}
 	if s := named("b", "a"); s.Founders != "59b271ae1bbcb1d3" || s.FounderCount != 2 {
 		t.Errorf("the fingerprint has changed: %+v; builds beside each other would differ for ever", s)
-	}
-}
-
-// TestRecordsNameWhatFounds: an instance must name in its record what it founds with, or a fresh group would adopt at once what it has.
-func TestRecordsNameWhatFounds(t *testing.T) {
-	for name, c := range map[string]Config{
-		"alone":    {},
-		"founders": {Join: []string{"x:1"}, Founders: []string{"b", "a"}},
-		"replicas": {Join: []string{"x:1"}, Replicas: 3, Grace: -1},
-	} {
-		c = c.withDefaults()
-		g := c.group()
-		if g.Grace < 0 || c.alone() && g.Grace != 0 {
-			t.Errorf("%s: a grace of %v", name, g.Grace)
-		}
-		if back := settingsOf(g.birth(c.alone())); !reflect.DeepEqual(back, g) {
-			t.Errorf("%s: founded with %+v, named %+v", name, back, g)
-		}
 	}
 }
 
@@ -306,7 +286,7 @@ func TestRulesAreRaisedWhenEverybodyKnowsThem(t *testing.T) {
 		"a record of no build":              {[]uint32{2, 0}, ids(1), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := registeredAs(make([]groupSettings, len(c.rules))...)
+			all := registeredAs(make([]Settings, len(c.rules))...)
 			for i := range all {
 				all[i].Rules = c.rules[i]
 			}

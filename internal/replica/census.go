@@ -1,4 +1,4 @@
-package mortise
+package replica
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type census struct {
 
 // content is what all instances have to agree on, as one record says it.
 type content struct {
-	settings settings
+	settings Named
 	rules    uint32
 	unknown  bool // the record has no name: it could not be read, or another build has written it
 	leaving  bool // its settings do not count any more; the rules that it knows do until its replica is removed
@@ -41,12 +41,12 @@ type named struct {
 	count int
 }
 
-func contentOf(r *record) content {
+func contentOf(r *Record) content {
 	return content{settings: r.Settings, rules: r.Rules, unknown: r.Name == "", leaving: r.leaving}
 }
 
 // add counts a record that has a word in what all have to agree on.
-func (c *census) add(r *record) {
+func (c *census) add(r *Record) {
 	if c.contents == nil {
 		c.contents, c.instances = map[content]*tally{}, map[nodeid.ID]int{}
 	}
@@ -65,13 +65,13 @@ func (c *census) add(r *record) {
 		t.names = slices.Insert(t.names, i, named{name: r.Name})
 	}
 	t.names[i].count++
-	if id := r.id(); !id.IsZero() {
+	if id := r.ID(); !id.IsZero() {
 		c.instances[id]++
 	}
 }
 
 // remove takes away a record that was added.
-func (c *census) remove(r *record) {
+func (c *census) remove(r *Record) {
 	key := contentOf(r)
 	t := c.contents[key]
 	if t.count--; t.count == 0 {
@@ -81,7 +81,7 @@ func (c *census) remove(r *record) {
 			t.names = slices.Delete(t.names, i, i+1)
 		}
 	}
-	if id := r.id(); !id.IsZero() {
+	if id := r.ID(); !id.IsZero() {
 		if c.instances[id]--; c.instances[id] == 0 {
 			delete(c.instances, id)
 		}
@@ -127,13 +127,13 @@ func (c *census) all(is func(content) bool) bool {
 }
 
 // staying returns the settings of an instance that stays. They stand for all if all agree.
-func (c *census) staying() (s settings, some bool) {
+func (c *census) staying() (s Named, some bool) {
 	for each := range c.contents {
 		if each.stays() {
 			return each.settings, true
 		}
 	}
-	return settings{}, false
+	return Named{}, false
 }
 
 // present reports whether an instance that stays goes by one of these names.

@@ -1,23 +1,19 @@
-package mortise
+package replica
 
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/voters"
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // somebody stands for the state machine: sessions that come, are leaving and go.
@@ -42,9 +38,9 @@ func (s somebody) all() (all []lockfsm.SessionInfo) {
 func linkedToAll(nodeid.ID) bool { return true }
 
 // look returns who is registered if each instance may vote.
-func (g *registry) look() []voters.Registered {
+func (g *Registry) look() []voters.Registered {
 	var f voters.Facts
-	g.read(&f, linkedToAll)
+	g.Read(&f, linkedToAll)
 	return f.Registered
 }
 
@@ -53,32 +49,32 @@ func (g *registry) look() []voters.Registered {
 func TestRegistryFollowsTheSessions(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		var g registry
+		var g Registry
 		now, next := somebody{}, lockfsm.SessionID(1)
 		due := true // a look is called for: at the beginning of a lead it always is
 		for range 200 {
 			switch ids := slices.Sorted(maps.Keys(now)); {
 			case random.IntN(40) == 0: // another lead has begun
-				g.begin(now.all())
+				g.Begin(now.all())
 				due = true
 			case len(ids) == 0 || random.IntN(3) == 0:
 				now.open(next)
-				g.note(&lockfsm.Result{Kind: lockfsm.Open, Session: next})
+				g.Note(&lockfsm.Result{Kind: lockfsm.Open, Session: next})
 				next++
 			case random.IntN(2) == 0:
 				id := ids[random.IntN(len(ids))]
 				info := now[id]
 				info.Leaving = true
 				now[id] = info
-				g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: id})
+				g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: id})
 			default:
 				id := ids[random.IntN(len(ids))]
 				delete(now, id)
-				g.note(&lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)], Session: id})
+				g.Note(&lockfsm.Result{Kind: []lockfsm.Kind{lockfsm.Close, lockfsm.Expire}[random.IntN(2)], Session: id})
 			}
 			if random.IntN(3) == 0 {
 				news := len(g.changed) > 0
-				if due = g.publish(now.find) || due; news && !due {
+				if due = g.Publish(now.find) || due; news && !due {
 					t.Fatalf("seed %d: there is something new, and nobody looks", seed)
 				}
 			}
@@ -87,7 +83,7 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 				due = false
 			}
 		}
-		g.publish(now.find)
+		g.Publish(now.find)
 		var got, want []string
 		list := g.look()
 		for _, r := range list {
@@ -96,27 +92,27 @@ func TestRegistryFollowsTheSessions(t *testing.T) {
 		for _, s := range now.all() {
 			want = append(want, fmt.Sprint(nodeidtest.ID(uint64(s.ID)), s.Leaving))
 		}
-		if !slices.Equal(got, want) || len(g.census.instances) != len(want) || int(g.members.Load()) != len(want) {
-			t.Fatalf("seed %d: the registry has %v, want %v", seed, got, want)
+		if !slices.Equal(got, want) || len(g.census.instances) != len(want) || int(g.Members()) != len(want) {
+			t.Fatalf("seed %d: the Registry has %v, want %v", seed, got, want)
 		}
 	}
 }
 
 // TestRegistryCostsWhatChanges: who waits for a lock does not wait for a list of a hundred thousand sessions because one has changed.
 func TestRegistryCostsWhatChanges(t *testing.T) {
-	var g registry
+	var g Registry
 	now := somebody{}
 	for id := range lockfsm.SessionID(100_000) {
 		now.open(id + 1)
 	}
-	g.begin(now.all())
+	g.Begin(now.all())
 	if list := g.look(); len(list) != len(now) {
 		t.Fatalf("%d registered, want %d", len(list), len(now))
 	}
 	bytes := bytesPerRun(func() {
 		g.wanted.Store(true)
-		g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 7})
-		if !g.publish(now.find) {
+		g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 7})
+		if !g.Publish(now.find) {
 			t.Fatal("nothing was handed over")
 		}
 		g.news = g.news[:0] // as if they were read
@@ -141,24 +137,24 @@ func bytesPerRun(f func()) uint64 {
 // TestRegistryShowsWhatMattersForTheVoters: with founders a look reads those that may vote, those that have a replica, and every later
 // life under a name of one of them, and finds all others behind Others.
 func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
-	var g registry
+	var g Registry
 	sessions := somebody{}
 	open := func(id lockfsm.SessionID, name string) {
 		sessions[id] = lockfsm.SessionInfo{
 			ID: id, Record: fmt.Appendf(nil, `{"instance":"%v","name":%q}`, nodeidtest.ID(uint64(id)), name), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id))},
 		}
-		g.note(&lockfsm.Result{Kind: lockfsm.Open, Session: id})
+		g.Note(&lockfsm.Result{Kind: lockfsm.Open, Session: id})
 	}
 	end := func(id lockfsm.SessionID) {
 		delete(sessions, id)
-		g.note(&lockfsm.Result{Kind: lockfsm.Close, Session: id})
+		g.Note(&lockfsm.Result{Kind: lockfsm.Close, Session: id})
 	}
 	look := func() (matter, all string) {
-		g.publish(sessions.find)
+		g.Publish(sessions.find)
 		f := voters.Facts{
 			Settings: voters.Settings{Founders: []string{"a", "b", "c"}}, Replicas: []voters.Replica{{Instance: nodeidtest.ID(1)}, {Instance: nodeidtest.ID(2)}},
 		}
-		g.read(&f, linkedToAll)
+		g.Read(&f, linkedToAll)
 		var every []uint64
 		for r := range f.All() {
 			every = append(every, r.Order)
@@ -191,37 +187,37 @@ func TestRegistryShowsWhatMattersForTheVoters(t *testing.T) {
 	open(7, "x")
 	end(4)
 	check("others come, a founder goes", "[1 6]", "[1 3 5 6 7]")
-	if names := *g.replicas.Load(); names[nodeidtest.ID(1)] != "a" || names[nodeidtest.ID(2)] != "old" {
+	if names := g.ReplicaNames(); names[nodeidtest.ID(1)] != "a" || names[nodeidtest.ID(2)] != "old" {
 		t.Errorf("the replicas are called %v", names)
 	}
 }
 
-// withIdle returns the registry of a leader with three founders and n sessions of instances that cannot vote.
-func withIdle(n int) (*registry, somebody) {
-	var g registry
+// withIdle returns the Registry of a leader with three founders and n sessions of instances that cannot vote.
+func withIdle(n int) (*Registry, somebody) {
+	var g Registry
 	now := somebody{}
-	named := groupOf(nil).named()
+	named := groupOf(nil).Named()
 	for id := range lockfsm.SessionID(n + 3) {
-		r := record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id), Addr: "10.0.0.1:7947", Rules: 1, Settings: named}
+		r := Record{Instance: nodeidtest.ID(uint64(id + 1)).String(), Name: fmt.Sprint("idle-", id), Addr: "10.0.0.1:7947", Rules: 1, Settings: named}
 		if id < 3 {
 			r.Name = []string{"a", "b", "c"}[id]
 		}
 		b, _ := json.Marshal(r)
 		now[id+1] = lockfsm.SessionInfo{ID: id + 1, TTL: time.Second, Record: b, Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(id + 1))}}
 	}
-	g.begin(now.all())
+	g.Begin(now.all())
 	return &g, now
 }
 
 // lookOnce is a look of the leader after one session has changed: what its facts cost, and what it decides.
-func (g *registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
-	g.note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
-	g.publish(now.find)
+func (g *Registry) lookOnce(steward *voters.Steward, now somebody) (voters.Step, agreement) {
+	g.Note(&lockfsm.Result{Kind: lockfsm.Leaving, Session: 50})
+	g.Publish(now.find)
 	f := voters.Facts{Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c"}}, Config: voters.Config{Voters: []uint64{1, 2, 3}}}
 	for id := range uint64(3) {
 		f.Replicas = append(f.Replicas, voters.Replica{ID: id + 1, Instance: nodeidtest.ID(id + 1), CaughtUp: true, Full: true, Settled: true, Active: true, Linked: true})
 	}
-	g.read(&f, linkedToAll)
+	g.Read(&f, linkedToAll)
 	return steward.Look(time.Minute, f, 9), agree(groupOf(nil), groupOf(nil), &g.census, g.census.longest())
 }
 
@@ -254,105 +250,19 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// idle adds n sessions that do nothing to the state of the group that a node leads, past what its clients may open.
-func idle(t testing.TB, node *Node, from, n int) {
-	r := node.replica.Load()
-	named := groupOf(nil).named()
-	for i := from; i < from+n; i++ {
-		id := nodeidtest.ID(uint64(i + 1))
-		record, _ := json.Marshal(record{Instance: id.String(), Name: fmt.Sprint("idle-", i), Rules: 1, Settings: named})
-		open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{9, byte(i), byte(i >> 8), byte(i >> 16)}, Record: record, Opener: lockfsm.Opener{Instance: id}}
-		for !r.log.Propose(r.role.Load().Term, open.Append(nil)) {
-			time.Sleep(time.Millisecond)
-		}
-	}
-	for int(r.registry.members.Load()) < from+n { // applied, and looked at
-		if time.Sleep(time.Millisecond); t.Context().Err() != nil {
-			t.Fatal("the sessions are not there")
-		}
-	}
-}
-
-// TestALockCostsTheSameBesideIdleSessions: what it allocates on a node that leads does not grow with the sessions at rest. The time is
-// logged; BenchmarkLockBesideIdleSessions is the measure of it.
-func TestALockCostsTheSameBesideIdleSessions(t *testing.T) {
-	node := leaderAlone(t)
-	pair := func() { unlock(t, mustLock(t, node)) }
-	cost := func() (uint64, time.Duration) {
-		for range 100 {
-			pair()
-		}
-		began := time.Now()
-		bytes := bytesPerRun(pair)
-		return bytes, time.Since(began) / 1000
-	}
-	idle(t, node, 0, 5000)
-	one, took := cost()
-	idle(t, node, 5000, 5000)
-	two, later := cost()
-	if t.Logf("a lock and its unlock: %d bytes and %v beside 5,000 sessions, %d bytes and %v beside 10,000", one, took, two, later); two > one+one/4 {
-		t.Errorf("a lock allocates %d bytes beside 5,000 sessions and %d beside 10,000", one, two)
-	}
-}
-
-// leaderAlone starts a node that founds a group by itself, as others without a vote could join it, and whose sessions stay for ten minutes.
-func leaderAlone(t testing.TB) *Node {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port of an outgoing connection: good enough here
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	node, err := Start(t.Context(), Config{
-		Name: "a", Bind: addr, Join: []string{addr}, Founders: []string{"a"}, SessionTTL: 10 * time.Minute, Grace: -1, Logger: slog.New(slog.DiscardHandler),
+// TestAGuestIsCountedByNobody: it is no candidate for a vote, and has no word in the settings or the rules, but its lease counts.
+func TestAGuestIsCountedByNobody(t *testing.T) {
+	var g Registry
+	g.Begin([]lockfsm.SessionInfo{
+		{ID: 1, TTL: time.Second, Record: []byte(`{"instance":"00000000000000000000000000000007","name":"a","rules":3}`), Opener: lockfsm.Opener{Instance: nodeidtest.ID(7)}},
+		{ID: 2, TTL: time.Minute, Record: []byte(`{"instance":"00000000000000000000000000000008","name":"cli","guest":true}`)},
 	})
-	if err != nil {
-		t.Fatal(err)
+	list := g.look()
+	counts := &g.census
+	if len(list) != 1 || list[0].Instance != nodeidtest.ID(7) || counts.instances[nodeidtest.ID(7)] != 1 || len(counts.contents) != 1 || counts.longest() != time.Minute {
+		t.Errorf("%+v, %+v", list, counts)
 	}
-	t.Cleanup(func() { _ = node.Close() })
-	if err := node.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return node
-}
-
-func mustLock(t testing.TB, node *Node) *Lock {
-	lock, err := node.Lock(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lock
-}
-
-// BenchmarkLockBesideIdleSessions: a lock and its unlock on a node that leads, beside sessions at rest.
-func BenchmarkLockBesideIdleSessions(b *testing.B) {
-	for _, n := range []int{100, 1000, 10_000, 20_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			node := leaderAlone(b)
-			idle(b, node, 0, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := mustLock(b, node).Unlock(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkMembersPage: a page of the members, from the question to the answer, on the node that leads.
-func BenchmarkMembersPage(b *testing.B) {
-	for _, n := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			node := leaderAlone(b)
-			idle(b, node, 0, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				page, err := node.membersPage(b.Context(), asker{}, lockfsm.SessionCursor{})
-				if err != nil || len(page.Members) < 99 {
-					b.Fatal(len(page.Members), err)
-				}
-			}
-		})
+	if g.Members() != 2 {
+		t.Errorf("%d members, want the instance and the program", g.Members())
 	}
 }

@@ -1,0 +1,150 @@
+package replica
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Bounds of what a configuration may say.
+const (
+	MaxReplicas     = 16 // the largest fleet in which each instance asks each other before the group is founded
+	MaxFounders     = 64
+	MaxFounderBytes = 128 // of a name
+)
+
+// Record is what an instance says of itself when it opens a session. The state machine keeps it
+// unread; others decode it to tell people who holds a lock. It is JSON, so that a later version can
+// add to it.
+type Record struct {
+	Instance string   `json:"instance"`
+	Name     string   `json:"name"`
+	Addr     string   `json:"addr"`
+	Zone     string   `json:"zone,omitempty"`
+	Version  string   `json:"version,omitempty"` // of its build of this library, for people
+	Rules    uint32   `json:"rules"`             // highest rules version that this build knows
+	Settings Named    `json:"settings"`
+	Guest    bool     `json:"guest,omitempty"`    // it only takes locks: no instance of the service, it can have no replica and has no settings
+	For      string   `json:"for,omitempty"`      // the name in its capability, which the leader has written; empty for a full instance
+	Tier     string   `json:"tier,omitempty"`     // of its certificate, if that is derived; the leader has written it
+	Own      bool     `json:"own,omitempty"`      // one of several sessions: its user has opened it by NewSession
+	Founders []string `json:"founders,omitempty"` // the names behind Settings.Founders: only a founder lists them, and only if they fit
+	Since    int64    `json:"since,omitempty"`    // when the instance became a member of its group, in Unix milliseconds of its own clock
+
+	leaving bool // its session says so; of the reader, not of the record
+}
+
+// Named are settings of a group in a form that is small and can be compared: two that are equal
+// name the same.
+type Named struct {
+	Replicas     int           `json:"replicas,omitempty"`
+	Founders     string        `json:"founders,omitempty"` // fingerprint of the names, which could exceed what a record may hold
+	FounderCount int           `json:"founder_count,omitempty"`
+	Voters       int           `json:"voters"`
+	SessionTTL   time.Duration `json:"session_ttl_ns"`
+	Grace        time.Duration `json:"grace_ns"` // 0: none
+	SessionBytes int64         `json:"session_bytes"`
+	GroupBytes   int64         `json:"group_bytes"`
+}
+
+// Encode returns the bytes of a record, without the names of the founders if they are too long for it.
+func (r Record) Encode() []byte {
+	b, err := json.Marshal(r)
+	if err == nil && len(b) > lockfsm.MaxRecordBytes/2 { // the rest is for what Stamp or a later build adds
+		r.Founders = nil
+		b, err = json.Marshal(r)
+	}
+	if err != nil { // strings and numbers always marshal
+		return nil
+	}
+	return b
+}
+
+// DecodeRecord returns the zero record for one that cannot be read, of another build or another
+// library. It supports no rules and agrees to no settings.
+func DecodeRecord(b []byte) Record {
+	var r Record
+	if json.Unmarshal(b, &r) != nil {
+		return Record{}
+	}
+	return r
+}
+
+// ID returns the instance's ID, zero if the record has none.
+func (r *Record) ID() nodeid.ID {
+	id, err := nodeid.Parse(r.Instance)
+	if err != nil {
+		return nodeid.ID{}
+	}
+	return id
+}
+
+// founders returns the names of the founders that the record lists, ascending. It returns nil if they
+// are not those of its settings, or no configuration may have them.
+func (r *Record) founders() []string {
+	valid := func(name string) bool { return name != "" && len(name) <= MaxFounderBytes && plain.Is(name) }
+	listed := Settings{Founders: Unique(r.Founders)}
+	if n := len(listed.Founders); n == 0 || n > MaxFounders || n != len(r.Founders) || !all(listed.Founders, valid) {
+		return nil
+	}
+	if is := listed.Named(); is.Founders != r.Settings.Founders || is.FounderCount != r.Settings.FounderCount {
+		return nil
+	}
+	return listed.Founders
+}
+
+func all(names []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !is(name) })
+}
+
+// Proof is what a connection proves of the peer at its other end.
+type Proof struct {
+	Instance nodeid.ID
+	Addr     string
+	Rights   *capability.Capability // nil: a full instance
+}
+
+// Vouch reports whether the record with which a peer opens a session says of the instance what the
+// connection proves, and returns the hash of its capability, zero for a full instance. A session of
+// the user's own, or of another program, names no instance.
+func (p Proof) Vouch(record []byte) (capability [32]byte, ok bool) {
+	capability = p.Rights.Hash()
+	r := DecodeRecord(record)
+	if r.Instance != "" && r.ID() != p.Instance || r.Addr != "" && r.Addr != p.Addr {
+		return capability, false
+	}
+	if r.Instance != "" && p.Rights != nil {
+		return capability, false
+	}
+	return capability, true
+}
+
+// Stamp writes into the record with which a peer opens a session what its certificate says, which is
+// not the peer's to say.
+func Stamp(rights *capability.Capability, record []byte) []byte {
+	r := DecodeRecord(record)
+	r.Guest, r.For, r.Tier = true, rights.For(), capability.TierOf(rights).String()
+	stamped, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return stamped
+}
+
+// HolderName tells people who holds a lock, by what that instance said of itself, which is escaped.
+func HolderName(record []byte, session lockfsm.SessionID) string {
+	r := DecodeRecord(record)
+	if r.For != "" {
+		return plain.Text(r.Name + " (for " + r.For + ")")
+	}
+	if r.Name != "" {
+		return plain.Text(r.Name)
+	}
+	return fmt.Sprintf("session %d", session)
+}

@@ -1,0 +1,90 @@
+package replica
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Settings are the settings of a group as a whole. Their JSON is what the state machine keeps,
+// unread. A build that adds a field has to wait for a rules version of its own before it writes it:
+// an older leader would drop the field again.
+type Settings struct {
+	Replicas   int           `json:"replicas,omitempty"`
+	Founders   []string      `json:"founders,omitempty"` // ascending, each once
+	Voters     int           `json:"voters"`
+	SessionTTL time.Duration `json:"session_ttl_ns"`
+	Grace      time.Duration `json:"grace_ns"` // 0: none
+	// The budgets are in no founding: a group begins with the defaults, and adopts these when all instances name them.
+	SessionBytes int64 `json:"session_bytes"`
+	GroupBytes   int64 `json:"group_bytes"`
+}
+
+// FoundedWith returns the settings that a group was founded with.
+func FoundedWith(s birth.Settings) Settings {
+	limits := lockfsm.DefaultLimits()
+	return Settings{
+		Replicas: s.Replicas, Founders: Unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace,
+		SessionBytes: int64(limits.SessionBytes), GroupBytes: int64(limits.GroupBytes),
+	}
+}
+
+// Founding returns the settings as the cluster room has them.
+func (g Settings) Founding(solo bool) birth.Settings {
+	return birth.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
+}
+
+// Budgets returns what the leader proposes as budgets.
+func (g Settings) Budgets() session.Budgets {
+	return session.Budgets{Session: uint64(g.SessionBytes), Group: uint64(g.GroupBytes)}
+}
+
+// Unique returns the names in their order, each once.
+func Unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// Named returns the settings as an instance's record names them.
+func (g Settings) Named() Named {
+	s := Named{Replicas: g.Replicas, FounderCount: len(g.Founders), Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace}
+	s.SessionBytes, s.GroupBytes = g.SessionBytes, g.GroupBytes
+	if len(g.Founders) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(g.Founders, "\x00")))
+		s.Founders = hex.EncodeToString(sum[:8])
+	}
+	return s
+}
+
+// Encode returns what the state machine keeps, nil if that is more than it takes: very many founders
+// with very long names.
+func (g Settings) Encode() []byte {
+	b, err := json.Marshal(g)
+	if err != nil || len(b) > lockfsm.MaxSettingsBytes { // strings and numbers always marshal
+		return nil
+	}
+	return b
+}
+
+// decodeSettings reads what Encode has written.
+func decodeSettings(b []byte) (Settings, error) {
+	var g Settings
+	if err := json.Unmarshal(b, &g); err != nil {
+		return Settings{}, fmt.Errorf("replica: the group's settings cannot be read: %w", err)
+	}
+	return g, nil
+}
+
+// InForce returns the settings that are in force in a group: those that it has adopted, or was founded
+// with. An error says that none were kept.
+func InForce(c lockfsm.Charter) (Settings, error) {
+	g, err := decodeSettings(c.Settings)
+	g.SessionTTL = c.SessionTTL // by which the rules go
+	g.SessionBytes, g.GroupBytes = int64(c.Limits.SessionBytes), int64(c.Limits.GroupBytes)
+	return g, err
+}

@@ -1,0 +1,149 @@
+package replica
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// table is the Registry as its reader has it.
+type table struct {
+	known     map[lockfsm.SessionID]*registration
+	instances map[nodeid.ID][]*registration // those that are instances
+	names     map[string][]*registration    // likewise
+	census    census
+	electable []*registration // all instances, ascending by session; nil: not made since something changed
+	relevant  map[string]bool // names that matter for the voters, as of the last look
+}
+
+// registration is one session and what its record says.
+type registration struct {
+	session  lockfsm.SessionInfo
+	ended    bool
+	record   Record
+	instance nodeid.ID // that it registers, as its record says and its opener has proved; zero: none
+}
+
+// pick returns the registrations that matter for the voters, ascending by session.
+func (t *table) pick(all bool) (list []*registration) {
+	order := func(a, b *registration) int { return cmp.Compare(a.session.ID, b.session.ID) }
+	switch {
+	case all && t.electable == nil:
+		for _, same := range t.instances {
+			list = append(list, same...)
+		}
+		slices.SortFunc(list, order)
+		t.electable = list
+	case all:
+		list = t.electable
+	default:
+		for name := range t.relevant {
+			list = append(list, t.names[name]...)
+		}
+		slices.SortFunc(list, order)
+	}
+	return list
+}
+
+func (k *registration) registered(linked func(instance nodeid.ID) bool) voters.Registered {
+	return voters.Registered{
+		Instance: k.instance, Name: k.record.Name, Zone: k.record.Zone, Leaving: k.session.Leaving, Session: true,
+		Reachable: linked(k.instance), Addr: k.record.Addr, Order: uint64(k.session.ID),
+	}
+}
+
+// others are the instances that matter for no vote. It implements voters.Others.
+type others struct {
+	table  *table
+	linked func(instance nodeid.ID) bool
+}
+
+// All implements voters.Others.
+func (o others) All() iter.Seq[voters.Registered] {
+	return func(yield func(voters.Registered) bool) {
+		for _, same := range o.table.instances {
+			for _, k := range same {
+				if !o.table.relevant[k.record.Name] && !yield(k.registered(o.linked)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Has implements voters.Others.
+func (o others) Has(instance nodeid.ID) bool { return len(o.table.instances[instance]) > 0 }
+
+// enter takes in a session that is new.
+func (t *table) enter(s lockfsm.SessionInfo) {
+	k := &registration{session: s, record: DecodeRecord(s.Record)}
+	k.session.Record, k.record.leaving = nil, s.Leaving // it is decoded
+	t.known[s.ID] = k
+	t.census.lives(s.TTL, 1)
+	if k.isMember() {
+		t.census.members++
+	}
+	if !k.counts() {
+		return
+	}
+	t.census.add(&k.record)
+	// A record of another build or another library names no instance that could vote.
+	if id := k.record.ID(); !id.IsZero() && id == s.Opener.Instance {
+		k.instance, t.electable = id, nil
+		t.instances[id], t.names[k.record.Name] = append(t.instances[id], k), append(t.names[k.record.Name], k)
+	}
+}
+
+// marked takes in whether the instance of a session has said that it leaves.
+func (t *table) marked(k *registration, leaving bool) {
+	if k.session.Leaving == leaving {
+		return
+	}
+	if k.counts() {
+		t.census.remove(&k.record)
+	}
+	k.session.Leaving, k.record.leaving = leaving, leaving
+	if k.counts() {
+		t.census.add(&k.record)
+	}
+}
+
+// strike takes out a session that has ended.
+func (t *table) strike(k *registration) {
+	delete(t.known, k.session.ID)
+	t.census.lives(k.session.TTL, -1)
+	if k.isMember() {
+		t.census.members--
+	}
+	if !k.counts() {
+		return
+	}
+	t.census.remove(&k.record)
+	if !k.instance.IsZero() {
+		t.electable = nil
+		without(t.instances, k.instance, k)
+		without(t.names, k.record.Name, k)
+	}
+}
+
+// without removes k from the list of a key.
+func without[K comparable](lists map[K][]*registration, key K, k *registration) {
+	left := slices.DeleteFunc(lists[key], func(o *registration) bool { return o == k })
+	if lists[key] = left; len(left) == 0 {
+		delete(lists, key)
+	}
+}
+
+// counts reports whether the session has a word in what all have to agree on. A guest comes for one
+// lock and goes: it neither votes nor is asked.
+func (k *registration) counts() bool {
+	return !k.record.Guest && k.session.Opener.Capability == [32]byte{}
+}
+
+// isMember reports whether the session stands for an instance or a program, and is not one of
+// several that its user has opened.
+func (k *registration) isMember() bool { return !k.record.Own }

@@ -1,0 +1,104 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// This file is where the log and the cluster room meet about who votes: what the log knows of the
+// replicas becomes facts for the room, and what the room has decided becomes a change for the log.
+
+// Placed decodes who the replicas of a configuration are. One whose place cannot be read is in the
+// list with its raft ID alone.
+func Placed(c *raftlog.Configuration) []birth.Voter {
+	list := make([]birth.Voter, 0, len(c.Members))
+	for _, m := range c.Members {
+		v, err := birth.DecodePlace(m.Context)
+		if err != nil {
+			v = birth.Voter{}
+		}
+		v.Raft = m.ID
+		v.Learner = !slices.Contains(c.Voters, m.ID) && !slices.Contains(c.Outgoing, m.ID)
+		list = append(list, v)
+	}
+	return list
+}
+
+// Applied says what a configuration that is applied here means to the cluster room.
+func Applied(c *raftlog.Configuration) birth.Configuration {
+	applied := birth.Configuration{At: c.Index, Voters: Placed(c)}
+	if len(c.Outgoing) > 0 {
+		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
+	}
+	return applied
+}
+
+// Names reports whether a configuration names the instance under that raft ID.
+func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
+	for _, m := range c.Members {
+		if m.ID == raft {
+			v, err := birth.DecodePlace(m.Context)
+			return err == nil && v.Instance == instance
+		}
+	}
+	return false
+}
+
+// Find returns the replica of that raft ID, as a configuration has it, or the zero Voter.
+func Find(c *raftlog.Configuration, raft uint64) birth.Voter {
+	for _, v := range Placed(c) {
+		if v.Raft == raft {
+			return v
+		}
+	}
+	return birth.Voter{}
+}
+
+// Facts says what a leader's log shows of the replicas. find is the address book, which may know a
+// newer address of an instance; linked reports whether an instance is this one, or has a stream with it.
+func Facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (birth.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
+	f := voters.Facts{
+		Self: s.Self, Pending: s.Pending, Settings: settings,
+		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
+	}
+	where := map[uint64]birth.Voter{}
+	for _, v := range Placed(&s.Config) {
+		where[v.Raft] = v
+		if newer, ok := find(v.Raft); ok && newer.Instance == v.Instance {
+			where[v.Raft] = newer
+		}
+	}
+	for _, p := range s.Replicas {
+		v := where[p.ID]
+		f.Replicas = append(f.Replicas, voters.Replica{
+			ID: p.ID, Instance: v.Instance, Addr: v.Addr, Linked: linked(v.Instance), Active: p.Active, SilentFor: p.SilentFor,
+			CaughtUp: p.CaughtUp, Full: p.Full, Settled: p.Settled,
+		})
+	}
+	return f
+}
+
+// Change returns the change of the configuration that a step asks for. about is who is added. It
+// reports false for a step that changes nothing there.
+func Change(step voters.Step, about birth.Voter) (raftlog.Change, bool) {
+	switch step.Kind {
+	case voters.AddLearner:
+		return raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: birth.AppendPlace(nil, about)}}, true
+	case voters.Change:
+		return raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove}, true
+	}
+	return raftlog.Change{}, false
+}
+
+// Members returns the voters of a charter as the members of the log that it founds.
+func Members(founders []birth.Voter) []raftlog.Member {
+	var list []raftlog.Member
+	for _, v := range founders {
+		list = append(list, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
+	}
+	return list
+}
