@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -66,7 +66,7 @@ type replica struct {
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
-func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
+func foundReplica(n *Node, c founding.Charter, id uint64) (*replica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
 		Limits: n.env.limits, Settings: settingsOf(c.Settings).encode(),
@@ -76,7 +76,7 @@ func foundReplica(n *Node, c birth.Charter, id uint64) (*replica, error) {
 	}
 	var voters []raftlog.Member
 	for _, v := range c.Voters {
-		voters = append(voters, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
+		voters = append(voters, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})
 	}
 	store, fresh, err := n.store(c.Group, id)
 	if err != nil {
@@ -248,7 +248,7 @@ func (r *replica) Configured(c raftlog.Configuration) {
 	r.node.diskWell(r)
 	members := placed(&c)
 	r.node.cluster().Configured(r.group, c.Index, members)
-	applied := birth.Configuration{At: c.Index, Voters: members}
+	applied := founding.Configuration{At: c.Index, Voters: members}
 	if len(c.Outgoing) > 0 {
 		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
 	}

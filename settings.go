@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/lockfsm"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -48,7 +48,7 @@ func (c Config) group() groupSettings {
 }
 
 // settingsOf returns the settings that a group was founded with.
-func settingsOf(s birth.Settings) groupSettings {
+func settingsOf(s founding.Settings) groupSettings {
 	limits := lockfsm.DefaultLimits()
 	return groupSettings{
 		Replicas: s.Replicas, Founders: unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace,
@@ -57,8 +57,8 @@ func settingsOf(s birth.Settings) groupSettings {
 }
 
 // birth returns the settings for the cluster room.
-func (g groupSettings) birth(solo bool) birth.Settings {
-	return birth.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
+func (g groupSettings) birth(solo bool) founding.Settings {
+	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
 }
 
 // budgets returns what the leader proposes as budgets.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/raftlog"
 
@@ -19,7 +19,7 @@ import (
 func placed(c *raftlog.Configuration) []cluster.Voter {
 	list := make([]cluster.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
-		v, err := birth.DecodePlace(m.Context)
+		v, err := founding.DecodePlace(m.Context)
 		if err != nil {
 			v = cluster.Voter{}
 		}
@@ -45,7 +45,7 @@ func (r *replica) isNamed() bool {
 func (r *replica) names(raft uint64, instance nodeid.ID) bool {
 	for _, m := range r.config.Load().Members {
 		if m.ID == raft {
-			v, err := birth.DecodePlace(m.Context)
+			v, err := founding.DecodePlace(m.Context)
 			return err == nil && v.Instance == instance
 		}
 	}
@@ -110,7 +110,7 @@ func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
 	}
 	switch step.Kind {
 	case voters.AddLearner:
-		r.log.Change(term, raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: birth.AppendPlace(nil, about)}})
+		r.log.Change(term, raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: founding.AppendPlace(nil, about)}})
 	case voters.Change:
 		r.log.Change(term, raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove})
 	case voters.Transfer:

@@ -9,7 +9,7 @@ import (
 // where it belongs first. "module/..." allows all below.
 var allowed = map[string][]string{
 	"lockfsm":                      {},
-	"cluster/birth":                {"internal/nodeid"},
+	"cluster/founding":             {"internal/nodeid"},
 	"cluster/voters":               {"internal/nodeid"},
 	"internal/nodeid":              {},
 	"internal/nodeid/nodeidtest":   {"internal/nodeid"},
@@ -30,10 +30,10 @@ var allowed = map[string][]string{
 	"session":                      {"lockfsm", "internal/capability", "internal/clock", "internal/nodeid"},
 	"raftlog":                      {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock", "go.etcd.io/bbolt/...", "golang.org/x/sys/..."},
 	"internal/logtest":             {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
-	"cluster":                      {"cluster/birth", "cluster/voters", "internal/clock", "internal/nodeid", "github.com/hashicorp/memberlist"},
+	"cluster":                      {"cluster/founding", "cluster/voters", "internal/clock", "internal/nodeid", "github.com/hashicorp/memberlist"},
 	"transport":                    {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
-		"lockfsm", "cluster", "cluster/birth", "cluster/voters", "session", "raftlog", "transport", "internal/capability", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
+		"lockfsm", "cluster", "cluster/founding", "cluster/voters", "session", "raftlog", "transport", "internal/capability", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
 		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose", "internal/trace",
 		"go.etcd.io/raft/v3/raftpb",
 	},
@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
 	"internal/mutants": {},
 	"internal/sim": {
-		"lockfsm", "cluster/birth", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest",
+		"lockfsm", "cluster/founding", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},
