@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -24,7 +24,7 @@ func (l life) node() *Node {
 }
 
 // Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it waits for Born.
-func (l life) Bound(c birth.Charter, raft uint64) {
+func (l life) Bound(c founding.Charter, raft uint64) {
 	n := l.node()
 	n.prefer(c.Voters)
 	if raft == 0 {

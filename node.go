@@ -45,7 +45,7 @@ type Node struct {
 	client  *session.Client
 	own     ownSessions                      // of the user
 	members atomic.Pointer[cluster.Cluster]  // nil until it is started
-	replica atomic.Pointer[ownReplica]          // nil unless this instance votes
+	replica atomic.Pointer[ownReplica]       // nil unless this instance votes
 	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
 	disk        diskWatch   // of Config.Dir

@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -56,18 +56,18 @@ type ownReplica struct {
 	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
 	revision atomic.Uint64                         // of the state, at the end of the last turn
 
-	lookers  lookers                       // who looks at the locks, while this replica leads
-	registry replica.Registry              // who has a session, while this replica leads
-	accord   replica.Accord                // owned by the cluster's owner goroutine
+	lookers  lookers                          // who looks at the locks, while this replica leads
+	registry replica.Registry                 // who has a session, while this replica leads
+	accord   replica.Accord                   // owned by the cluster's owner goroutine
 	settings atomic.Pointer[replica.Settings] // the group's; nil: not known
-	rules    atomic.Uint32                 // version of the lock rules in force
-	remarks  atomic.Pointer[[]string]      // settings that differ, while this replica leads
-	missed   seldom                        // snapshots that did not arrive
-	noRoom   seldom                        // requests for which a budget of bytes had no room
+	rules    atomic.Uint32                    // version of the lock rules in force
+	remarks  atomic.Pointer[[]string]         // settings that differ, while this replica leads
+	missed   seldom                           // snapshots that did not arrive
+	noRoom   seldom                           // requests for which a budget of bytes had no room
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
-func foundReplica(n *Node, c birth.Charter, id uint64) (*ownReplica, error) {
+func foundReplica(n *Node, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
 		Limits: n.env.limits, Settings: replica.FoundedWith(c.Settings).Encode(),

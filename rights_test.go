@@ -14,7 +14,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
@@ -249,7 +249,7 @@ func TestAGuestIsNoInstance(t *testing.T) {
 				t.Errorf("%s: a question of an instance is answered with %s", rights, said)
 			}
 			n := f.nodes[0]
-			news := birth.AppendAnnounce(nil, birth.Announce{To: n.instance(), Group: n.cluster().Status().Group, At: 1 << 40, Voters: []birth.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
+			news := founding.AppendAnnounce(nil, founding.Announce{To: n.instance(), Group: n.cluster().Status().Group, At: 1 << 40, Voters: []founding.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
 			if said, _, err := v.port.Ask(brief(t), address(0), nodeid.ID{}, news); len(said) > 0 {
 				t.Errorf("%s: answered with %q, %v", rights, said, err)
 			}

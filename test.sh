@@ -60,7 +60,7 @@ fips() { # FIPS 140-3
 
 # What runs without the race detector. The cores have no goroutine, so it would find nothing, and take
 # ten times as long; programs and pages take minutes under it, every night.
-plain=$(go list ./cluster/birth ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
+plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 raced=$(go list ./... | grep -vxF "$plain")
 # Tests that take the race detector minutes, and whose code runs under it in others too.
 hours='Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'

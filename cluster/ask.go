@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -18,7 +18,7 @@ const (
 // put asks one question as soon as fewer than asksMax are under way, and none to the same address.
 // Each has a goroutine of its own, so that an address that does not answer takes one of the places
 // and holds up nothing else.
-func (c *Cluster) put(q birth.Question) {
+func (c *Cluster) put(q founding.Question) {
 	o := &c.own
 	if o.busy >= asksMax || o.asking[q.Addr] {
 		o.backlog = append(o.backlog, q)
@@ -36,7 +36,7 @@ func (c *Cluster) put(q birth.Question) {
 }
 
 // result hands the outcome of a question to the core and asks the next that waits.
-func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
+func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.ID, answer []byte, err error) {
 	o := &c.own
 	o.busy--
 	delete(o.asking, q.Addr)
@@ -56,7 +56,7 @@ func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, 
 	}
 	o.core.Guide(c.cfg.Host.Guide())
 	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
-	if outcome != birth.Answered || c.gossip == nil {
+	if outcome != founding.Answered || c.gossip == nil {
 		return
 	}
 	if who, ok := o.core.Met(c.now(), q.Addr, askWithin); ok && c.cfg.Settings.Founds(who.Name) {
@@ -65,16 +65,16 @@ func (c *Cluster) result(q birth.Question, asked time.Duration, from nodeid.ID, 
 }
 
 // outcomeOf sorts what Net.Ask returned.
-func outcomeOf(answer []byte, err error) birth.Outcome {
+func outcomeOf(answer []byte, err error) founding.Outcome {
 	switch {
 	case err == nil && len(answer) > 0:
-		return birth.Answered
+		return founding.Answered
 	case errors.Is(err, ErrRefused):
-		return birth.Refused
+		return founding.Refused
 	case errors.Is(err, ErrForeign):
-		return birth.Foreign
+		return founding.Foreign
 	case errors.Is(err, ErrOther):
-		return birth.Other
+		return founding.Other
 	}
-	return birth.Silent
+	return founding.Silent
 }

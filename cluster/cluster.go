@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -195,8 +195,8 @@ func (c *Cluster) now() time.Duration { return time.Duration(c.cfg.Clock.Now()) 
 func (c *Cluster) wall() int64 { return c.cfg.Wall().UnixMilli() }
 
 // random fills what a turn of birth may need of chance.
-func (c *Cluster) random() birth.Random {
-	var r birth.Random
+func (c *Cluster) random() founding.Random {
+	var r founding.Random
 	r.Instance = c.own.next.ID()
 	words := []*uint64{&r.Group, &r.Spread}
 	for i := range r.Raft {

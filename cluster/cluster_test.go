@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // born starts n instances and returns when they are one group.
@@ -129,7 +129,7 @@ func TestSoloIsAGroupAtOnceAndRefusesOthers(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		cfg := f.config(0, 1)
-		cfg.Join, cfg.Settings = nil, birth.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
+		cfg.Join, cfg.Settings = nil, founding.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
 		solo := f.start(cfg)
 		other := f.config(1, 2)
 		late := f.start(other)

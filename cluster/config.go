@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -24,7 +24,7 @@ type Config struct {
 	Advertise string     // host:port at which the others reach this instance
 	Key       nodeid.Key // of the first life: what StoredKey returns of Records, else a new one
 	Join      []string   // see CheckJoin; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
-	Settings  birth.Settings
+	Settings  founding.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
 	// Member is set for an instance with a member's secret: it asks others, and is asked by none.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
@@ -300,7 +300,7 @@ func TestAMemberWithoutADirectoryThatWorks(t *testing.T) {
 		if got := n.calls(); got != "member, unsaved" {
 			t.Errorf("its host was told %q", got)
 		}
-		if st := d.state(t); st.Phase != birth.Newborn {
+		if st := d.state(t); st.Phase != founding.Newborn {
 			t.Errorf("the directory holds %v", st.Phase)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -97,7 +97,7 @@ func (c *Cluster) route(ctx context.Context, whose func() uint64, try int) (rout
 // whom returns whom to ask: who leads as far as is known here, and by turns some voter, since that may be out of date.
 func (c *Cluster) whom(try int) (instance nodeid.ID, addr string) {
 	self := c.own.core.Instance()
-	if c.cfg.Net == nil || c.own.core.Phase() != birth.Member {
+	if c.cfg.Net == nil || c.own.core.Phase() != founding.Member {
 		return nodeid.ID{}, ""
 	}
 	if instance, addr = c.cfg.Host.Leader(); instance == self {
@@ -117,7 +117,7 @@ func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 		asking, cancel := context.WithTimeout(ctx, askWithin)
 		answer, _, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
 		cancel()
-		if outcomeOf(answer, err) != birth.Answered {
+		if outcomeOf(answer, err) != founding.Answered {
 			break
 		}
 		if counsel, err := decodeCounsel(answer); err == nil {
@@ -137,7 +137,7 @@ func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	o := &c.own
 	s := &o.steer
-	if o.core.Phase() != birth.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
+	if o.core.Phase() != founding.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
 		return Counsel{}, false
 	}
 	if now := c.now(); !s.looked || now-s.at >= lookPause {
@@ -171,7 +171,7 @@ func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
 		return counsel.append(nil), true
 	}
 	var other elsewhere
-	if q.Group == c.own.core.Group() && c.own.core.Phase() == birth.Member {
+	if q.Group == c.own.core.Group() && c.own.core.Phase() == founding.Member {
 		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= addrBytesMax {
 			other = elsewhere{Instance: instance, Addr: addr}
 		}

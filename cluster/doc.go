@@ -1,8 +1,8 @@
-// Package cluster says who is here, under which address, who founds the group, and who votes in it. It is the shell around its cores birth
+// Package cluster says who is here, under which address, who founds the group, and who votes in it. It is the shell around its cores founding
 // and voters, and around gossip.
 //
 // Three things happen in it side by side. Questions go to addresses that Join resolves to until
-// this instance belongs to a group that has a leader; package birth says to which, and what they
+// this instance belongs to a group that has a leader; package founding says to which, and what they
 // decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone) spreads among
 // the founders who is here, in which zone, at which address and in which group; with Replicas every
 // instance is one. An instance that is no founder does not gossip. And founders that were lost are
@@ -18,13 +18,13 @@
 //	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
 //	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter, Report)
 //
-// The life of an instance, Newborn → Bound → Member and back by a restart in place, is drawn in package birth.
+// The life of an instance, Newborn → Bound → Member and back by a restart in place, is drawn in package founding.
 //
 // # Who votes
 //
 // Once the group is born, whoever leads it looks after its voters. The decisions are those of package voters; here they meet the world:
 //
-//	Host.Facts ──▶ look ──▶ step: Prepare             ──▶ a question to that instance ──▶ its birth.Core ──▶ its Host.Prepared
+//	Host.Facts ──▶ look ──▶ step: Prepare             ──▶ a question to that instance ──▶ its founding.Core ──▶ its Host.Prepared
 //	   ▲  Look()     │            AddLearner, Change,
 //	   │             │            Transfer            ──▶ Host.Carry ──▶ the log
 //	   │             └──▶ probes: is that life over?                      │ applied
@@ -34,7 +34,7 @@
 //
 // A configuration is known by its number, the index of the log entry that made it: of two the
 // higher one is the newer. It counts if the log here has applied it, or if a voter or the leader
-// has told it; package birth has the rule. It spreads in four ways. The log applies it
+// has told it; package founding has the rule. It spreads in four ways. The log applies it
 // (Configured). Gossip says its number, and an instance that knows a lower one asks the leader, or
 // a voter that it knows, and another one after two seconds. The leader tells the instances that it
 // leaves out (rule 14), and those that are attached to it, eight at a time. A member asks one
@@ -107,7 +107,7 @@
 //
 // # Limits
 //
-// Three records: "identity" (label, name, life number), "birth" (birth.State) and "book" (the address book), each with a version byte and a
+// Three records: "identity" (label, name, life number), "birth" (founding.State) and "book" (the address book), each with a version byte and a
 // CRC32C of its own, at most 2 MiB.
 //
 // An entry of Join leads to at most 1,024 addresses, a file has at most 64 KiB; more is a failure, since to leave somebody out could be

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // ErrUnsaved says that the directory of an instance could not be written.
@@ -23,7 +23,7 @@ type notebook struct {
 func (c *Cluster) begin() error {
 	cfg := &c.cfg
 	if cfg.Records == nil {
-		c.own = newOwner(cfg, birth.Config{})
+		c.own = newOwner(cfg, founding.Config{})
 		return nil
 	}
 	last, err := recall(cfg.Records)
@@ -31,7 +31,7 @@ func (c *Cluster) begin() error {
 		return err
 	}
 	id := identity{Life: 1, Label: cfg.Label, Name: cfg.Name}
-	resume := birth.Config{Durable: true}
+	resume := founding.Config{Durable: true}
 	if last != nil {
 		if err := last.fits(cfg); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *stored) fits(cfg *Config) error {
 			ErrDirectory, s.identity.Label, cfg.Label)
 	}
 	st := &s.state
-	if st.Phase == birth.Newborn {
+	if st.Phase == founding.Newborn {
 		return nil
 	}
 	if st.Instance != cfg.Key.ID() {
@@ -72,7 +72,7 @@ func (s *stored) fits(cfg *Config) error {
 		cfg.Logger.Warn("the directory was last used under another name; if it is a copy, stop this instance and empty it",
 			"last", s.identity.Name, "now", cfg.Name)
 	}
-	if which := birth.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
+	if which := founding.Difference(cfg.Settings, st.Settings); which != "" && !st.Settings.Solo {
 		cfg.Logger.Warn(which+" differs from the group's, which holds: make it equal on all instances", "group", idText(st.Group))
 	}
 	return nil
@@ -82,7 +82,7 @@ func (s *stored) fits(cfg *Config) error {
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
 	st, revision := o.core.State(), o.core.Revision()
 	for name, content := range map[string][]byte{
-		recordState: st.Append(nil), recordBook: birth.AppendVoters(nil, st.Voters), recordKey: o.keyOf(st.Instance).Seed(),
+		recordState: st.Append(nil), recordBook: founding.AppendVoters(nil, st.Voters), recordKey: o.keyOf(st.Instance).Seed(),
 	} {
 		if b := seal(content); !bytes.Equal(b, n.written[name]) {
 			changes[name] = b
@@ -103,7 +103,7 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 
 // persist is the durable step: it stands between birth's decision and everything that shows it to anybody, and blocks until the state
 // is stored. If that fails it returns false; of out only what needs no promise is left, and the answer that was to go out must not.
-func (c *Cluster) persist(out *birth.Output) bool {
+func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
 	if n.records == nil || n.failed || n.revision == c.own.core.Revision() {
 		return true
@@ -113,7 +113,7 @@ func (c *Cluster) persist(out *birth.Output) bool {
 		err = n.save(make(map[string][]byte, 3), &c.own)
 	}
 	if c.ctx.Err() != nil { // closed, perhaps long ago: nothing is said or done any more
-		*out = birth.Output{}
+		*out = founding.Output{}
 		return false
 	}
 	if err == nil {
@@ -133,7 +133,7 @@ func (c *Cluster) confess() {
 	err := o.unsaved
 	o.unsaved = nil
 	c.cfg.Logger.Warn(err.Error()) // the host reports it as an error
-	if o.core.Phase() == birth.Member {
+	if o.core.Phase() == founding.Member {
 		o.raft = 0
 		c.publish()
 	}
@@ -142,7 +142,7 @@ func (c *Cluster) confess() {
 
 // refuse carries out that this instance is not the one that its directory says it is.
 func (c *Cluster) refuse(why string) {
-	c.own.raft, c.own.book, c.own.backlog = 0, birth.Book{}, nil
+	c.own.raft, c.own.book, c.own.backlog = 0, founding.Book{}, nil
 	c.yield()
 	c.publish()
 	err := refusal(why)

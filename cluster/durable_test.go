@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // bornDurably starts n instances with directories, found through one name, and returns their configurations once they are one group.
@@ -269,7 +269,7 @@ func TestSoloGoesOnAlone(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		cfg := newDisk().durable(f.config(0, 1))
-		cfg.Join, cfg.Settings = nil, birth.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
+		cfg.Join, cfg.Settings = nil, founding.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
 		n := f.start(cfg)
 		f.raft(time.Second)
 		group := n.Status().Group

@@ -3,7 +3,7 @@ package cluster
 import (
 	"context"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -13,7 +13,7 @@ import (
 // after a second. An answer that comes when the lead is over means nothing any more.
 
 // errand puts one question and hands its outcome to the owner.
-func (c *Cluster) errand(addr string, to nodeid.ID, body []byte, then func(birth.Outcome, []byte)) {
+func (c *Cluster) errand(addr string, to nodeid.ID, body []byte, then func(founding.Outcome, []byte)) {
 	if c.cfg.Net == nil || addr == "" {
 		return
 	}
@@ -35,10 +35,10 @@ func (c *Cluster) prepare(step voters.Step) {
 	o := &c.own
 	term := o.steer.term
 	c.cfg.Logger.Debug("asking an instance for a replica", "raft", idText(step.ID), "instance", step.Instance, "why", step.Why)
-	body := birth.AppendPrepare(nil, birth.Prepare{
+	body := founding.AppendPrepare(nil, founding.Prepare{
 		To: step.Instance, Group: o.core.Group(), Raft: step.ID, Term: term, At: o.book.At(), Voters: o.book.Voters(),
 	})
-	c.errand(o.steer.facts.Where(step.Instance), step.Instance, body, func(outcome birth.Outcome, answer []byte) {
+	c.errand(o.steer.facts.Where(step.Instance), step.Instance, body, func(outcome founding.Outcome, answer []byte) {
 		c.answered(term, step, outcome, answer)
 	})
 	c.looking.Store(true)
@@ -46,21 +46,21 @@ func (c *Cluster) prepare(step voters.Step) {
 
 // answered takes what became of a Prepare. Silence and what cannot be understood are no answer: the steward waits, and asks anew. That the
 // instance is not there any more is one.
-func (c *Cluster) answered(term uint64, step voters.Step, outcome birth.Outcome, answer []byte) {
+func (c *Cluster) answered(term uint64, step voters.Step, outcome founding.Outcome, answer []byte) {
 	s := &c.own.steer
-	if !s.governs(term) || outcome == birth.Silent {
+	if !s.governs(term) || outcome == founding.Silent {
 		return
 	}
 	state := voters.Refused
-	if outcome == birth.Answered {
-		p, err := birth.DecodePrepared(step.Instance, answer)
+	if outcome == founding.Answered {
+		p, err := founding.DecodePrepared(step.Instance, answer)
 		if err != nil || p.Instance != step.Instance || p.Raft != step.ID {
 			return
 		}
 		switch p.State {
-		case birth.Running:
+		case founding.Running:
 			state = voters.Running
-		case birth.Ended:
+		case founding.Ended:
 			state = voters.Ended
 		default:
 			c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", step.Instance, "why", p.Detail)
@@ -76,11 +76,11 @@ func (c *Cluster) answered(term uint64, step voters.Step, outcome birth.Outcome,
 func (c *Cluster) probe(p voters.Probe) {
 	s := &c.own.steer
 	term := s.term
-	c.errand(p.Addr, p.Instance, appendProbe(nil), func(outcome birth.Outcome, _ []byte) {
+	c.errand(p.Addr, p.Instance, appendProbe(nil), func(outcome founding.Outcome, _ []byte) {
 		if !s.governs(term) {
 			return
 		}
-		over := outcome == birth.Refused || outcome == birth.Other
+		over := outcome == founding.Refused || outcome == founding.Other
 		s.core.Probed(c.now(), p.ID, over)
 		if over {
 			c.looking.Store(true)

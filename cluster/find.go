@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times and bounds of finding lost peers again.
@@ -120,7 +120,7 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 
 func (c *Cluster) joined(addr string, err error) {
 	delete(c.own.find.busy, addr)
-	if err != nil && c.own.core.Phase() == birth.Member {
+	if err != nil && c.own.core.Phase() == founding.Member {
 		c.cfg.Logger.Debug("gossip with an absent peer failed", "addr", addr, "err", err)
 	}
 }

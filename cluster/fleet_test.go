@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -43,7 +43,7 @@ type node struct {
 	mu       sync.Mutex // guards the rest
 	told     []string   // calls of the host, in order
 	group    uint64
-	charter  birth.Charter
+	charter  founding.Charter
 	raft     uint64
 	voters   []Voter
 	instance nodeid.ID
@@ -72,7 +72,7 @@ func joinOf(n int) []string {
 func (f *fleet) config(i, n int) Config {
 	return Config{
 		Name: fmt.Sprintf("n%d", i), Label: "test", Advertise: addrOf(i), Join: joinOf(n),
-		Settings: birth.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
+		Settings: founding.Settings{Replicas: n, Voters: 3, SessionTTL: 10 * time.Second, Grace: 10 * time.Second},
 		Clock:    f.clock, Logger: slog.New(slog.NewTextHandler(f, nil)), Resolve: f.resolve,
 	}
 }
@@ -173,7 +173,7 @@ func (n *node) note(format string, args ...any) {
 	n.told = append(n.told, fmt.Sprintf(format, args...))
 }
 
-func (n *node) Bound(c birth.Charter, raft uint64) {
+func (n *node) Bound(c founding.Charter, raft uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("bound")
@@ -215,7 +215,7 @@ func (n *node) Restart(key nodeid.Key, reason error) {
 	defer n.mu.Unlock()
 	n.note("restart")
 	n.said("restarts", claim{instance, Newborn})
-	n.group, n.raft, n.charter = 0, 0, birth.Charter{}
+	n.group, n.raft, n.charter = 0, 0, founding.Charter{}
 	n.instance = instance
 	n.port.serve(instance, nil)
 }
@@ -271,7 +271,7 @@ func (f *fleet) raft(d time.Duration) {
 
 // leads reports whether the group has a leader that n reaches.
 func (f *fleet) leads(n *node, group uint64) bool {
-	var charter birth.Charter
+	var charter founding.Charter
 	near := 0
 	for _, o := range f.nodes {
 		o.mu.Lock()

@@ -1,14 +1,14 @@
 package cluster
 
 import (
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Voter is one replica of the group, a voter or a learner, with the address under which its newest life was last known.
-type Voter = birth.Voter
+type Voter = founding.Voter
 
 // Host is told what has been decided and carries it out. Its methods are called on the cluster's owner goroutine, one at a time and in
 // the order of the decisions. While one runs, no question is answered, so each returns soon. They may call Voter, Members, Status,
@@ -16,7 +16,7 @@ type Voter = birth.Voter
 type Host interface {
 	// Bound says that this instance is bound to the charter: start raft with the ID raft, or, if it is 0, nothing, since it is listed
 	// and has no vote. The charter's slices must not be modified.
-	Bound(c birth.Charter, raft uint64)
+	Bound(c founding.Charter, raft uint64)
 	// AllBound says that everybody on the group's list is bound: whoever leads it may propose Born. It is said on every listed instance
 	// that does not learn first that the group is born, at most once in a life, so that a later leader knows it too.
 	AllBound(group uint64)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times and bounds of one lookup.
@@ -165,5 +165,5 @@ func (c *Cluster) overrun(i int, asked time.Duration) {
 
 // hasLeader reports whether this instance is a member of a group with a leader: then Join is needed only to find lost peers.
 func (c *Cluster) hasLeader() bool {
-	return c.own.core.Phase() == birth.Member && c.own.core.HasLeader()
+	return c.own.core.Phase() == founding.Member && c.own.core.HasLeader()
 }

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -38,7 +38,7 @@ type SilentError struct {
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
 
 // Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
-type Asker = birth.Asker
+type Asker = founding.Asker
 
 // Net carries questions and gossip between instances. All methods are called concurrently. An address is host:port.
 type Net interface {

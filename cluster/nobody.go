@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // nobodyMax is how many entries of Join are complained about at a time.
@@ -16,7 +16,7 @@ const headless = "; a headless Service of Kubernetes lists only pods that are re
 // nobody completes what birth waits for by what Join has to do with it: entries that lead to nobody, or to nobody but this instance.
 // They block nothing, so birth does not speak of them, but they may be why others are missing.
 func (c *Cluster) nobody(waiting string) string {
-	if waiting == "" || c.own.core.Phase() == birth.Bound || len(c.own.join) == 0 {
+	if waiting == "" || c.own.core.Phase() == founding.Bound || len(c.own.join) == 0 {
 		return ""
 	}
 	var texts []string

@@ -6,17 +6,17 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // owner is everything that the owner goroutine owns.
 type owner struct {
-	core     *birth.Core
+	core     *founding.Core
 	key      nodeid.Key // of this life
 	next     nodeid.Key // of the life that the next restart in place begins
-	book     birth.Book
+	book     founding.Book
 	raft     uint64                   // of this life
 	back     bool                     // its directory says that it was a member already
 	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them
@@ -27,7 +27,7 @@ type owner struct {
 	self     Member                   // this instance, as listed
 	moved    bool                     // places must be told to the core anew
 	busy     int                      // questions under way
-	backlog  []birth.Question         // waiting for one to end
+	backlog  []founding.Question      // waiting for one to end
 	asking   map[string]bool          // the addresses of those under way
 	find     finder
 	pull     pulling
@@ -40,15 +40,15 @@ type owner struct {
 }
 
 // newOwner makes the owner of an instance; resume is what a directory adds to its configuration.
-func newOwner(cfg *Config, resume birth.Config) owner {
+func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Instance, resume.Name, resume.Addr = cfg.Key.ID(), cfg.Name, cfg.Advertise
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
-		core: birth.New(resume), key: cfg.Key, next: nodeid.NewKey(cfg.Random),
+		core: founding.New(resume), key: cfg.Key, next: nodeid.NewKey(cfg.Random),
 		peers: make(map[string]member), rivals: make(map[string]time.Duration), asking: make(map[string]bool), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
-		o.back = resume.Stored.Phase == birth.Member
+		o.back = resume.Stored.Phase == founding.Member
 		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
 	}
 	o.join = resolvings(cfg)
@@ -135,49 +135,49 @@ func (c *Cluster) turn() time.Duration {
 }
 
 // carryOut carries out one decision of birth. The view is published first, so that the host finds in it what it is told.
-func (c *Cluster) carryOut(e birth.Event) {
+func (c *Cluster) carryOut(e founding.Event) {
 	o := &c.own
 	switch e.Kind {
-	case birth.BoundTo:
+	case founding.BoundTo:
 		o.raft = e.Raft
-		c.configure(e.Group, founding, e.Charter.Voters)
+		c.configure(e.Group, charterAt, e.Charter.Voters)
 		c.cfg.Logger.Debug("bound to a charter", "group", idText(e.Group), "listed", len(e.Charter.List), "voters", len(e.Charter.Voters))
 		c.cfg.Host.Bound(e.Charter, e.Raft)
-	case birth.AllBound:
+	case founding.AllBound:
 		c.cfg.Host.AllBound(e.Group)
-	case birth.Joined:
+	case founding.Joined:
 		c.configure(e.Group, e.At, e.Voters)
 		c.belongs(e)
 		c.cfg.Host.Member(e.Group, o.book.Voters())
-	case birth.Restarted:
+	case founding.Restarted:
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		c.tellAll(nil)
 		o.back = false
-		o.raft, o.book, o.backlog, o.pull, o.steer = 0, birth.Book{}, nil, pulling{}, steward{}
+		o.raft, o.book, o.backlog, o.pull, o.steer = 0, founding.Book{}, nil, pulling{}, steward{}
 		c.yield()
 		c.publish()
 		c.cfg.Host.Restart(o.begin(e.Instance, c.cfg.Random), errors.New(e.Text))
 		c.in.nextLife() // what the old life has still reported means nothing any more
-	case birth.Heard:
+	case founding.Heard:
 		c.configured(e.Group, e.At, e.Voters)
-	case birth.Prepared:
+	case founding.Prepared:
 		o.raft = e.Raft
 		c.publish()
 		c.cfg.Logger.Debug("the leader has asked for a replica", "group", idText(e.Group), "raft", idText(e.Raft))
 		c.cfg.Host.Prepared(e.Group, e.Raft)
-	case birth.Removed:
+	case founding.Removed:
 		if o.raft == e.Raft {
 			o.raft = 0
 		}
 		c.publish()
 		c.cfg.Host.Removed(e.Raft)
-	case birth.Barred:
+	case founding.Barred:
 		c.refuse(e.Text)
 	}
 }
 
-// founding is the index of the configuration that a charter makes.
-const founding = 1
+// charterAt is the index of the configuration that a charter makes.
+const charterAt = 1
 
 // configure makes the address book that of the group's voters.
 func (c *Cluster) configure(group, at uint64, voters []Voter) {
@@ -214,7 +214,7 @@ func (c *Cluster) answer(from Asker, question []byte) []byte {
 	}
 	c.own.core.Guide(c.cfg.Host.Guide())
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
-	if !c.persist(&birth.Output{}) {
+	if !c.persist(&founding.Output{}) {
 		return nil
 	}
 	if c.cfg.Settings.Solo && b != nil {

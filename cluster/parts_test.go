@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
@@ -68,7 +68,7 @@ func FuzzMeta(f *testing.F) {
 
 func TestConfigNamesAllMistakes(t *testing.T) {
 	_, err := Start(Config{
-		Zone: strings.Repeat("z", 300), Advertise: "nowhere", Join: []string{"x", ":1"}, Settings: birth.Settings{Solo: true, Voters: 2, Grace: -1},
+		Zone: strings.Repeat("z", 300), Advertise: "nowhere", Join: []string{"x", ":1"}, Settings: founding.Settings{Solo: true, Voters: 2, Grace: -1},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // member is somebody whom gossip sees.
@@ -59,7 +59,7 @@ const (
 // were asked.
 func (c *Cluster) rivalHints() map[string]meta {
 	o := &c.own
-	if o.core.Phase() != birth.Member || !o.core.HasLeader() {
+	if o.core.Phase() != founding.Member || !o.core.HasLeader() {
 		return nil
 	}
 	var hints map[string]meta
@@ -82,7 +82,7 @@ func (c *Cluster) rivalHints() map[string]meta {
 
 // rival returns a member of another group that has a leader, while ours has one too, and when to look again: zero if there is no hint of
 // one. There is no way to merge the two. Gossip is only the hint: the instance itself has to say it when it is asked.
-func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
+func (c *Cluster) rival() (who founding.Who, two bool, again time.Duration) {
 	o := &c.own
 	hints := c.rivalHints()
 	for addr := range o.rivals {
@@ -99,7 +99,7 @@ func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
 			met, ok := o.core.Met(c.now(), addr, rivalFresh)
 			if !ok {
 				o.core.Inquire(c.now(), addr)
-			} else if met.Phase == birth.Member && met.Leader && met.Group != o.core.Group() && !met.Settings.Solo {
+			} else if met.Phase == founding.Member && met.Leader && met.Group != o.core.Group() && !met.Settings.Solo {
 				return met, true, due
 			}
 			due = c.now() + rivalAgain
@@ -108,5 +108,5 @@ func (c *Cluster) rival() (who birth.Who, two bool, again time.Duration) {
 			again = due
 		}
 	}
-	return birth.Who{}, false, again
+	return founding.Who{}, false, again
 }

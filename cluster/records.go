@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -106,7 +106,7 @@ func decodeIdentity(b []byte) (identity, error) {
 // stored is what the last start has left.
 type stored struct {
 	identity identity
-	state    birth.State
+	state    founding.State
 	key      nodeid.Key
 }
 
@@ -129,10 +129,10 @@ func recall(r Records) (*stored, error) {
 	if s.identity, err = decodeIdentity(content[recordIdentity]); err != nil {
 		return nil, err
 	}
-	if s.state, err = birth.DecodeState(content[recordState]); err != nil {
+	if s.state, err = founding.DecodeState(content[recordState]); err != nil {
 		return nil, damaged(recordState)
 	}
-	if s.state.Voters, err = birth.DecodeVoters(content[recordBook]); err != nil {
+	if s.state.Voters, err = founding.DecodeVoters(content[recordBook]); err != nil {
 		return nil, damaged(recordBook)
 	}
 	if s.key, err = nodeid.ParseKey(content[recordKey]); err != nil || s.key.ID() != s.state.Instance {
@@ -154,7 +154,7 @@ func StoredKey(r Records) (key nodeid.Key, life uint64, err error) {
 	if err != nil || s == nil {
 		return key, 0, err
 	}
-	if s.state.Phase != birth.Newborn {
+	if s.state.Phase != founding.Newborn {
 		key = s.key
 	}
 	return key, s.identity.Life, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 
@@ -76,7 +76,7 @@ func (d *disk) Save(changes map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	st, err := birth.DecodeState(content)
+	st, err := founding.DecodeState(content)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (d *disk) is(what func() bool) bool {
 }
 
 // state returns what is stored of birth.
-func (d *disk) state(t *testing.T) birth.State {
+func (d *disk) state(t *testing.T) founding.State {
 	t.Helper()
 	s, err := recall(d)
 	if err != nil || s == nil {
@@ -148,7 +148,7 @@ func (n *node) said(how string, c claim) {
 func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 	for name, content := range map[string][]byte{
 		recordIdentity: identity{Life: 7, Label: "l", Name: "n"}.append(nil),
-		recordBook:     birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
+		recordBook:     founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}),
 	} {
 		b := seal(content)
 		if got, err := unseal(name, b); err != nil || !bytes.Equal(got, content) {
@@ -179,8 +179,8 @@ func TestRecordsReturnAndDamageIsSeen(t *testing.T) {
 func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 	d := newDisk()
 	d.values = map[string][]byte{
-		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
-		recordBook: seal(birth.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
+		recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+		recordBook: seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(2).Seed()),
 	}
 	if _, err := recall(d); !errors.Is(err, ErrDirectory) {
 		t.Errorf("the key of another instance is read: %v", err)
@@ -190,7 +190,7 @@ func TestAStoredKeyProvesTheStoredID(t *testing.T) {
 // FuzzRecords feeds any bytes to every decoder of a directory. What is accepted must come back as it is.
 func FuzzRecords(f *testing.F) {
 	f.Add(identity{Life: 7, Label: "l", Name: "n"}.append(nil))
-	f.Add(birth.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))
+	f.Add(founding.AppendVoters(nil, []Voter{{Raft: 1, Instance: nodeidtest.ID(2), Addr: "a:1", Life: 3}}))
 	f.Add(seal([]byte("x")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = unseal("x", b)
@@ -202,8 +202,8 @@ func FuzzRecords(f *testing.F) {
 		for _, name := range [...]string{recordIdentity, recordState, recordBook, recordKey} {
 			d := newDisk()
 			d.values = map[string][]byte{
-				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&birth.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
-				recordBook: seal(birth.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
+				recordIdentity: seal(identity{Life: 1, Label: "l"}.append(nil)), recordState: seal((&founding.State{Instance: nodeidtest.Key(1).ID()}).Append(nil)),
+				recordBook: seal(founding.AppendVoters(nil, nil)), recordKey: seal(nodeidtest.Key(1).Seed()),
 			}
 			if _, err := recall(d); err != nil {
 				t.Fatal(err)

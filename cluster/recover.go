@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // ErrClosed is what calls return that Close has overtaken.
@@ -34,7 +34,7 @@ func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 }
 
 // Adopt takes that the group has changed its settings.
-func (c *Cluster) Adopt(group uint64, s birth.Settings) {
+func (c *Cluster) Adopt(group uint64, s founding.Settings) {
 	c.in.postOfLife(func() { c.own.core.Adopt(c.now(), group, s) })
 }
 

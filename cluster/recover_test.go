@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -19,7 +19,7 @@ import (
 // prepares asks a node for a replica, as a leader would, and returns the state in its answer.
 func (g *group) prepares(n *node, raft uint64) byte {
 	g.f.t.Helper()
-	body := birth.AppendPrepare(nil, birth.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at, Voters: g.config})
+	body := founding.AppendPrepare(nil, founding.Prepare{To: n.instance, Group: g.id, Raft: raft, Term: 1, At: g.at, Voters: g.config})
 	answer := n.Answer(Asker{Instance: g.leader.instance, Addr: g.leader.cfg.Advertise}, body)
 	if len(answer) < 4 || answer[1] != kindPrepared {
 		g.f.t.Fatalf("%s answers % x", n.cfg.Name, answer)
@@ -142,7 +142,7 @@ func TestAdoptedSettingsAreTold(t *testing.T) {
 		s.SessionTTL = 17 * time.Second
 		for _, n := range f.nodes {
 			n.Adopt(id, s)
-			n.Adopt(id+1, birth.Settings{})
+			n.Adopt(id+1, founding.Settings{})
 		}
 		f.raft(time.Second)
 		for i, want := range map[int]int{3: 1, 4: 0} {
@@ -166,7 +166,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 		f := newFleet(t)
 		defer f.stop()
 		cfg := f.config(0, 1)
-		cfg.Join, cfg.Settings = nil, birth.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
+		cfg.Join, cfg.Settings = nil, founding.Settings{Solo: true, Voters: 3, SessionTTL: time.Second}
 		n := f.start(cfg)
 		f.raft(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times of the log. Birth takes a second where all is well, and then nobody wants to read about it.
@@ -96,7 +96,7 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 }
 
 // belongs says which group this instance belongs to now.
-func (c *Cluster) belongs(e birth.Event) {
+func (c *Cluster) belongs(e founding.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
 	switch {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times of resolving Join. Names are hints that change: they are looked up for ever, faster while there is no leader, since birth, and
@@ -22,7 +22,7 @@ const (
 
 // resolving is one entry of Join, or Config.JoinFunc, and what is known about it.
 type resolving struct {
-	entry birth.Entry
+	entry founding.Entry
 	kind  form
 	list  func(context.Context) ([]string, error) // its host:port lines
 	known map[string][]string                     // addresses last found, by host of the present list
@@ -34,7 +34,7 @@ type resolving struct {
 }
 
 func newResolving(cfg *Config, name string) resolving {
-	r := resolving{entry: birth.Entry{Name: name, Resolved: -always}}
+	r := resolving{entry: founding.Entry{Name: name, Resolved: -always}}
 	if r.kind, r.list = cfg.lister(name); r.kind != formHost {
 		return r
 	}
@@ -53,7 +53,7 @@ func resolvings(cfg *Config) []resolving {
 		all = append(all, newResolving(cfg, name))
 	}
 	if cfg.JoinFunc != nil {
-		all = append(all, resolving{entry: birth.Entry{Name: joinFunc, Resolved: -always}, kind: formFunc, list: cfg.askFunc})
+		all = append(all, resolving{entry: founding.Entry{Name: joinFunc, Resolved: -always}, kind: formFunc, list: cfg.askFunc})
 	}
 	return all
 }
@@ -144,7 +144,7 @@ func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 // appeared lets a member gossip at once with whoever has got an address behind Join, a few at a time: an instance that comes back at
 // another address need not wait for its turn among the lost.
 func (c *Cluster) appeared(before, now []string) {
-	if c.own.core.Phase() != birth.Member {
+	if c.own.core.Phase() != founding.Member {
 		return // everybody is asked already, and whoever answers is met
 	}
 	many := 0
@@ -175,7 +175,7 @@ func (c *Cluster) places() {
 		return
 	}
 	o.moved = false
-	entries := make([]birth.Entry, 0, len(o.join))
+	entries := make([]founding.Entry, 0, len(o.join))
 	for i := range o.join {
 		entries = append(entries, o.join[i].entry)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // names sets what a name of the fleet's DNS leads to.
@@ -75,7 +75,7 @@ func TestEveryFormOfJoinLeadsToTheOthers(t *testing.T) {
 		f.raft(3 * time.Second)
 		f.oneGroup()
 		for _, n := range f.nodes {
-			var join []birth.Entry
+			var join []founding.Entry
 			n.in.post(func() {
 				for _, r := range n.own.join {
 					join = append(join, r.entry)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -30,7 +30,7 @@ func (c *Cluster) Configured(group, at uint64, voters []Voter) {
 
 // Applied takes the configuration that the log here has applied, with both its halves if it is joint.
 // A group is given up only if no majority of such a configuration is left.
-func (c *Cluster) Applied(group uint64, applied birth.Configuration) {
+func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Applied(c.now(), group, applied) })
 }
 
@@ -92,7 +92,7 @@ func (c *Cluster) configured(group, at uint64, voters []Voter) {
 
 // tellVoters tells the host the whole address book. Who is not a member yet is told by Bound and Member.
 func (c *Cluster) tellVoters() {
-	if c.own.core.Phase() == birth.Member && !c.own.core.Settling() {
+	if c.own.core.Phase() == founding.Member && !c.own.core.Settling() {
 		c.cfg.Host.Voters(c.own.book.Voters())
 	}
 }
@@ -139,12 +139,12 @@ func (c *Cluster) tellAll(all []Voter) {
 	if o.telling != nil {
 		o.telling()
 	}
-	if c.cfg.Net == nil || len(all) == 0 || o.core.Phase() != birth.Member || o.core.Settling() || o.book.At() == 0 {
+	if c.cfg.Net == nil || len(all) == 0 || o.core.Phase() != founding.Member || o.core.Settling() || o.book.At() == 0 {
 		return
 	}
 	var ctx context.Context
 	ctx, o.telling = context.WithCancel(c.ctx)
-	a := birth.Announce{Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()}
+	a := founding.Announce{Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()}
 	next := make(chan Voter, len(all))
 	for _, v := range all {
 		next <- v
@@ -160,7 +160,7 @@ func (c *Cluster) tellAll(all []Voter) {
 				one := a
 				one.To = v.Instance
 				asking, cancel := context.WithTimeout(ctx, askWithin)
-				_, _, _ = c.cfg.Net.Ask(asking, v.Addr, v.Instance, birth.AppendAnnounce(nil, one)) // an inquiry finds what is missed
+				_, _, _ = c.cfg.Net.Ask(asking, v.Addr, v.Instance, founding.AppendAnnounce(nil, one)) // an inquiry finds what is missed
 				cancel()
 			}
 		})
@@ -170,10 +170,10 @@ func (c *Cluster) tellAll(all []Voter) {
 // announceTo tells an instance the newest configuration, until it has answered, nobody is there, or it was tried that often.
 func (c *Cluster) announceTo(instance nodeid.ID, addr string, tries int) {
 	o := &c.own
-	if c.cfg.Net == nil || addr == "" || o.core.Phase() != birth.Member || o.core.Settling() || o.book.At() == 0 {
+	if c.cfg.Net == nil || addr == "" || o.core.Phase() != founding.Member || o.core.Settling() || o.book.At() == 0 {
 		return
 	}
-	body := birth.AppendAnnounce(nil, birth.Announce{To: instance, Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()})
+	body := founding.AppendAnnounce(nil, founding.Announce{To: instance, Group: o.core.Group(), At: o.book.At(), Voters: o.book.Voters()})
 	c.help(func() {
 		for try := range tries {
 			if try > 0 && !wait(c.ctx, announcePause) {
@@ -182,7 +182,7 @@ func (c *Cluster) announceTo(instance nodeid.ID, addr string, tries int) {
 			ctx, cancel := context.WithTimeout(c.ctx, askWithin)
 			answer, _, err := c.cfg.Net.Ask(ctx, addr, instance, body)
 			cancel()
-			if outcomeOf(answer, err) != birth.Silent {
+			if outcomeOf(answer, err) != founding.Silent {
 				return
 			}
 		}
@@ -270,7 +270,7 @@ func (c *Cluster) pullDue(now time.Duration) time.Duration {
 // behind reports whether gossip says that another member of the group knows a newer configuration.
 func (c *Cluster) behind() bool {
 	o := &c.own
-	if o.core.Phase() != birth.Member || o.core.Settling() {
+	if o.core.Phase() != founding.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
 	}
 	for _, p := range o.peers {

@@ -3,7 +3,7 @@ package cluster
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 )
 
@@ -45,7 +45,7 @@ func (c *Cluster) Look() {
 // govern looks at the voters if it is time to, and returns when it will be.
 func (c *Cluster) govern(now time.Duration) time.Duration {
 	o := &c.own
-	if o.core.Phase() != birth.Member || o.core.Settling() || o.core.Refusal() != "" {
+	if o.core.Phase() != founding.Member || o.core.Settling() || o.core.Refusal() != "" {
 		return now + time.Hour // before the group is born nobody may change who is in it
 	}
 	if o.steer.due(now, c.looking.Load()) <= now {

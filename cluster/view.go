@@ -5,19 +5,19 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // Phase is how far an instance has come in its present life.
-type Phase = birth.Phase
+type Phase = founding.Phase
 
 // The phases, in order. There is no way back but a restart in place.
 const (
-	Newborn     = birth.Newborn // belongs to nothing
-	Bound       = birth.Bound   // has accepted a charter that is not yet known to be born
-	PhaseMember = birth.Member  // belongs to a group that is born
+	Newborn     = founding.Newborn // belongs to nothing
+	Bound       = founding.Bound   // has accepted a charter that is not yet known to be born
+	PhaseMember = founding.Member  // belongs to a group that is born
 )
 
 // Member is an instance that gossip sees: with Founders these are the founders, and on an instance that is none only itself. It is advice: somebody may be listed a while after he is gone, or missing though he lives.

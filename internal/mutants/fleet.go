@@ -3,16 +3,16 @@ package mutants
 // fleet are the bugs of large fleets: what grows with the square of the number of instances.
 func fleet() []Bug {
 	return []Bug{
-		{Name: "asks-everybody", Room: "cluster/birth", Hazard: "none", Some: true,
+		{Name: "asks-everybody", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "an instance that is no founder asks all others, and the questions grow with the square of the fleet"},
-		{Name: "joiners-asked-back", Room: "cluster/birth", Hazard: "none", Breaks: "a founder asks every instance back that asks it"},
-		{Name: "others-silence-blocks", Room: "cluster/birth", Hazard: "none", Some: true,
+		{Name: "joiners-asked-back", Room: "cluster/founding", Hazard: "none", Breaks: "a founder asks every instance back that asks it"},
+		{Name: "others-silence-blocks", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "a silent address that is no founder's keeps the founders from founding"},
-		{Name: "living-group-not-sought", Room: "cluster/birth", Hazard: "none",
+		{Name: "living-group-not-sought", Room: "cluster/founding", Hazard: "none",
 			Breaks: "founders found without asking any other address behind Join whether a group lives"},
-		{Name: "founders-not-named", Room: "cluster/birth", Hazard: "none", Some: true,
+		{Name: "founders-not-named", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "founders whose Join names one seed never meet"},
-		{Name: "no-second-look", Room: "cluster/birth", Hazard: "none", Some: true,
+		{Name: "no-second-look", Room: "cluster/founding", Hazard: "none", Some: true,
 			Breaks: "a member with a leader never learns of another group, or of voters that it was not told of"},
 		{Name: "joiners-gossip", Room: "cluster", Hazard: "none", Breaks: "every instance gossips with every other"},
 		{Name: "asks-unbounded", Room: "cluster", Hazard: "none", Breaks: "an instance asks all addresses at the same moment, one of them several times"},
@@ -28,11 +28,11 @@ func words() []Bug {
 		{Name: "second-of-a-name-votes", Room: "cluster/voters", Hazard: "none", Some: true, Breaks: "a second instance with the name of a voter gets a vote beside it"},
 		{Name: "namesake-ends-a-life", Room: "cluster/voters", Hazard: "none", Some: true,
 			Breaks: "an instance with the name of a voter, which runs beside it, has that voter removed after one second of silence"},
-		{Name: "names-shared", Room: "cluster/birth", Hazard: "none", Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
+		{Name: "names-shared", Room: "cluster/founding", Hazard: "none", Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
 		{Name: "namesake-not-told", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "neither of two instances with one name says so"},
 		{Name: "born-at-each-start", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "each restart with a directory says that a group is born"},
 		{Name: "lease-without-locks-warned", Room: ".", Hazard: "none", Nodes: "TestWords", Breaks: "an instance that held nothing warns that its locks are lost"},
-		{Name: "cut-off-at-once", Room: "cluster/birth", Hazard: "none", Breaks: "each start says that the instance is cut off from its leader"},
+		{Name: "cut-off-at-once", Room: "cluster/founding", Hazard: "none", Breaks: "each start says that the instance is cut off from its leader"},
 		{Name: "crowd-is-a-warning", Room: "transport", Hazard: "none", Breaks: "a large fleet that starts at once warns of connections that were refused"},
 	}
 }

@@ -95,9 +95,9 @@ func Layers() []Layer {
 		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
 		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
 		{Name: "sessions", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}},
-		{Name: "birth", Package: "cluster/birth", Run: "^TestSimulation$", Rooms: []string{"cluster/birth"}},
-		{Name: "durable", Package: "cluster/birth", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/birth"}},
-		{Name: "founding", Package: "cluster/birth", Skip: simulations, Rooms: []string{"cluster/birth"}},
+		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Rooms: []string{"cluster/founding"}},
+		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/founding"}},
+		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
 		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
@@ -106,17 +106,17 @@ func Layers() []Layer {
 		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/birth"}, Dear: true},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/founding"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
-		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/birth", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/birth", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/founding", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
 	}
 }
 
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), birth(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks()} {
 		all = append(all, list...)
 	}
 	return all

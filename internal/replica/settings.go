@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -29,7 +29,7 @@ type Settings struct {
 }
 
 // FoundedWith returns the settings that a group was founded with.
-func FoundedWith(s birth.Settings) Settings {
+func FoundedWith(s founding.Settings) Settings {
 	limits := lockfsm.DefaultLimits()
 	return Settings{
 		Replicas: s.Replicas, Founders: Unique(s.Founders), Voters: s.Voters, SessionTTL: s.SessionTTL, Grace: s.Grace,
@@ -38,8 +38,8 @@ func FoundedWith(s birth.Settings) Settings {
 }
 
 // Founding returns the settings as the cluster room has them.
-func (g Settings) Founding(solo bool) birth.Settings {
-	return birth.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
+func (g Settings) Founding(solo bool) founding.Settings {
+	return founding.Settings{Replicas: g.Replicas, Founders: g.Founders, Voters: g.Voters, SessionTTL: g.SessionTTL, Grace: g.Grace, Solo: solo}
 }
 
 // Budgets returns what the leader proposes as budgets.

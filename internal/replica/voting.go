@@ -3,7 +3,7 @@ package replica
 import (
 	"slices"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/raftlog"
@@ -14,12 +14,12 @@ import (
 
 // Placed decodes who the replicas of a configuration are. One whose place cannot be read is in the
 // list with its raft ID alone.
-func Placed(c *raftlog.Configuration) []birth.Voter {
-	list := make([]birth.Voter, 0, len(c.Members))
+func Placed(c *raftlog.Configuration) []founding.Voter {
+	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
-		v, err := birth.DecodePlace(m.Context)
+		v, err := founding.DecodePlace(m.Context)
 		if err != nil {
-			v = birth.Voter{}
+			v = founding.Voter{}
 		}
 		v.Raft = m.ID
 		v.Learner = !slices.Contains(c.Voters, m.ID) && !slices.Contains(c.Outgoing, m.ID)
@@ -29,8 +29,8 @@ func Placed(c *raftlog.Configuration) []birth.Voter {
 }
 
 // Applied says what a configuration that is applied here means to the cluster room.
-func Applied(c *raftlog.Configuration) birth.Configuration {
-	applied := birth.Configuration{At: c.Index, Voters: Placed(c)}
+func Applied(c *raftlog.Configuration) founding.Configuration {
+	applied := founding.Configuration{At: c.Index, Voters: Placed(c)}
 	if len(c.Outgoing) > 0 {
 		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
 	}
@@ -41,7 +41,7 @@ func Applied(c *raftlog.Configuration) birth.Configuration {
 func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 	for _, m := range c.Members {
 		if m.ID == raft {
-			v, err := birth.DecodePlace(m.Context)
+			v, err := founding.DecodePlace(m.Context)
 			return err == nil && v.Instance == instance
 		}
 	}
@@ -49,23 +49,23 @@ func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 }
 
 // Find returns the replica of that raft ID, as a configuration has it, or the zero Voter.
-func Find(c *raftlog.Configuration, raft uint64) birth.Voter {
+func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	for _, v := range Placed(c) {
 		if v.Raft == raft {
 			return v
 		}
 	}
-	return birth.Voter{}
+	return founding.Voter{}
 }
 
 // Facts says what a leader's log shows of the replicas. find is the address book, which may know a
 // newer address of an instance; linked reports whether an instance is this one, or has a stream with it.
-func Facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (birth.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
+func Facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
 		Self: s.Self, Pending: s.Pending, Settings: settings,
 		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
 	}
-	where := map[uint64]birth.Voter{}
+	where := map[uint64]founding.Voter{}
 	for _, v := range Placed(&s.Config) {
 		where[v.Raft] = v
 		if newer, ok := find(v.Raft); ok && newer.Instance == v.Instance {
@@ -84,10 +84,10 @@ func Facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (
 
 // Change returns the change of the configuration that a step asks for. about is who is added. It
 // reports false for a step that changes nothing there.
-func Change(step voters.Step, about birth.Voter) (raftlog.Change, bool) {
+func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	switch step.Kind {
 	case voters.AddLearner:
-		return raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: birth.AppendPlace(nil, about)}}, true
+		return raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: founding.AppendPlace(nil, about)}}, true
 	case voters.Change:
 		return raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove}, true
 	}
@@ -95,10 +95,10 @@ func Change(step voters.Step, about birth.Voter) (raftlog.Change, bool) {
 }
 
 // Members returns the voters of a charter as the members of the log that it founds.
-func Members(founders []birth.Voter) []raftlog.Member {
+func Members(founders []founding.Voter) []raftlog.Member {
 	var list []raftlog.Member
 	for _, v := range founders {
-		list = append(list, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
+		list = append(list, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})
 	}
 	return list
 }

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
@@ -27,9 +27,9 @@ type reply struct {
 }
 
 // ask puts one of birth's questions to an address.
-func (p *proc) ask(q birth.Question) {
+func (p *proc) ask(q founding.Question) {
 	instance, asked := p.instance, p.birthNow()
-	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome birth.Outcome, r reply) {
+	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome founding.Outcome, r reply) {
 		if p.alive(instance) {
 			p.ofLife(func() {
 				p.birth.Guide(p.guide())
@@ -40,27 +40,27 @@ func (p *proc) ask(q birth.Question) {
 }
 
 // put puts a question to whoever is at an address, or only to one instance there. What comes of it comes once, after a second at the latest.
-func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, reply)) {
-	w, asker := p.w, birth.Asker{Instance: p.instance, Addr: p.m.addr}
+func (p *proc) put(addr string, to nodeid.ID, q query, then func(founding.Outcome, reply)) {
+	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
-	finish := func(outcome birth.Outcome, r reply) {
+	finish := func(outcome founding.Outcome, r reply) {
 		if !answered && !p.dead {
 			answered = true
 			then(outcome, r)
 		}
 	}
-	w.after(time.Second, func() { finish(birth.Silent, reply{}) })
+	w.after(time.Second, func() { finish(founding.Silent, reply{}) })
 	w.after(w.net.hop(), func() {
 		m := w.at(addr)
 		switch {
 		case p.instance != asker.Instance: // what one life has asked no later one proves
 		case m == nil:
-			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
+			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !w.net.linked(p.m, m) || w.now < m.pausedUntil || w.chance(w.net.drop):
 		case m.proc == nil:
-			w.after(w.net.hop(), func() { finish(birth.Refused, reply{}) })
+			w.after(w.net.hop(), func() { finish(founding.Refused, reply{}) })
 		case !to.IsZero() && to != m.proc.instance:
-			w.after(w.net.hop(), func() { finish(birth.Other, reply{}) })
+			w.after(w.net.hop(), func() { finish(founding.Other, reply{}) })
 		default:
 			from := m.proc.instance
 			m.proc.answer(asker, q, func(r reply) {
@@ -68,7 +68,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 					return // a life that has begun since does not answer for the one before
 				}
 				if w.net.linked(p.m, m) {
-					w.after(w.net.hop(), func() { finish(birth.Answered, r) })
+					w.after(w.net.hop(), func() { finish(founding.Answered, r) })
 				}
 			})
 		}
@@ -76,7 +76,7 @@ func (p *proc) put(addr string, to nodeid.ID, q query, then func(birth.Outcome, 
 }
 
 // answer answers a question once that to which it binds this instance is stored.
-func (p *proc) answer(from birth.Asker, q query, then func(reply)) {
+func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	if p.insider != nil {
 		p.insider.answer(from, q, then)
 		return

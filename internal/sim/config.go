@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -115,8 +115,8 @@ func Draw(seed uint64) Config {
 	return c
 }
 
-func (c *Config) settings() birth.Settings {
-	s := birth.Settings{Founders: c.Founders, Voters: c.Voters, SessionTTL: c.TTL, Grace: c.Grace}
+func (c *Config) settings() founding.Settings {
+	s := founding.Settings{Founders: c.Founders, Voters: c.Voters, SessionTTL: c.TTL, Grace: c.Grace}
 	if len(c.Founders) == 0 {
 		s.Replicas = c.Machines
 	}

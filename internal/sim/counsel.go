@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -80,10 +80,10 @@ func (a *asking) again() {
 
 // follow puts the question, and again to whom the asked names instead, a few times.
 func (a *asking) follow(q consultation, to session.Target, hops int) {
-	a.p.put(to.Addr, to.Peer, query{consult: &q}, func(outcome birth.Outcome, r reply) {
+	a.p.put(to.Addr, to.Peer, query{consult: &q}, func(outcome founding.Outcome, r reply) {
 		switch {
 		case a.over || a.p.dead:
-		case outcome != birth.Answered:
+		case outcome != founding.Answered:
 			a.again()
 		case r.counsel != nil:
 			a.end(*r.counsel, true)
@@ -97,14 +97,14 @@ func (a *asking) follow(q consultation, to session.Target, hops int) {
 
 // advisor is who leads as far as is known here, and by turns some voter, since that may be out of date.
 func (p *proc) advisor(try int) session.Target {
-	if p.birth.Phase() != birth.Member {
+	if p.birth.Phase() != founding.Member {
 		return session.Target{}
 	}
 	t := p.leader()
 	if t.Peer == p.instance {
 		t = session.Target{}
 	}
-	others := slices.DeleteFunc(p.book.Voters(), func(v birth.Voter) bool { return v.Learner || v.Instance == p.instance })
+	others := slices.DeleteFunc(p.book.Voters(), func(v founding.Voter) bool { return v.Learner || v.Instance == p.instance })
 	if len(others) == 0 || !t.Peer.IsZero() && try%2 == 0 {
 		return t
 	}
@@ -142,7 +142,7 @@ func (p *proc) advise(q query) (reply, bool) {
 		return reply{counsel: &c}, true
 	}
 	var other session.Target
-	if q.consult.group == p.birth.Group() && p.birth.Phase() == birth.Member {
+	if q.consult.group == p.birth.Group() && p.birth.Phase() == founding.Member {
 		if t := p.leader(); t.Peer != p.instance && t.Peer != q.consult.instance {
 			other = t
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
@@ -33,10 +33,10 @@ func (p *proc) gossip() {
 		return
 	}
 	w := p.w
-	var join []birth.Entry
+	var join []founding.Entry
 	for _, m := range w.machines {
 		if len(w.cfg.Founders) == 0 || w.cfg.JoinAll || slices.Contains(w.cfg.Founders, m.name) {
-			join = append(join, birth.Entry{Name: m.name + ":1", Addrs: []string{m.dns}, Resolved: p.birthNow()})
+			join = append(join, founding.Entry{Name: m.name + ":1", Addrs: []string{m.dns}, Resolved: p.birthNow()})
 		}
 	}
 	seen := p.heardOf()

@@ -6,7 +6,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -64,7 +64,7 @@ func (i *insider) lie() {
 	w.after(w.between(0, insiderPause), i.lie)
 	i.serve()
 	to := w.machines[w.rng.IntN(len(w.machines))].proc
-	if to == nil || to.birth.Phase() == birth.Newborn {
+	if to == nil || to.birth.Phase() == founding.Newborn {
 		return
 	}
 	at, voters := i.configuration(to)
@@ -73,9 +73,9 @@ func (i *insider) lie() {
 	w.note("the insider lies to %v", to)
 	switch w.rng.IntN(7) {
 	case 0:
-		i.ask(to, birth.AppendAnnounce(nil, birth.Announce{To: to.instance, Group: to.group, At: at, Voters: voters}))
+		i.ask(to, founding.AppendAnnounce(nil, founding.Announce{To: to.instance, Group: to.group, At: at, Voters: voters}))
 	case 1:
-		i.ask(to, birth.AppendPrepare(nil, birth.Prepare{
+		i.ask(to, founding.AppendPrepare(nil, founding.Prepare{
 			To: to.instance, Group: to.group, Raft: w.id(), Term: insiderTerm, At: at, Voters: voters,
 		}))
 	case 2:
@@ -107,7 +107,7 @@ func (i *insider) addr() string {
 }
 
 // configuration is one that it tells an instance: that of the group, in which it has taken places, or some of it. The number is any.
-func (i *insider) configuration(to *proc) (at uint64, voters []birth.Voter) {
+func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
 	for _, v := range to.book.Voters() {
 		switch w.rng.IntN(4) {
@@ -121,13 +121,13 @@ func (i *insider) configuration(to *proc) (at uint64, voters []birth.Voter) {
 		voters = append(voters, v)
 	}
 	if len(voters) == 0 || w.chance(0.3) {
-		voters = []birth.Voter{{Raft: w.id(), Instance: i.p.instance, Addr: i.addr(), Life: 1}}
+		voters = []founding.Voter{{Raft: w.id(), Instance: i.p.instance, Addr: i.addr(), Life: 1}}
 	}
 	return max(to.book.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
 // liar is what it pretends to be: a member of the group, or, as long as there is trouble, of another that has a leader.
-func (i *insider) liar(to *proc) *birth.Core {
+func (i *insider) liar(to *proc) *founding.Core {
 	w := i.w
 	group, supersedes := to.group, []uint64(nil)
 	if !w.calm && w.chance(0.2) {
@@ -135,10 +135,10 @@ func (i *insider) liar(to *proc) *birth.Core {
 	}
 	at, voters := i.configuration(to)
 	settings := w.cfg.settings()
-	c := birth.New(birth.Config{
+	c := founding.New(founding.Config{
 		Instance: i.p.instance, Name: w.machines[w.rng.IntN(len(w.machines))].name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
 		Durable: w.chance(0.5), Life: 1 + uint64(w.rng.IntN(100)),
-		Stored: &birth.State{Instance: i.p.instance, Phase: birth.Member, Group: group, Settings: settings, At: at, Voters: voters, Supersedes: supersedes},
+		Stored: &founding.State{Instance: i.p.instance, Phase: founding.Member, Group: group, Settings: settings, At: at, Voters: voters, Supersedes: supersedes},
 	})
 	c.Tick(to.birthNow(), to.m.wallUnixMS(), w.random())
 	c.Tick(to.birthNow()+30*time.Second, to.m.wallUnixMS(), w.random()) // it has looked around
@@ -148,7 +148,7 @@ func (i *insider) liar(to *proc) *birth.Core {
 
 // ask puts a question, in the name of any address.
 func (i *insider) ask(to *proc, body []byte) {
-	w, m, from := i.w, to.m, birth.Asker{Instance: i.p.instance, Addr: i.addr()}
+	w, m, from := i.w, to.m, founding.Asker{Instance: i.p.instance, Addr: i.addr()}
 	w.after(w.net.hop(), func() {
 		if m.proc == to && !to.dead && w.now >= m.pausedUntil {
 			to.answer(from, query{body: body}, func(reply) {})
@@ -157,14 +157,14 @@ func (i *insider) ask(to *proc, body []byte) {
 }
 
 // answer is its word about itself and about the voters.
-func (i *insider) answer(from birth.Asker, q query, then func(reply)) {
+func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
 	case q.probe:
 		then(reply{})
 	case q.consult != nil:
 		then(reply{counsel: &counsel{mayStop: true, allLeaving: true, known: true}})
-	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == birth.Newborn:
+	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == founding.Newborn:
 	default:
 		p := m.proc
 		if b := i.liar(p).Ask(p.birthNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {

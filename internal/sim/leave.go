@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
@@ -58,7 +58,7 @@ func (l *leaver) depart() {
 	p, w := l.p, l.p.w
 	r := p.replica
 	switch {
-	case p.birth.Phase() != birth.Member:
+	case p.birth.Phase() != founding.Member:
 		l.close(true)
 		return
 	case r == nil || w.now >= l.until:

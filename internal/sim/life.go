@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -71,47 +71,47 @@ func (m *machine) ensureUp() {
 	}
 }
 
-func (p *proc) carryOut(e birth.Event) {
+func (p *proc) carryOut(e founding.Event) {
 	switch e.Kind {
-	case birth.BoundTo:
+	case founding.BoundTo:
 		p.w.note("%v is bound to group %x as %x", p, e.Group, e.Raft)
 		p.raft, p.group = e.Raft, e.Group
-		p.configure(e.Group, founding, e.Charter.Voters)
+		p.configure(e.Group, charterAt, e.Charter.Voters)
 		if e.Raft == 0 {
 			break
 		}
 		r, fresh := foundReplica(p, e.Charter, e.Raft)
-		if fresh && p.birth.Phase() == birth.Member {
+		if fresh && p.birth.Phase() == founding.Member {
 			p.w.broken("%v is a member and its log is gone", p)
 		}
 		p.replica = r
 		if len(e.Charter.Voters) == 1 {
 			r.log.post(func(clock.Time) { r.core.Campaign() })
 		}
-	case birth.AllBound:
+	case founding.AllBound:
 		if r := p.replica; r != nil {
 			r.allBound = true
 			r.proposeBorn()
 		}
-	case birth.Joined:
+	case founding.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
 		p.group, p.member = e.Group, true
 		p.configure(e.Group, e.At, e.Voters)
 		p.rebind(p.record(), targets(p.book.Voters()))
-	case birth.Restarted:
+	case founding.Restarted:
 		p.w.note("%v restarts in place as %x: %s", p, e.Instance, e.Text)
 		p.restartInPlace(e.Instance)
-	case birth.Heard:
+	case founding.Heard:
 		p.configured(e.Group, e.At, e.Voters)
-	case birth.Prepared:
+	case founding.Prepared:
 		p.raft = e.Raft
 		p.prepared(e.Group, e.Raft)
-	case birth.Removed:
+	case founding.Removed:
 		if p.raft == e.Raft {
 			p.raft = 0
 		}
 		p.removed(e.Raft)
-	case birth.Barred:
+	case founding.Barred:
 		p.w.broken("%v is barred though no directory was copied: %s", p, e.Text)
 	}
 }
@@ -131,7 +131,7 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 		d.log, d.group, d.id = nil, 0, 0
 	}
 	p.hangUp()
-	p.instance, p.group, p.raft, p.book, p.member = instance, 0, 0, birth.Book{}, false
+	p.instance, p.group, p.raft, p.book, p.member = instance, 0, 0, founding.Book{}, false
 	p.pull, p.steer = pulling{}, steward{}
 	clear(p.dialing)
 	clear(p.backOff)
@@ -141,10 +141,10 @@ func (p *proc) record() []byte {
 	return record{instance: p.instance, name: p.m.name, zone: p.m.zone, addr: p.m.addr}.append(nil)
 }
 
-// founding is the index of the configuration that a charter makes.
-const founding = 1
+// charterAt is the index of the configuration that a charter makes.
+const charterAt = 1
 
-func targets(voters []birth.Voter) []session.Target {
+func targets(voters []founding.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
 	for _, v := range voters {
 		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})

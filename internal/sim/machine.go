@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -34,7 +34,7 @@ type machine struct {
 
 // disk is what a machine keeps. Everything in it is durable; what is being written is not in it yet.
 type disk struct {
-	state     *birth.State
+	state     *founding.State
 	lives     uint64
 	log       *raftlog.MemoryStore // of one raft ID
 	group, id uint64

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -27,8 +27,8 @@ type proc struct {
 	member bool // of group, which is born
 
 	cluster actor // owns birth and book, and what follows them
-	birth   *birth.Core
-	book    birth.Book
+	birth   *founding.Core
+	book    founding.Book
 	saved   uint64 // revision of birth that is on disk
 	steer   steward
 	pull    pulling
@@ -61,11 +61,11 @@ func (m *machine) start() *proc {
 		peers: map[int]meta{}, strays: map[nodeid.ID]time.Duration{},
 	}
 	w.streams++
-	cfg := birth.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
+	cfg := founding.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
 	if d := m.disk; d != nil {
 		d.lives++
 		cfg.Durable, cfg.Life, cfg.Stored = true, d.lives, d.state
-		if d.state != nil && d.state.Phase != birth.Newborn {
+		if d.state != nil && d.state.Phase != founding.Newborn {
 			p.instance = d.state.Instance
 		}
 	}
@@ -77,7 +77,7 @@ func (m *machine) start() *proc {
 	m.proc = p
 	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
-	p.birth = birth.New(cfg)
+	p.birth = founding.New(cfg)
 	if cfg.Stored != nil {
 		p.book.Configure(cfg.Stored.At, cfg.Stored.Voters)
 	}
@@ -133,8 +133,8 @@ func (p *proc) String() string {
 // birthNow is the machine's clock as birth counts it: from the beginning of the world.
 func (p *proc) birthNow() time.Duration { return time.Duration(p.m.clock() - p.m.origin) }
 
-func (w *world) random() birth.Random {
-	r := birth.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
+func (w *world) random() founding.Random {
+	r := founding.Random{Instance: nodeidtest.ID(w.id()), Group: w.id(), Spread: w.rng.Uint64()}
 	for i := range r.Raft {
 		r.Raft[i] = w.id()
 	}

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -52,7 +52,7 @@ type replica struct {
 }
 
 // foundReplica founds this process's replica of the group of a charter, or opens it again.
-func foundReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) {
+func foundReplica(p *proc, c founding.Charter, id uint64) (r *replica, fresh bool) {
 	w := p.w
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
@@ -61,7 +61,7 @@ func foundReplica(p *proc, c birth.Charter, id uint64) (r *replica, fresh bool) 
 	w.must(err)
 	var voters []raftlog.Member
 	for _, v := range c.Voters {
-		voters = append(voters, raftlog.Member{ID: v.Raft, Context: birth.AppendPlace(nil, v)})
+		voters = append(voters, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})
 	}
 	w.watch.founded(&c)
 	store, fresh := p.m.openLog(c.Group, id)
@@ -240,7 +240,7 @@ func (r *replica) configured(c *raftlog.Configuration) {
 	r.config, r.stale = *c, true
 	r.p.w.watch.configured(r, c)
 	p, group, at, voters := r.p, r.group, c.Index, placed(c)
-	applied := birth.Configuration{At: at, Voters: voters}
+	applied := founding.Configuration{At: at, Voters: voters}
 	if len(c.Outgoing) > 0 {
 		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/session"
@@ -96,7 +96,7 @@ func (w *world) unsettled() string {
 		if p == nil {
 			return m.name + " is down"
 		}
-		if p.birth.Phase() != birth.Member {
+		if p.birth.Phase() != founding.Member {
 			return fmt.Sprintf("%v is %v: %s", p, p.birth.Phase(), p.birth.Waiting())
 		}
 		if group == 0 {

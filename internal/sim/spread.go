@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -20,7 +20,7 @@ const (
 )
 
 // configured takes a configuration, applied here or heard of.
-func (p *proc) configured(group, at uint64, voters []birth.Voter) {
+func (p *proc) configured(group, at uint64, voters []founding.Voter) {
 	if group == 0 || group != p.birth.Group() {
 		return
 	}
@@ -44,7 +44,7 @@ func (p *proc) configured(group, at uint64, voters []birth.Voter) {
 	}
 }
 
-func (p *proc) configure(group, at uint64, voters []birth.Voter) {
+func (p *proc) configure(group, at uint64, voters []founding.Voter) {
 	p.book.Configure(at, voters)
 	if p.raft != 0 {
 		p.book.Hear(p.voter(), true)
@@ -52,8 +52,8 @@ func (p *proc) configure(group, at uint64, voters []birth.Voter) {
 	p.birth.Voters(p.birthNow(), group, p.book.At(), p.book.Voters())
 }
 
-func (p *proc) voter() birth.Voter {
-	return birth.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
+func (p *proc) voter() founding.Voter {
+	return founding.Voter{Raft: p.raft, Instance: p.instance, Addr: p.m.addr, Life: p.birth.Life()}
 }
 
 // readdressed passes on that voters have moved.
@@ -92,8 +92,8 @@ func (p *proc) tellVoters() {
 }
 
 // dismissed lets the leader tell the replicas that are in no configuration any more (rule 14).
-func (p *proc) dismissed(before []birth.Voter) {
-	gone := slices.DeleteFunc(before, func(v birth.Voter) bool {
+func (p *proc) dismissed(before []founding.Voter) {
+	gone := slices.DeleteFunc(before, func(v founding.Voter) bool {
 		_, stays := p.book.Find(v.Raft)
 		return stays || v.Instance == p.instance
 	})
@@ -109,13 +109,13 @@ func (p *proc) dismissed(before []birth.Voter) {
 }
 
 // tellAttached lets the leader tell all whose sessions are attached to it.
-func (p *proc) tellAttached(before []birth.Voter) {
+func (p *proc) tellAttached(before []founding.Voter) {
 	if !p.steer.leads {
 		return
 	}
 	replicas := slices.Concat(before, p.book.Voters())
 	for _, r := range p.steer.facts.Registered {
-		is := func(v birth.Voter) bool { return v.Instance == r.Instance }
+		is := func(v founding.Voter) bool { return v.Instance == r.Instance }
 		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
 			p.announceTo(r.Instance, r.Addr, 1)
 		}
@@ -127,12 +127,12 @@ func (p *proc) announceTo(instance nodeid.ID, addr string, tries int) {
 	if addr == "" || !p.settled() || p.book.At() == 0 {
 		return
 	}
-	body := birth.AppendAnnounce(nil, birth.Announce{To: instance, Group: p.birth.Group(), At: p.book.At(), Voters: p.book.Voters()})
+	body := founding.AppendAnnounce(nil, founding.Announce{To: instance, Group: p.birth.Group(), At: p.book.At(), Voters: p.book.Voters()})
 	var try func()
 	try = func() {
 		tries--
-		p.put(addr, instance, query{body: body}, func(outcome birth.Outcome, _ reply) {
-			if outcome == birth.Silent && tries > 0 {
+		p.put(addr, instance, query{body: body}, func(outcome founding.Outcome, _ reply) {
+			if outcome == founding.Silent && tries > 0 {
 				p.later(announcePause, try)
 			}
 		})

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -40,7 +40,7 @@ func (p *proc) look() {
 }
 
 // governs reports whether this instance is settled in a group that is born.
-func (p *proc) settled() bool { return p.birth.Phase() == birth.Member && !p.birth.Settling() }
+func (p *proc) settled() bool { return p.birth.Phase() == founding.Member && !p.birth.Settling() }
 
 // govern looks at the voters if it is time to, and returns when it will be.
 func (p *proc) govern(now time.Duration) time.Duration {
@@ -112,9 +112,9 @@ func (p *proc) execute(now time.Duration, step voters.Step) {
 	if now < s.until && step.Same(s.step) && s.facts.Same(&s.carried) {
 		return
 	}
-	about := birth.Voter{}
+	about := founding.Voter{}
 	if step.Kind == voters.AddLearner {
-		about = birth.Voter{Raft: step.ID, Instance: step.Instance, Addr: s.facts.Where(step.Instance), Life: 1}
+		about = founding.Voter{Raft: step.ID, Instance: step.Instance, Addr: s.facts.Where(step.Instance), Life: 1}
 		if about.Addr == "" {
 			return
 		}
@@ -125,12 +125,12 @@ func (p *proc) execute(now time.Duration, step voters.Step) {
 }
 
 // errand puts one question and hands its outcome to the cluster's owner.
-func (p *proc) errand(addr string, to nodeid.ID, q query, then func(birth.Outcome, reply)) {
+func (p *proc) errand(addr string, to nodeid.ID, q query, then func(founding.Outcome, reply)) {
 	if addr == "" {
 		return
 	}
 	instance := p.instance
-	p.put(addr, to, q, func(outcome birth.Outcome, r reply) {
+	p.put(addr, to, q, func(outcome founding.Outcome, r reply) {
 		if p.alive(instance) {
 			p.ofLife(func() { then(outcome, r) })
 		}
@@ -143,29 +143,29 @@ func (s *steward) governs(term uint64) bool { return s.leads && s.term == term }
 func (p *proc) prepare(step voters.Step) {
 	term := p.steer.term
 	p.w.note("%v prepares %x as %x: %s", p, step.Instance, step.ID, step.Why)
-	body := birth.AppendPrepare(nil, birth.Prepare{
+	body := founding.AppendPrepare(nil, founding.Prepare{
 		To: step.Instance, Group: p.birth.Group(), Raft: step.ID, Term: term, At: p.book.At(), Voters: p.book.Voters(),
 	})
-	p.errand(p.steer.facts.Where(step.Instance), step.Instance, query{body: body}, func(outcome birth.Outcome, r reply) { p.answered(term, step, outcome, r.body) })
+	p.errand(p.steer.facts.Where(step.Instance), step.Instance, query{body: body}, func(outcome founding.Outcome, r reply) { p.answered(term, step, outcome, r.body) })
 	p.look()
 }
 
 // answered takes what became of a Prepare.
-func (p *proc) answered(term uint64, step voters.Step, outcome birth.Outcome, answer []byte) {
+func (p *proc) answered(term uint64, step voters.Step, outcome founding.Outcome, answer []byte) {
 	s := &p.steer
-	if !s.governs(term) || outcome == birth.Silent {
+	if !s.governs(term) || outcome == founding.Silent {
 		return
 	}
 	state := voters.Refused
-	if outcome == birth.Answered {
-		a, err := birth.DecodePrepared(step.Instance, answer)
+	if outcome == founding.Answered {
+		a, err := founding.DecodePrepared(step.Instance, answer)
 		if err != nil || a.Instance != step.Instance || a.Raft != step.ID {
 			return
 		}
 		switch a.State {
-		case birth.Running:
+		case founding.Running:
 			state = voters.Running
-		case birth.Ended:
+		case founding.Ended:
 			state = voters.Ended
 		}
 	}
@@ -177,11 +177,11 @@ func (p *proc) answered(term uint64, step voters.Step, outcome birth.Outcome, an
 func (p *proc) probe(q voters.Probe) {
 	s := &p.steer
 	term := s.term
-	p.errand(q.Addr, q.Instance, query{probe: true}, func(outcome birth.Outcome, _ reply) {
+	p.errand(q.Addr, q.Instance, query{probe: true}, func(outcome founding.Outcome, _ reply) {
 		if !s.governs(term) {
 			return
 		}
-		over := outcome == birth.Refused || outcome == birth.Other
+		over := outcome == founding.Refused || outcome == founding.Other
 		s.core.Probed(p.birthNow(), q.ID, over)
 		if over {
 			p.look()

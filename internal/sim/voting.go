@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -16,12 +16,12 @@ import (
 // This file stands for voting.go and registry.go in the root package: where the log, the sessions and the cluster room meet about who votes.
 
 // placed decodes who the replicas of a configuration are.
-func placed(c *raftlog.Configuration) []birth.Voter {
-	list := make([]birth.Voter, 0, len(c.Members))
+func placed(c *raftlog.Configuration) []founding.Voter {
+	list := make([]founding.Voter, 0, len(c.Members))
 	for _, m := range c.Members {
-		v, err := birth.DecodePlace(m.Context)
+		v, err := founding.DecodePlace(m.Context)
 		if err != nil {
-			v = birth.Voter{}
+			v = founding.Voter{}
 		}
 		v.Raft = m.ID
 		v.Learner = !slices.Contains(c.Voters, m.ID) && !slices.Contains(c.Outgoing, m.ID)
@@ -31,7 +31,7 @@ func placed(c *raftlog.Configuration) []birth.Voter {
 }
 
 // place finds where the instance behind a raft ID is: by the address book, or by the configuration that is applied here.
-func (p *proc) place(raft uint64) birth.Voter {
+func (p *proc) place(raft uint64) founding.Voter {
 	if v, ok := p.book.Find(raft); ok || p.replica == nil {
 		return v
 	}
@@ -40,7 +40,7 @@ func (p *proc) place(raft uint64) birth.Voter {
 			return v
 		}
 	}
-	return birth.Voter{}
+	return founding.Voter{}
 }
 
 // voterIs reports whether the raft ID under which an instance speaks is its own.
@@ -50,7 +50,7 @@ func (p *proc) voterIs(from identity) bool {
 	}
 	for _, m := range p.replica.config.Members {
 		if m.ID == from.raft {
-			v, err := birth.DecodePlace(m.Context)
+			v, err := founding.DecodePlace(m.Context)
 			return err == nil && v.Instance == from.instance
 		}
 	}
@@ -76,7 +76,7 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 	}
 	places := placed(&s.Config)
 	for _, o := range s.Replicas {
-		at := slices.IndexFunc(places, func(v birth.Voter) bool { return v.Raft == o.ID })
+		at := slices.IndexFunc(places, func(v founding.Voter) bool { return v.Raft == o.ID })
 		if at < 0 {
 			p.w.broken("%v surveys %x, which its configuration does not name", p, o.ID)
 			return f, 0, false
@@ -105,7 +105,7 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 }
 
 // carry hands a step to the log. What becomes of it is seen at the next look.
-func (p *proc) carry(term uint64, step voters.Step, about birth.Voter) {
+func (p *proc) carry(term uint64, step voters.Step, about founding.Voter) {
 	r := p.replica
 	if r == nil {
 		return
@@ -114,7 +114,7 @@ func (p *proc) carry(term uint64, step voters.Step, about birth.Voter) {
 	change := raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove}
 	switch step.Kind {
 	case voters.AddLearner:
-		change = raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: birth.AppendPlace(nil, about)}}
+		change = raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: founding.AppendPlace(nil, about)}}
 	case voters.Transfer:
 		r.log.post(func(clock.Time) { _ = r.core.Transfer(step.ID); r.stale = true })
 		return

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -43,7 +43,7 @@ type watch struct {
 
 // group is what is known from outside about a group.
 type group struct {
-	charter birth.Charter
+	charter founding.Charter
 	born    bool
 	front   uint64 // highest index that anybody has applied
 	acks    check.Acks

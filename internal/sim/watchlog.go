@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -20,7 +20,7 @@ import (
 // stateEvery is after how many entries the states of replicas are compared; after all of them would cost more than the run.
 const stateEvery = 16
 
-func (o *watch) founded(c *birth.Charter) {
+func (o *watch) founded(c *founding.Charter) {
 	if o.groups[c.Group] == nil {
 		o.groups[c.Group] = &group{charter: *c, delays: check.Delays{Drift: o.w.cfg.Drift + 1e-6}}
 	}
@@ -28,7 +28,7 @@ func (o *watch) founded(c *birth.Charter) {
 
 // binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it is on it.
 func (o *watch) binds(p *proc) {
-	if p.birth.Phase() != birth.Bound {
+	if p.birth.Phase() != founding.Bound {
 		return
 	}
 	instance, group := p.birth.Instance(), p.birth.Group()

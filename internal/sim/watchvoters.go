@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mortise-lock/mortise/cluster/birth"
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -65,7 +65,7 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 		o.w.broken("group %x has %d voters at index %d", r.group, n, c.Index)
 	}
 	o.founders(r, places, c.Voters)
-	if c.Index == founding {
+	if c.Index == charterAt {
 		return
 	}
 	o.stats.Changes++
@@ -79,7 +79,7 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 }
 
 // founders: where there are founders nobody else votes.
-func (o *watch) founders(r *replica, places []birth.Voter, voters []uint64) {
+func (o *watch) founders(r *replica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
 			o.w.broken("group %x has %q among its voters; the founders are %q", r.group, name, o.w.cfg.Founders)
@@ -96,7 +96,7 @@ func numbers(instances []nodeid.ID) []uint64 {
 	return list
 }
 
-func instances(places []birth.Voter, ids []uint64) []nodeid.ID {
+func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 	var list []nodeid.ID
 	for _, v := range places {
 		if slices.Contains(ids, v.Raft) {

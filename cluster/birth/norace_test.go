@@ -1,5 +1,0 @@
-//go:build !race
-
-package birth
-
-const underRace = false

@@ -1,0 +1,173 @@
+package founding
+
+import (
+	"slices"
+	"time"
+)
+
+// consider is rule 3: it accepts the charter, and is bound from then on, or says why not. The same charter is answered once in a life;
+// being asked again about the one that was accepted, because our answer was lost, changes nothing and gets the same answer.
+func (c *Core) consider(ch *Charter) (Refusal, string) {
+	if ch.Group == c.group && c.phase != Newborn && c.charter != nil {
+		return Accepted, ""
+	}
+	refusal, detail := c.judge(ch)
+	if refusal != Accepted {
+		c.remember(ch.Group)
+		return refusal, detail
+	}
+	c.bind(ch)
+	return Accepted, ""
+}
+
+// remember notes that the charter was refused, for this life.
+func (c *Core) remember(group uint64) {
+	if slices.Contains(c.refused, group) {
+		return
+	}
+	if len(c.refused) >= answeredMax {
+		c.refused = slices.Delete(c.refused, 0, 1)
+	}
+	c.refused = append(c.refused, group)
+}
+
+// judge says whether the charter may be accepted now. It changes nothing.
+func (c *Core) judge(ch *Charter) (Refusal, string) {
+	if flaw := ch.malformed(); flaw != "" {
+		return RefusedMalformed, flaw
+	}
+	if c.settings.Solo && len(ch.List) > 1 {
+		return RefusedSolo, ""
+	}
+	if slices.Contains(c.refused, ch.Group) {
+		return RefusedRepeated, ""
+	}
+	if c.phase != Newborn {
+		return RefusedPhase, "it is " + c.phase.String()
+	}
+	at := ch.listed(c.instance)
+	if at < 0 || ch.List[at].Name != c.name || ch.List[at].Addr != c.addr {
+		return RefusedUnlisted, ""
+	}
+	if which := c.settings.difference(ch.Settings.normal()); which != "" {
+		return RefusedSettings, which
+	}
+	if missing := ch.complete(c.settings); missing != "" {
+		return RefusedIncomplete, missing
+	}
+	if ch.Rules > c.rules || ch.Rules == 0 {
+		return RefusedRules, ""
+	}
+	if apart := time.Duration(ch.FoundedUnixMS-c.wall) * time.Millisecond; apart.Abs() > c.settings.slack() {
+		return RefusedClock, "they are " + apart.Abs().String() + " apart"
+	}
+	if ch.FoundedUnixMS <= c.floor {
+		return RefusedClock, "tokens up to " + clockText(c.floor) + " were seen here, and the founding time is not above them"
+	}
+	return c.obstacle(ch)
+}
+
+// obstacle says what in the world around keeps this instance from accepting the charter, or, where ch is nil, any charter: somebody
+// reachable belongs to a group that has a leader, or an address that Join names has not answered as rule 3 asks.
+func (c *Core) obstacle(ch *Charter) (Refusal, string) {
+	if c.unfit != "" {
+		return RefusedDirectory, c.unfit
+	}
+	if c.settings.Solo {
+		return Accepted, ""
+	}
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if ok && who.Leader && !who.Settings.Solo && (ch == nil || who.Group != ch.Group) {
+			return RefusedGroup, p.label() + " belongs to group " + groupName(who.Group) + ", which has a leader"
+		}
+		if ok && !who.Settings.Solo {
+			if text := c.claim(p, who, ch); text != "" {
+				return RefusedClaim, text
+			}
+		}
+	}
+	for _, e := range c.join {
+		if e.Failed != "" || c.now-e.Resolved > resolvedFor {
+			return RefusedSilence, e.Name + ", which Join names, cannot be resolved" + orEmpty(": ", e.Failed)
+		}
+	}
+	if !c.everyone() {
+		return c.founding(ch)
+	}
+	for _, p := range c.places {
+		if p.entry == "" {
+			continue
+		}
+		if refusal, detail := c.tenant(p, ch); refusal != Accepted {
+			return refusal, detail
+		}
+	}
+	return Accepted, ""
+}
+
+// tenant says whether the answer of an address that Join names allows birth.
+func (c *Core) tenant(p *place, ch *Charter) (Refusal, string) {
+	if !p.last.fresh(c.now, freshFor) {
+		return RefusedSilence, c.silence(c.unanswered())
+	}
+	if p.last.outcome != Answered {
+		return Accepted, "" // nobody is there, or nobody of us
+	}
+	return c.stranger(p, &p.last.who, ch)
+}
+
+// unanswered returns the addresses that Join names of which there is no answer of late.
+func (c *Core) unanswered() (list []*place) {
+	for _, p := range c.places {
+		if p.entry != "" && !p.last.fresh(c.now, freshFor) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// stranger says why the instance that answers at a place keeps this one from accepting the charter
+// (nil: any), or returns Accepted.
+func (c *Core) stranger(p *place, who *Who, ch *Charter) (Refusal, string) {
+	switch {
+	case who.Instance == c.instance:
+		return Accepted, ""
+	case who.Settings.Solo:
+		return RefusedStranger, p.label() + " runs alone, without Join: set Join on all instances"
+	case who.Phase == Member:
+		return RefusedStranger, p.label() + " still belongs to group " + groupName(who.Group) + ", which has no leader"
+	case who.Phase == Bound && (ch == nil || who.Group != ch.Group):
+		return RefusedStranger, p.label() + " is bound to another attempt to found a group"
+	case ch == nil:
+		return Accepted, ""
+	case ch.listed(who.Instance) < 0 && c.settings.founds(who.Name):
+		return RefusedStranger, p.label() + " is not on the list"
+	}
+	return Accepted, ""
+}
+
+// bind makes the charter ours: rule 4 begins.
+func (c *Core) bind(ch *Charter) {
+	own := *ch
+	own.List, own.Voters = slices.Clone(ch.List), slices.Clone(ch.Voters)
+	own.Settings, own.Supersedes = ch.Settings.normal(), slices.Clone(ch.Supersedes)
+	c.phase, c.charter, c.group, c.rulesOf = Bound, &own, ch.Group, own.Settings
+	c.at, c.raft, c.supersedes = 1, own.Raft(c.instance), own.Supersedes
+	c.bound = make([]bool, len(own.List))
+	c.bound[own.listed(c.instance)] = true
+	c.stale = true
+	c.revision++
+	for _, p := range c.places {
+		p.next = c.now // everybody's standing matters now
+	}
+	c.events = append(c.events, Event{Kind: BoundTo, Charter: own, Group: own.Group, Raft: c.raft})
+}
+
+// orEmpty returns the separator and the text, or nothing if there is no text.
+func orEmpty(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}

@@ -1,0 +1,270 @@
+package founding
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// ask collects the questions that are due and returns when the next thing is.
+func (c *Core) ask(random Random) time.Duration {
+	next := c.deadline()
+	if c.barred != "" {
+		return next
+	}
+	next = min(next, c.askPlaces(random), c.inquire(random))
+	for i := range c.offers {
+		o := &c.offers[i]
+		if c.charter.List[i].Instance == c.instance || o.accepted || o.pending != 0 {
+			continue
+		}
+		if o.next <= c.now {
+			l := c.charter.List[i]
+			o.pending = c.question(l.Addr, l.Instance, appendProposal(nil, proposal{To: l.Instance, Charter: *c.charter}))
+			o.next = c.now + c.pace(random.Spread-uint64(i)-1, len(c.places))
+			continue
+		}
+		next = min(next, o.next)
+	}
+	return max(next, c.now+time.Millisecond)
+}
+
+// curious reports whether it matters who the others are: always, except to a closed group, and to a member whose group has a leader and
+// whose voters know where it lives.
+func (c *Core) curious() bool {
+	return !c.settings.Solo && (c.settling || c.phase != Member || !c.leader || c.seeks())
+}
+
+// question puts one question on the way out.
+func (c *Core) question(addr string, to nodeid.ID, body []byte) uint64 {
+	c.asked++
+	c.asks = append(c.asks, Question{ID: c.asked, Addr: addr, To: to, Body: body})
+	return c.asked
+}
+
+// introduction is what every question says about the asker.
+func (c *Core) introduction() question {
+	q := question{Group: c.group, Bound: c.phase != Newborn, Resuming: c.settling, Founds: c.settings.founds(c.name)}
+	if c.durable {
+		q.Life = c.life
+	}
+	return q
+}
+
+// pace returns how long to wait until the same place is asked again. It grows with the number of
+// places that are asked so, because each founder asks each other, and stays below freshFor by more
+// than a question may take.
+func (c *Core) pace(salt uint64, places int) time.Duration {
+	every := askEvery
+	if c.phase == Member && !c.settling {
+		every = askEverySlow
+	} else {
+		every += askEvery * time.Duration(min(places, 128)) / 32
+	}
+	return atRandom(every, salt)
+}
+
+// atRandom returns the time plus up to the same again.
+func atRandom(every time.Duration, salt uint64) time.Duration {
+	return every + time.Duration(mix(salt)%uint64(every))
+}
+
+// mix scatters a number over all 64 bits (the finaliser of splitmix64), for times that should not coincide.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
+	return x ^ (x >> 31)
+}
+
+// whyMax bounds what is kept of a reason, which may quote what a stranger has sent.
+const whyMax = 400
+
+// deadline returns when the present phase has to be looked at again even if nothing happens.
+func (c *Core) deadline() time.Duration {
+	switch {
+	case (c.phase == Bound || c.settling) && c.until > c.now:
+		return c.until
+	case c.phase == Member && c.leader && !c.settling:
+		return c.now + restFor
+	}
+	return c.now + askEverySlow
+}
+
+// Result takes how a question ended. asked is when it was sent, and answer what came back from the instance that has proved to be from; all count only for outcome Answered and
+// what it proves. Of the outcomes Foreign and Silent answer is the reason, for people, or nil. Results of questions that are not awaited any more, as those of an earlier life, are ignored.
+func (c *Core) Result(now time.Duration, id uint64, asked time.Duration, outcome Outcome, from nodeid.ID, answer []byte) {
+	c.now = now
+	for i := range c.offers {
+		if c.offers[i].pending == id {
+			c.offers[i].pending = 0
+			c.answered(i, outcome, from, answer)
+			return
+		}
+	}
+	at := slices.IndexFunc(c.places, func(p *place) bool { return p.pending == id })
+	if at < 0 || id == 0 {
+		return
+	}
+	p := c.places[at]
+	p.pending, p.tried, p.ended, p.mute, p.why = 0, true, now, outcome == Silent, ""
+	if outcome == Silent {
+		p.why = string(answer[:min(len(answer), whyMax)])
+	}
+	if outcome != Silent {
+		c.cleared(p)
+		c.fruitless = 0
+	}
+	if outcome == Silent || outcome == Other || asked < p.last.asked {
+		return
+	}
+	s := sighting{outcome: outcome, asked: asked, got: now}
+	if outcome == Foreign {
+		s.why = string(answer[:min(len(answer), whyMax)])
+	}
+	if outcome == Answered {
+		who, err := decodeWho(answer)
+		if err != nil {
+			// It carries our label and speaks another language: it may well be one of us in a newer version, so it blocks like silence.
+			return
+		}
+		who.Instance = from
+		s.who, s.first = who, now
+		if p.last.outcome == Answered && p.last.who.Instance == who.Instance {
+			s.first = p.last.first
+		}
+		c.learn(p, &s.who)
+		c.recognise(&s.who)
+		c.met(&s.who)
+		c.attest(p, &s.who, asked)
+	}
+	p.last = s
+}
+
+// answered takes the verdict of the i-th on the list about our charter. Only that life's own word counts.
+func (c *Core) answered(i int, outcome Outcome, from nodeid.ID, answer []byte) {
+	l := c.charter.List[i]
+	if outcome != Answered {
+		return
+	}
+	v, err := decodeVerdict(answer)
+	if err != nil || from != l.Instance || v.Group != c.charter.Group {
+		return
+	}
+	if v.Refusal == Accepted {
+		c.offers[i].accepted = true
+		c.bound[i] = true
+		return
+	}
+	c.doomed = nameOf(l.Name, l.Addr) + " has refused the charter: " + v.Refusal.String()
+	if v.Detail != "" {
+		c.doomed += ": " + v.Detail
+	}
+}
+
+// met takes in what an instance says about itself, as far as it concerns the charter that we are bound to or our group.
+func (c *Core) met(who *Who) {
+	if who.Instance != c.instance && c.votes(who.Instance) {
+		c.guided = c.now
+	}
+	if who.Durable && !who.Resuming && who.Instance != c.instance {
+		c.alive(who.Instance, who.Life, who.Addr, true)
+		if who.Group == c.group {
+			c.moved(who.Instance, who.Life, who.Addr)
+		}
+	}
+	ours := who.Group == c.group && who.Phase != Newborn
+	if c.phase == Bound {
+		at := c.charter.listed(who.Instance)
+		switch {
+		case at >= 0 && who.RefusedYou:
+			c.doomed = nameOf(who.Name, who.Addr) + " has refused the charter"
+		case at >= 0 && ours:
+			c.bound[at] = true
+			c.born = c.born || who.Phase == Member
+		}
+	}
+	if ours && (c.durable || who.Phase == Member && (c.phase == Member || who.At > c.at)) {
+		c.hear(who.Instance, who.At, who.Voters)
+	}
+}
+
+// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
+type Asker struct {
+	Instance nodeid.ID
+	Addr     string
+}
+
+// Ask answers the question of another instance, or returns nil if it is no question of ours. The answer is given at once, and binds.
+func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	if c.doomed != "" || c.barred != "" {
+		return nil
+	}
+	if p, err := decodeProposal(body); err == nil {
+		if p.To != c.instance || c.settling {
+			// It was meant for another life. Silence is the only answer that cannot be mistaken for that life's.
+			return nil
+		}
+		v := verdict{Instance: c.instance, Group: p.Charter.Group}
+		v.Refusal, v.Detail = c.consider(&p.Charter)
+		return appendVerdict(nil, v)
+	}
+	if answer := c.told(from.Instance, body); answer != nil {
+		return answer
+	}
+	q, err := decodeQuestion(body)
+	if err != nil {
+		return nil
+	}
+	q.Instance, q.Addr = from.Instance, from.Addr
+	if q.Founds {
+		c.knocked(q.Addr)
+	}
+	if q.Life > 0 && !q.Resuming && q.Instance != c.instance {
+		c.alive(q.Instance, q.Life, q.Addr, true)
+		if q.Group == c.group {
+			c.moved(q.Instance, q.Life, q.Addr)
+		}
+	}
+	if q.Bound && c.phase == Bound && q.Group == c.group {
+		if at := c.charter.listed(q.Instance); at >= 0 {
+			c.bound[at] = true
+		}
+	}
+	who := c.self(q)
+	who.Met = c.acquainted(q.Addr)
+	return appendWho(nil, who)
+}
+
+// Tell answers the question who this instance is to a peer that is no instance, or returns nil if it is another question. Nothing that the
+// peer says is taken in.
+func (c *Core) Tell(now time.Duration, wallUnixMS int64, from nodeid.ID, body []byte) []byte {
+	c.now, c.wall = now, wallUnixMS
+	q, err := decodeQuestion(body)
+	if err != nil || c.doomed != "" || c.barred != "" {
+		return nil
+	}
+	return appendWho(nil, c.self(question{Instance: from, Group: q.Group}))
+}
+
+// self is what this instance says about itself.
+func (c *Core) self(q question) Who {
+	who := Who{
+		Instance: c.instance, Name: c.name, Addr: c.addr, Phase: c.phase, Leader: c.leader, Group: c.group,
+		Settings: c.settings, Rules: c.rules, WallUnixMS: c.wall, Voters: c.voters,
+		RefusedYou: slices.Contains(c.refused, q.Group), Life: c.life, Durable: c.durable, Resuming: c.settling,
+		At: c.at, Supersedes: c.supersedes, FloorUnixMS: c.floor, Standing: c.standing(),
+	}
+	who.AskerLife, who.AskerAddr = c.newestLife(q.Instance)
+	if c.phase == Newborn {
+		if c.settings.founds(c.name) {
+			_, who.Obstacle = c.obstacle(nil)
+		}
+		who.Supersedes = sorted(c.gaveUp)
+	} else {
+		who.Settings = c.rulesOf
+	}
+	return who
+}

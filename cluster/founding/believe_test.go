@@ -1,0 +1,154 @@
+package founding
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// mallory has the secret and a key of its own, and is no voter.
+func mallory() Asker { return Asker{nodeidtest.ID(666), "m:1"} }
+
+// alone is a configuration of mallory alone.
+func mallorys() []Voter {
+	return []Voter{{Raft: 66, Instance: mallory().Instance, Addr: mallory().Addr, Life: 1}}
+}
+
+// A liar that proves its own identity, and no other, can say what it likes about the configuration: nothing that is known changes, no
+// replica ends, and it is not believed about anything later either.
+func TestOnlyVotersAndTheLeaderAreBelieved(t *testing.T) {
+	const far = uint64(1) << 50
+	announce := func(c *Core, at uint64) []byte {
+		return AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: at, Voters: mallorys()})
+	}
+	lies := map[string]func(c *Core){
+		"it announces": func(c *Core) { c.Ask(c.now, c.wall, mallory(), announce(c, far)) },
+		"it prepares": func(c *Core) {
+			a, err := DecodePrepared(c.instance, c.Ask(c.now, c.wall, mallory(), AppendPrepare(nil, Prepare{
+				To: c.Instance(), Group: 99, Raft: 77, Term: 9, At: far, Voters: mallorys(),
+			})))
+			if err != nil || a.State != Declined {
+				t.Errorf("its Prepare is answered with %+v, %v", a, err)
+			}
+		},
+		"it answers": func(c *Core) {
+			c.Inquire(c.now, mallory().Addr)
+			c.Tick(c.now, c.wall, Random{})
+			c.tell(mallory().Addr, Who{Instance: mallory().Instance, Name: "m", Addr: mallory().Addr, Phase: Member, Group: 99, At: far, Voters: mallorys()})
+		},
+		"a voter prepares in a term that no group has": func(c *Core) {
+			if c.Ask(c.now, c.wall, aVoter(), AppendPrepare(nil, Prepare{
+				To: c.Instance(), Group: 99, Raft: 77, Term: atMax + 1, At: 11, Voters: configuration(0x11),
+			})) != nil {
+				t.Error("an impossible term is answered")
+			}
+		},
+		"a voter tells a number that no log has": func(c *Core) {
+			if c.Ask(c.now, c.wall, aVoter(), announce(c, atMax+1)) != nil {
+				t.Error("an impossible number is answered")
+			}
+		},
+	}
+	for name, lie := range lies {
+		for _, durable := range []bool{false, true} {
+			c := plain(durable)
+			c.bring(t, 0x11, 1, 10, configuration()) // it has a replica, as voters have
+			c.Voters(c.now, 99, 11, configuration(0x11))
+			c.happened()
+			before, voters := c.At(), slices.Clone(c.newest())
+			for range 3 {
+				lie(c)
+				for _, e := range c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)}).Events {
+					t.Errorf("%s (directory: %v): the host is told %+v", name, durable, e)
+				}
+				c.now += time.Second
+			}
+			if c.At() != before || !slices.Equal(c.newest(), voters) || c.Raft() != 0x11 || c.spent(0x11) {
+				t.Errorf("%s (directory: %v): configuration %d of %v, replica %x", name, durable, c.At(), c.newest(), c.Raft())
+			}
+			c.Ask(c.now, c.wall, aVoter(), AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 12, Voters: configuration()}))
+			if c.At() != 12 {
+				t.Errorf("%s (directory: %v): the true configuration is not taken any more", name, durable)
+			}
+		}
+	}
+}
+
+// The leader to which this instance is attached is believed though no configuration that is known names it.
+func TestTheLeaderIsBelieved(t *testing.T) {
+	c := plain(false)
+	c.Guide(mallory().Instance)
+	c.Ask(c.now, c.wall, mallory(), AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 20, Voters: mallorys()}))
+	if c.At() != 20 {
+		t.Errorf("the leader's word is not taken: configuration %d", c.At())
+	}
+}
+
+// When no voter that is known has answered for a TTL, all may have been replaced. A life in memory begins anew then. An instance with a
+// directory waits for a voter that it knows, however many others agree on a configuration, and keeps its replica if it has one.
+func TestAllVotersReplacedWhileCutOff(t *testing.T) {
+	newer := []Voter{
+		{Raft: 21, Instance: nodeidtest.ID(21), Addr: "x:1", Life: 1}, {Raft: 22, Instance: nodeidtest.ID(22), Addr: "y:1", Life: 1},
+		{Raft: 23, Instance: nodeidtest.ID(23), Addr: "z:1", Life: 1},
+	}
+	say := func(c *Core, from nodeid.ID) {
+		c.Ask(c.now, c.wall, Asker{from, "q:1"}, AppendAnnounce(nil, Announce{To: c.Instance(), Group: 99, At: 30, Voters: newer}))
+	}
+	for _, tc := range []struct {
+		name           string
+		durable, votes bool
+		wait           time.Duration
+		anew           bool
+	}{
+		{"in memory, too early", false, false, simTTL, false},
+		{"in memory", false, false, simTTL + time.Second, true},
+		{"a voter in memory", false, true, simTTL + time.Second, true},
+		{"with a directory, too early", true, true, simTTL, false},
+		{"with a directory, no voter", true, false, simTTL + time.Second, false},
+		{"with a directory, a voter", true, true, simTTL + time.Second, false},
+	} {
+		c := plain(tc.durable)
+		if tc.votes {
+			c.bring(t, 0x11, 1, 10, configuration())
+			voting := configuration(0x11)
+			voting[3].Learner = false
+			c.Voters(c.now, 99, 11, voting)
+		}
+		c.Leader(c.now, false)
+		c.happened()
+		c.now += tc.wait
+		for _, v := range newer {
+			say(c, v.Instance)
+		}
+		if c.At() == 30 {
+			t.Errorf("%s: it believes those whom they name themselves", tc.name)
+		}
+		c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
+		if anew := c.Phase() == Newborn; anew != tc.anew {
+			t.Errorf("%s: then it is %v", tc.name, c.Phase())
+		}
+		if tc.durable && tc.votes && (c.Raft() != 0x11 || c.spent(0x11)) {
+			t.Errorf("%s: it has lost its replica: %x", tc.name, c.Raft())
+		}
+	}
+}
+
+// What one instance says of another's life moves no address and bars no directory, unless it is a voter, and no number may jump.
+func TestHearsayAboutLives(t *testing.T) {
+	c := settled(Member)
+	c.knocked("m:1")
+	c.tell("m:1", Who{
+		Instance: mallory().Instance, Name: "m", Addr: "m:1", Phase: Member, Group: 99, AskerLife: 9, AskerAddr: "z:1", Voters: configuration(),
+	})
+	if c.Tick(c.now, c.wall, Random{}); c.Refusal() != "" {
+		t.Errorf("any instance bars a directory: %s", c.Refusal())
+	}
+	b := Book{}
+	b.Configure(5, configuration())
+	if b.Hear(Voter{Raft: 12, Instance: nodeidtest.ID(7), Addr: "m:1", Life: 1 << 63}, true) {
+		t.Error("a life number that no directory has pins an address")
+	}
+}

@@ -1,0 +1,333 @@
+package founding
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// orphan is a member, n1, of a group of the voters n1 to n5 whose largest TTL has passed without a leader.
+func orphan(settings Settings, voters ...Voter) *Core {
+	c := newborn(settings)
+	c.instance, c.name, c.addr = nodeidtest.ID(1), "n1", "n1:1"
+	var addrs []string
+	for i := 2; i <= 5; i++ {
+		addrs = append(addrs, "n"+string(rune('0'+i))+":1")
+	}
+	c.Places([]Entry{{Name: "x", Addrs: addrs, Resolved: always}}, nil)
+	c.rulesOf = settings
+	for i := 1; i <= 5; i++ {
+		c.call(nodeidtest.ID(uint64(i)), "n"+string(rune('0'+i)))
+	}
+	c.raft = 1
+	c.belong(9, 7, voters, "")
+	c.Applied(c.now, 9, Configuration{At: 7, Voters: voters})
+	c.Leader(c.now, true)
+	c.Leader(c.now, false)
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
+	c.now += settings.SessionTTL + time.Second
+	return c
+}
+
+// five are the voters of the founders n1 to n5, the first so many of them.
+func five(n int) []Voter {
+	var voters []Voter
+	for i := 1; i <= n; i++ {
+		voters = append(voters, Voter{Raft: uint64(i), Instance: nodeidtest.ID(uint64(i)), Addr: "n" + string(rune('0'+i)) + ":1", Life: 1})
+	}
+	return voters
+}
+
+// life is what the instance i says: that it runs a replica, or, as another life, that it is newborn.
+func life(i, raft uint64) Who {
+	name := "n" + string(rune('0'+i))
+	if raft == 0 {
+		return Who{Instance: nodeidtest.ID(100 + i), Name: name, Addr: name + ":1", Standing: &Standing{}}
+	}
+	return Who{Instance: nodeidtest.ID(i), Name: name, Addr: name + ":1", Phase: Member, Group: 9, Standing: &Standing{Raft: raft}}
+}
+
+func (c *Core) ends() bool {
+	c.Tick(c.now, c.wall, Random{Instance: nodeidtest.ID(50)})
+	return c.Phase() == Newborn
+}
+
+func names3(n int) Settings {
+	return Settings{Founders: []string{"n1", "n2", "n3", "n4", "n5"}[:n], Voters: 5, SessionTTL: 2 * time.Second}
+}
+
+// A majority that answers goes on, however long there is no leader.
+func TestMajorityAnswersAndIsNotGivenUp(t *testing.T) {
+	c := orphan(names3(3), five(3)...)
+	c.tell("n2:1", life(2, 2))
+	c.tell("n3:1", life(3, 0))
+	if c.ends() {
+		t.Error("a group of which two of three replicas run was given up")
+	}
+	if text := c.Waiting(); !strings.Contains(text, "2 of 3 replicas answer") || !strings.Contains(text, `"n3" (n3:1) no longer exists`) {
+		t.Errorf("it waits for %q", text)
+	}
+	c.now += electedWithin
+	c.tell("n2:1", life(2, 2))
+	c.tell("n3:1", life(3, 0))
+	if c.ends(); !strings.Contains(c.Waiting(), "see to the network between them") {
+		t.Errorf("it waits for %q", c.Waiting())
+	}
+}
+
+// What others have answered before the locks of the group were over does not count: they may be cut off since, and a new
+// group needs them.
+func TestOldAnswersDoNotCount(t *testing.T) {
+	c := orphan(names3(3), five(3)...)
+	tell := func() {
+		c.tell("n2:1", life(2, 0))
+		c.tell("n3:1", life(3, 0))
+	}
+	c.now -= 2 * time.Second
+	tell()
+	if c.now += 2 * time.Second; c.ends() {
+		t.Error("a group was given up on answers from before, when those that a new one needs may be out of reach")
+	}
+	if tell(); !c.ends() {
+		t.Errorf("a dead group is kept: %s", c.Waiting())
+	}
+}
+
+// The same life without its replica is over, and so is one that another life has replaced elsewhere.
+func TestWhatIsOver(t *testing.T) {
+	retired := life(2, 99)
+	moved := life(3, 0)
+	moved.Addr = "n4:1"
+	c := orphan(names3(3), five(3)...)
+	c.tell("n2:1", retired)
+	c.tell("n4:1", moved)
+	if !c.ends() {
+		t.Errorf("a dead group is kept: %s", c.Waiting())
+	}
+}
+
+// A voter whose name was never learned is over once another life answers to the name of each founder.
+// While it lives its name is asked for.
+func TestAVoterWithoutAName(t *testing.T) {
+	voters := five(3)
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(8), "n5:1" // silent
+	c := orphan(names3(3), voters...)
+	if !slices.ContainsFunc(c.suspects, func(k knock) bool { return k.addr == "n5:1" }) {
+		t.Error("a voter without a name is not asked for it")
+	}
+	c.tell("n3:1", life(3, 0))
+	if c.ends() {
+		t.Error("a group was given up, though the voter without a name may be the founder that is missing")
+	}
+	c.tell("n2:1", life(2, 0))
+	if !c.ends() {
+		t.Errorf("a dead group is kept: %s", c.Waiting())
+	}
+}
+
+// A voter that is silent is not over, even if all others answer.
+func TestSilenceIsNotOver(t *testing.T) {
+	voters := five(3)
+	voters[1].Instance, voters[1].Addr = nodeidtest.ID(4), "n4:1" // silent, and no founder
+	c := orphan(names3(3), voters...)
+	c.tell("n2:1", life(2, 77))
+	c.tell("n3:1", life(3, 0))
+	if c.ends() {
+		t.Error("a group was given up of which a silent voter would make a majority")
+	}
+	if text := c.Waiting(); !strings.Contains(text, `"n4" (n4:1) cannot be reached`) {
+		t.Errorf("it waits for %q", text)
+	}
+	c.Departed(c.now, nodeidtest.ID(4))
+	if !c.ends() {
+		t.Errorf("the voter has said goodbye, and it waits for %q", c.Waiting())
+	}
+}
+
+// In a joint configuration both halves need a majority: n3, n4 and n5 live and are one of the new half alone.
+func TestBothHalvesOfAJointConfiguration(t *testing.T) {
+	for _, tc := range []struct {
+		over []uint64
+		ends bool
+	}{{[]uint64{4, 5}, true}, {[]uint64{2, 4}, false}, {[]uint64{2, 3}, true}} {
+		c := orphan(names3(5), five(5)...)
+		c.Applied(c.now, 9, Configuration{At: 7, Voters: five(5), Incoming: []uint64{1, 2, 3}, Outgoing: []uint64{3, 4, 5}})
+		for i := uint64(2); i <= 5; i++ {
+			raft := i
+			if slices.Contains(tc.over, i) {
+				raft = 0
+			}
+			c.tell("n"+string(rune('0'+i))+":1", life(i, raft))
+		}
+		if c.ends() != tc.ends {
+			t.Errorf("%v are over: given up is %v, want %v: %s", tc.over, !tc.ends, tc.ends, c.Waiting())
+		}
+	}
+}
+
+// A configuration that a voter which is alive has applied counts, though a newer one is known.
+func TestAppliedConfigurationsCount(t *testing.T) {
+	c := orphan(names3(3), five(2)...) // the newest: n1, whose replica retires, and n2
+	behind := life(2, 2)
+	behind.Standing.Applied = Configuration{At: 3, Voters: five(3), told: true}
+	c.Retired(c.now, 1)
+	c.tell("n2:1", behind)
+	c.tell("n3:1", life(3, 3))
+	if c.ends() {
+		t.Error("two voters of a configuration that one of them has applied live, and the group was given up")
+	}
+}
+
+// hearsay is a voter, n1, of the replicas of n1 to n3 that was told by its leader, n3, of the
+// configuration in which n4 votes in the place of n2. No other had applied it when the leader died.
+func hearsay(settings Settings) *Core {
+	c := orphan(settings, five(3)...)
+	c.take(8, told())
+	c.follow(c.newest())
+	c.now += time.Second
+	return c
+}
+
+// told are the voters of that configuration.
+func told() []Voter { return slices.Delete(five(4), 1, 2) }
+
+// applies is life, of a replica that has applied the configuration of that number.
+func applies(i, at uint64) Who {
+	who := life(i, i)
+	who.Standing.Applied = Configuration{At: at, Voters: five(3), told: true}
+	if at == 8 {
+		who.Standing.Applied.Voters = told()
+	}
+	return who
+}
+
+// A configuration that only its dead leader had applied keeps the group for as long as messages of that
+// leader may arrive, and no longer. It keeps the group if a voter may have applied it.
+func TestHearsay(t *testing.T) {
+	older := life(4, 4)
+	older.Standing = nil
+	foreign := applies(4, 7)
+	foreign.Group = 8
+	for name, tc := range map[string]struct {
+		fourth func(round int) *Who // what n4 says, or nil if it is silent
+		ends   bool
+	}{
+		"it has applied the one before": {func(int) *Who { who := applies(4, 7); return &who }, true},
+		"it has applied a newer one":    {func(int) *Who { who := applies(4, 9); return &who }, true},
+		"it has applied it":             {func(int) *Who { who := applies(4, 8); return &who }, false},
+		"it has applied nothing":        {func(int) *Who { who := applies(4, 0); return &who }, false},
+		"it does not tell":              {func(int) *Who { return &older }, false},
+		"it tells of another group":     {func(int) *Who { return &foreign }, false},
+		"it applies it in the end": {func(round int) *Who {
+			who := applies(4, 7)
+			if round >= 29 {
+				who = applies(4, 8)
+			}
+			return &who
+		}, false},
+		"it was silent for a while": {func(round int) *Who {
+			if who := applies(4, 7); round < 10 || round > 15 {
+				return &who
+			}
+			return nil
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := hearsay(names3(4))
+			ended := false
+			for round := range 35 {
+				c.tell("n2:1", life(2, 0))
+				c.tell("n3:1", life(3, 0))
+				if who := tc.fourth(round); who != nil {
+					c.tell("n4:1", *who)
+				}
+				if ended = c.ends(); ended && time.Duration(round)*time.Second <= hearsayOver {
+					t.Fatalf("given up after %d s, when a message of the dead leader may still arrive", round)
+				}
+				if ended {
+					break
+				}
+				c.now += time.Second
+			}
+			if ended != tc.ends {
+				t.Errorf("given up is %v, want %v: %s", ended, tc.ends, c.Waiting())
+			}
+		})
+	}
+}
+
+// The hearsay of a voter that is silent counts: with Replicas a new group does not need it, and it may
+// have applied that configuration.
+func TestHearsayOfTheSilent(t *testing.T) {
+	c := hearsay(Settings{Replicas: 3, Voters: 3, SessionTTL: 2 * time.Second})
+	for round := range 60 {
+		c.now += time.Second
+		c.tell("n2:1", life(2, 0))
+		c.tell("n3:1", life(3, 0))
+		if c.ends() {
+			t.Fatalf("given up after %d s, though n4 may have applied it, and is a majority with this voter", round)
+		}
+	}
+}
+
+// An instance that was told of fewer founders than its group has asks for those of its group, in the next life too.
+func TestFoundersOfTheGroupAreNeeded(t *testing.T) {
+	c := orphan(names3(3), five(3)...)
+	c.settings = names3(1).normal()
+	c.Departed(c.now, nodeidtest.ID(2))
+	c.Departed(c.now, nodeidtest.ID(3))
+	if c.ends() {
+		t.Fatal("it gave up its group while it was alone")
+	}
+	c.tell("n2:1", life(2, 0))
+	c.tell("n3:1", life(3, 0))
+	if !c.ends() {
+		t.Fatalf("all founders of the group answer, and it waits for %q", c.Waiting())
+	}
+	if want := names3(3).Founders; !slices.Equal(c.settings.Founders, want) {
+		t.Errorf("in its next life it asks for %v, want %v", c.settings.Founders, want)
+	}
+}
+
+// Another group with a leader is no reason to go for a voter of a group that can elect.
+func TestForeignLeaderEndsNoGroup(t *testing.T) {
+	foreign := Who{Instance: nodeidtest.ID(60), Name: "t1", Addr: "n5:1", Phase: Member, Group: 8, Leader: true, Standing: &Standing{Raft: 60}}
+	c := orphan(names3(3), five(3)...)
+	c.tell("n5:1", foreign)
+	c.tell("n2:1", life(2, 2))
+	if c.ends() {
+		t.Error("a voter left a group that can elect for another")
+	}
+	if !strings.Contains(c.Waiting(), groupName(8)) || !strings.Contains(c.Waiting(), groupName(9)) {
+		t.Errorf("it waits for %q, want both groups", c.Waiting())
+	}
+}
+
+// What an instance says of its replica is read as it was written, and an answer of a build that does not say is read too.
+func TestStandingReturns(t *testing.T) {
+	who := life(2, 2)
+	who.Voters, who.At = five(3), 7
+	who.Standing = &Standing{Raft: 2, Names: []string{"n1", "", "n3"}, Applied: Configuration{
+		At: 7, Voters: five(3), Incoming: []uint64{1, 2}, Outgoing: []uint64{2, 3}, told: true,
+	}}
+	got, err := decodeWho(appendWho(nil, who))
+	if err != nil || got.Standing == nil || got.Standing.Raft != 2 || !slices.Equal(got.Standing.Names, who.Standing.Names) ||
+		!slices.Equal(got.Standing.Applied.Outgoing, []uint64{2, 3}) || !slices.Equal(got.Standing.Applied.Voters, five(3)) {
+		t.Errorf("%+v, %v", got.Standing, err)
+	}
+	who.Standing = nil
+	if got, err := decodeWho(appendWho(nil, who)); err != nil || got.Standing != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c := orphan(names3(3), five(3)...)
+	who = life(2, 2)
+	who.Standing = nil
+	c.tell("n2:1", who)
+	if !c.running(five(2)[1], 0) || c.running(Voter{Raft: 2, Instance: nodeid.ID{}}, 0) {
+		t.Error("the same life of a build that does not say counts as a replica that runs")
+	}
+}

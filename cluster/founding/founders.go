@@ -1,0 +1,130 @@
+package founding
+
+import (
+	"slices"
+	"strconv"
+)
+
+// This file is rule 3 where Founders are set. The charter lists exactly the founders, so it is
+// their answers that are needed: that each of them is newborn, or bound to this very charter,
+// proves that no voter of an earlier group of theirs is left. The answers of others count if they
+// come, and their silence does not. One founder alone would go by no answer at all, while a group that
+// had other founders may live behind a cut: there silence behind Join blocks.
+
+// founding says what keeps a founder from accepting the charter, or, where ch is nil, any charter.
+func (c *Core) founding(ch *Charter) (Refusal, string) {
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if !ok || p.entry == "" && !c.settings.founds(who.Name) || c.bystander(who) {
+			continue
+		}
+		if refusal, detail := c.stranger(p, who, ch); refusal != Accepted {
+			return refusal, detail
+		}
+	}
+	if missing := c.silentFounders(ch); len(missing) > 0 {
+		text := "no answer from " + some(missing)
+		if ch == nil {
+			text = "missing of the Founders: " + some(missing)
+		}
+		return RefusedSilence, text + c.absent() + c.muted()
+	}
+	if list := c.silentJoin(); len(list) > 0 {
+		return RefusedSilence, c.silence(list)
+	}
+	if !c.sampled() {
+		return RefusedSilence, "it still asks other addresses behind Join whether a group lives"
+	}
+	return Accepted, ""
+}
+
+// bystander reports whether an instance says nothing about a group that may live: it is no founder,
+// and if it belongs to a group without a leader, that was founded by the same founders, who are
+// newborn now if a charter is to be accepted at all.
+func (c *Core) bystander(who *Who) bool {
+	if c.settings.founds(who.Name) || who.Settings.Solo || who.Phase == Bound {
+		return false
+	}
+	return who.Phase == Newborn || slices.Equal(who.Settings.Founders, c.settings.Founders) && who.Settings.Replicas == 0
+}
+
+// silentFounders names the other founders that have not answered lately: those that the charter
+// lists, at the addresses where it does, or, where ch is nil, all.
+func (c *Core) silentFounders(ch *Charter) []string {
+	var missing []string
+	if ch == nil {
+		for _, name := range c.absentFounders(freshFor) {
+			missing = append(missing, strconv.Quote(name))
+		}
+		return missing
+	}
+	for _, l := range ch.List {
+		if l.Instance == c.instance {
+			continue
+		}
+		at, found := find(c.places, l.Addr)
+		if found {
+			if who, ok := c.places[at].seen(c.now, freshFor); ok && who.Instance == l.Instance {
+				continue
+			}
+		}
+		missing = append(missing, nameOf(l.Name, l.Addr))
+	}
+	return missing
+}
+
+// silentJoin returns the addresses behind Join that did not answer when they were asked last, if this
+// instance is the only founder.
+func (c *Core) silentJoin() []*place {
+	if len(c.settings.Founders) != 1 || c.settings.Founders[0] != c.name {
+		return nil
+	}
+	return c.mute()
+}
+
+// mute returns the addresses behind Join that did not answer when they were asked last.
+func (c *Core) mute() (list []*place) {
+	for _, p := range c.places {
+		if p.entry != "" && p.mute {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// muted says, while a founder is missing, which addresses behind Join are silent, and the way out if
+// they are the founder's.
+func (c *Core) muted() string { return orEmpty("; ", c.silence(c.mute())) }
+
+// waitingJoiner is what a newborn waits for that is no founder.
+func (c *Core) waitingJoiner() string {
+	text := "this instance is not one of the Founders: it joins as soon as it meets a member of a group that has a leader"
+	var met, others []string
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, metFor)
+		if ok && !c.known(p) && who.Instance != c.instance {
+			others = append(others, p.label())
+		}
+		if !ok || !c.known(p) || slices.Contains(met, who.Name) {
+			continue
+		}
+		if met = append(met, who.Name); who.Phase == Newborn && who.Obstacle != "" {
+			return text + "; the founder " + p.label() + " waits: " + who.Obstacle
+		}
+	}
+	var missing []string
+	for _, f := range c.settings.Founders {
+		if !slices.Contains(met, f) {
+			missing = append(missing, strconv.Quote(f))
+		}
+	}
+	if len(met) == 0 && len(others) > 0 {
+		return text + "; it has met none of them (" + some(missing) + "), and sees " + some(others) +
+			": if these are to found, the Name of each (the host name by default) has to stand in Founders, and that of this one (" +
+			strconv.Quote(c.name) + ") too"
+	}
+	if len(missing) > 0 {
+		return text + "; of the Founders it has not met " + some(missing) + c.absent()
+	}
+	return text + "; it has met all the Founders"
+}

@@ -1,0 +1,72 @@
+package founding
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// belong makes this instance a member of a group that is born.
+func (c *Core) belong(group, at uint64, voters []Voter, warning string) {
+	c.phase, c.group, c.at, c.voters = Member, group, max(at, 1), slices.Clone(voters)
+	c.since, c.sinceWall, c.offers, c.stale = c.now, c.wall, nil, true
+	if at := slices.Index(c.gaveUp, group); at >= 0 { // it lives after all
+		c.gaveUp = append([]uint64(nil), slices.Delete(c.gaveUp, at, at+1)...)
+	}
+	c.revision++
+	c.events = append(c.events, Event{Kind: Joined, Group: group, At: c.at, Voters: slices.Clone(voters), Text: warning})
+	if c.charter != nil && c.raft != 0 && c.raft == c.charter.Raft(c.instance) && !c.named() {
+		c.remove() // it learns all at once that the group was born, and that it went on without it
+	}
+}
+
+// adopt makes a newborn that reaches a group with a leader a plain member of it. It does nothing if it reaches two: which of them to
+// give up is not for a machine to decide.
+func (c *Core) adopt() bool {
+	var with *Who
+	for _, p := range c.places {
+		who, ok := p.seen(c.now, freshFor)
+		if !ok || who.Phase != Member || !who.Leader || who.Settings.Solo || len(who.Voters) == 0 {
+			continue
+		}
+		if with != nil && with.Group != who.Group {
+			return false
+		}
+		if with == nil || who.At > with.At {
+			with = who
+		}
+	}
+	if with == nil {
+		return false
+	}
+	warning := ""
+	if which := c.settings.difference(with.Settings); which != "" {
+		warning = which + " differs from the group's, which holds: make it equal on all instances"
+	}
+	c.rulesOf, c.leader, c.supersedes = with.Settings, false, slices.Clone(with.Supersedes)
+	c.belong(with.Group, with.At, with.Voters, warning)
+	return true
+}
+
+// unreached says who of those that the settings ask for has not answered a question put after that time, or returns "".
+func (c *Core) unreached(after time.Duration) string {
+	reached := []nodeid.ID{c.instance}
+	names := []string{c.name}
+	for _, p := range c.places {
+		who, ok := p.seenSince(after, c.now)
+		if ok && !slices.Contains(reached, who.Instance) {
+			reached, names = append(reached, who.Instance), append(names, who.Name)
+		}
+	}
+	for _, f := range c.needed() {
+		if !slices.Contains(names, f) {
+			return "founder " + strconv.Quote(f) + " is missing"
+		}
+	}
+	if len(c.settings.Founders) == 0 && len(reached) < c.settings.Replicas {
+		return "now " + count(len(reached), c.settings.Replicas) + " can be reached"
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package founding
+
+import "encoding/binary"
+
+func appendQuestion(b []byte, q question) []byte {
+	b = header(b, kindQuestion)
+	b = binary.AppendUvarint(b, q.Group)
+	b = appendBool(b, q.Bound)
+	b = binary.AppendUvarint(b, q.Life)
+	return appendBool(appendBool(b, q.Resuming), q.Founds)
+}
+
+func decodeQuestion(b []byte) (question, error) {
+	r := open(b, kindQuestion)
+	q := question{Group: r.uint(), Bound: r.bool(), Life: r.uint(), Resuming: r.bool(), Founds: r.bool()}
+	return q, r.done()
+}
+
+func appendWho(b []byte, w Who) []byte {
+	b = header(b, kindWho)
+	b = appendText(b, w.Name)
+	b = appendText(b, w.Addr)
+	b = append(b, byte(w.Phase))
+	b = appendBool(b, w.Leader)
+	b = appendBool(b, w.RefusedYou)
+	b = binary.AppendUvarint(b, w.Group)
+	b = appendSettings(b, w.Settings)
+	b = binary.AppendUvarint(b, uint64(w.Rules))
+	b = binary.AppendUvarint(b, uint64(min(max(w.WallUnixMS, 0), wallMax)))
+	b = appendVoters(b, w.Voters)
+	b = appendText(b, cut(w.Obstacle, textBytesMax))
+	b = binary.AppendUvarint(b, w.Life)
+	b = appendBool(b, w.Durable)
+	b = appendBool(b, w.Resuming)
+	b = binary.AppendUvarint(b, w.AskerLife)
+	b = appendText(b, w.AskerAddr)
+	b = binary.AppendUvarint(b, w.At)
+	b = appendIDs(b, w.Supersedes)
+	b = binary.AppendUvarint(b, uint64(min(max(w.FloorUnixMS, 0), wallMax)))
+	met := w.Met[:min(len(w.Met), metMost)]
+	b = binary.AppendUvarint(b, uint64(len(met)))
+	for _, addr := range met {
+		b = appendText(b, addr)
+	}
+	return appendStanding(b, w.Standing)
+}
+
+func decodeWho(b []byte) (Who, error) {
+	r := open(b, kindWho)
+	w := Who{
+		Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax), Phase: Phase(r.upTo(uint64(Member))),
+		Leader: r.bool(), RefusedYou: r.bool(), Group: r.uint(), Settings: r.settings(), Rules: uint32(r.upTo(1<<32 - 1)),
+		WallUnixMS: int64(r.upTo(wallMax)), Voters: r.voters(), Obstacle: r.text(textBytesMax),
+		Life: r.uint(), Durable: r.bool(), Resuming: r.bool(), AskerLife: r.uint(), AskerAddr: r.text(addrBytesMax),
+		At: r.upTo(atMax), Supersedes: r.ids(supersedesMax), FloorUnixMS: int64(r.upTo(wallMax)),
+	}
+	for range r.length(metMost, 1) {
+		w.Met = append(w.Met, r.text(addrBytesMax))
+	}
+	w.Standing = r.standing()
+	if (w.Phase == Newborn) != (w.Group == 0) {
+		r.fail()
+	}
+	return w, r.done()
+}
+
+func appendProposal(b []byte, p proposal) []byte {
+	b = header(b, kindProposal)
+	b = append(b, p.To[:]...)
+	return appendCharter(b, &p.Charter)
+}
+
+func appendCharter(b []byte, c *Charter) []byte {
+	b = binary.AppendUvarint(b, c.Group)
+	b = binary.AppendUvarint(b, uint64(min(max(c.FoundedUnixMS, 0), wallMax)))
+	b = appendSettings(b, c.Settings)
+	b = binary.AppendUvarint(b, uint64(c.Rules))
+	b = binary.AppendUvarint(b, uint64(len(c.List)))
+	for _, l := range c.List {
+		b = append(b, l.Instance[:]...)
+		b = appendText(b, l.Name)
+		b = appendText(b, l.Addr)
+	}
+	return appendIDs(appendVoters(b, c.Voters), c.Supersedes)
+}
+
+func decodeProposal(b []byte) (proposal, error) {
+	r := open(b, kindProposal)
+	p := proposal{To: r.instance(), Charter: r.charter()}
+	return p, r.done()
+}
+
+func (r *reader) charter() Charter {
+	var c Charter
+	c.Group, c.FoundedUnixMS, c.Settings, c.Rules = r.uint(), int64(r.upTo(wallMax)), r.settings(), uint32(r.upTo(1<<32-1))
+	for range r.length(listMax, 3) {
+		c.List = append(c.List, Listed{Instance: r.instance(), Name: r.text(nameBytesMax), Addr: r.text(addrBytesMax)})
+	}
+	c.Voters, c.Supersedes = r.voters(), r.ids(supersedesMax)
+	return c
+}
+
+func appendVerdict(b []byte, v verdict) []byte {
+	b = header(b, kindVerdict)
+	b = binary.AppendUvarint(b, v.Group)
+	b = append(b, byte(v.Refusal))
+	return appendText(b, cut(v.Detail, textBytesMax))
+}
+
+func decodeVerdict(b []byte) (verdict, error) {
+	r := open(b, kindVerdict)
+	// A refusal that this version has no name for is still a refusal.
+	v := verdict{Group: r.uint(), Refusal: Refusal(r.upTo(127)), Detail: r.text(textBytesMax)}
+	return v, r.done()
+}
+
+func appendSettings(b []byte, s Settings) []byte {
+	b = binary.AppendUvarint(b, uint64(max(s.Replicas, 0)))
+	b = binary.AppendUvarint(b, uint64(len(s.Founders)))
+	for _, f := range s.Founders {
+		b = appendText(b, f)
+	}
+	b = binary.AppendUvarint(b, uint64(max(s.Voters, 0)))
+	b = appendDuration(b, s.SessionTTL)
+	b = appendDuration(b, s.Grace)
+	return appendBool(b, s.Solo)
+}
+
+func (r *reader) settings() Settings {
+	s := Settings{Replicas: int(r.upTo(1 << 30))}
+	for range r.length(listMax, 1) {
+		s.Founders = append(s.Founders, r.text(nameBytesMax))
+	}
+	s.Voters, s.SessionTTL, s.Grace, s.Solo = int(r.upTo(votersMax)), r.duration(), r.duration(), r.bool()
+	return s.normal()
+}
+
+func appendVoters(b []byte, voters []Voter) []byte {
+	b = binary.AppendUvarint(b, uint64(len(voters)))
+	for _, v := range voters {
+		b = binary.AppendUvarint(b, v.Raft)
+		b = append(b, v.Instance[:]...)
+		b = appendText(b, v.Addr)
+		b = binary.AppendUvarint(b, v.Life)
+		b = appendBool(b, v.Learner)
+	}
+	return b
+}
+
+func (r *reader) voters() []Voter {
+	var voters []Voter
+	for range r.length(votersMax, 5) {
+		voters = append(voters, Voter{Raft: r.uint(), Instance: r.instance(), Addr: r.text(addrBytesMax), Life: r.uint(), Learner: r.bool()})
+	}
+	return voters
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package founding
+
+const underRace = false

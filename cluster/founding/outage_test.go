@@ -1,0 +1,115 @@
+package founding
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// splitAll cuts every link.
+func (w *world) splitAll() {
+	for _, a := range w.slots {
+		for _, b := range w.slots {
+			if a != b {
+				w.cut[[2]int{a.id, b.id}] = true
+			}
+		}
+	}
+	w.note("all links cut")
+}
+
+// TestOutageTakesNothing cuts all links of a group after its birth, for any time, and heals them. Links
+// answer questions at once and take up to five seconds until raft has connections. No process has
+// ended, so the group goes on, as soon as there are connections.
+func TestOutageTakesNothing(t *testing.T) {
+	for seed := range uint64(300) {
+		pick := newWorld(seed*17 + 1)
+		n, ttl := []int{3, 5}[pick.rng.IntN(2)], []time.Duration{1, 2, 5, 10}[pick.rng.IntN(4)]*time.Second
+		s := Settings{Replicas: n, Voters: n, SessionTTL: ttl, Grace: simTTL}
+		if pick.rng.IntN(2) == 0 {
+			s.Replicas = 0
+			for i := range n {
+				s.Founders = append(s.Founders, fmt.Sprintf("n%d", i))
+			}
+		}
+		w := newWorld(seed+1, slices.Repeat([]Settings{s}, n+pick.rng.IntN(2)*len(s.Founders)/3)...)
+		w.trace, w.dials = true, 5*time.Second
+		for _, s := range w.slots {
+			s.start()
+		}
+		if !w.run(10*time.Second, w.settled) {
+			t.Fatalf("seed %d: not one group\n%s", seed, w.describe())
+		}
+		for range 1 + w.rng.IntN(3) {
+			w.splitAll()
+			w.run(time.Duration(w.rng.Int64N(int64(30*time.Second))), nil)
+			clear(w.cut)
+			w.note("healed")
+			w.run(time.Duration(w.rng.Int64N(int64(3*time.Second))), nil)
+		}
+		if !w.run(w.dials+3*time.Second, w.settled) || len(w.order) != 1 || len(w.faults) > 0 {
+			t.Fatalf("seed %d: %d groups, %v\n%v\n%s", seed, len(w.order), w.faults, w.log, w.describe())
+		}
+	}
+}
+
+// TestLossIsRepaired is the other side: from every mix of lives of the founders of a group, those that
+// go on, those that go on without their replica, and those that were started again elsewhere, one group
+// with a leader comes within the bound once all are linked.
+func TestLossIsRepaired(t *testing.T) {
+	for _, how := range []string{"founders", "replicas"} {
+		for mix := range fates * fates * fates {
+			t.Run(fmt.Sprintf("%s/%d%d%d", how, mix%fates, mix/fates%fates, mix/fates/fates), func(t *testing.T) {
+				repaired(t, how, mix)
+			})
+		}
+	}
+}
+
+const fates = 4 // of a founder: goes on, has lost its replica, started again, started again elsewhere
+
+func repaired(t *testing.T, how string, mix int) {
+	settings := founders(3, "n0", "n1", "n2")
+	if how == "replicas" {
+		settings = replicas(3, 3)
+	}
+	w := startAll(t, settings)
+	if !w.run(3*time.Second, w.settled) {
+		t.Fatal("not one group")
+	}
+	w.dials = time.Second
+	w.splitAll()
+	within := simTTL + reachedFor + 2*time.Second + 5*time.Second
+	all := 0
+	for _, s := range w.slots {
+		switch fate := mix % fates; {
+		case fate == 0:
+			all++
+		case fate == 1:
+			raft := s.raft
+			s.raft, w.over[s.raft] = 0, true
+			s.core.Retired(w.now, raft)
+			s.tick()
+		default:
+			s.crash()
+			if fate == 3 {
+				s.move()
+			}
+			if fate == 3 && how == "replicas" {
+				within = silentOver + 15*time.Second
+			}
+			s.start()
+		}
+		mix /= fates
+	}
+	w.run(time.Duration(w.rng.Int64N(int64(4*time.Second))), nil)
+	clear(w.cut)
+	want := 2
+	if all >= 2 {
+		want = 1
+	}
+	if !w.run(within, w.settled) || len(w.order) != want {
+		t.Fatalf("%d groups within %v, want %d", len(w.order), within, want)
+	}
+}

@@ -1,0 +1,51 @@
+package founding
+
+import "strconv"
+
+// Refusal is why a charter was refused. The values go over the wire and never change.
+type Refusal uint8
+
+// The reasons of rule 3, each with its own name. A charter that meets none of them is accepted.
+const (
+	Accepted          Refusal = iota
+	RefusedMalformed          // no honest proposer can have written it
+	RefusedSolo               // this instance runs alone, without Join
+	RefusedPhase              // this instance is bound to another charter or belongs to a group
+	RefusedRepeated           // this instance has answered this charter before in this life
+	RefusedUnlisted           // this instance is not on the list under this ID, name and address
+	RefusedIncomplete         // the list is not complete by this instance's own settings
+	RefusedSettings           // the settings differ
+	RefusedRules              // it needs a version of the lock rules that this instance does not know
+	RefusedClock              // the founding time is too far from this instance's clock
+	RefusedSilence            // an address that Join names has not answered
+	RefusedStranger           // an address that Join names answers as somebody who is not on the list
+	RefusedGroup              // somebody reachable belongs to a group that has a leader
+	RefusedDirectory          // this instance's directory cannot be written
+	RefusedClaim              // somebody reachable keeps another group in its directory
+	refusals                  // how many there are
+)
+
+// String returns the reason as a sentence in which the instance that refuses is "it".
+func (r Refusal) String() string {
+	texts := [refusals]string{
+		Accepted:          "accepted",
+		RefusedMalformed:  "the charter is malformed",
+		RefusedSolo:       "it runs alone: set Join on all instances",
+		RefusedPhase:      "it belongs to another charter or group",
+		RefusedRepeated:   "it has answered this charter before",
+		RefusedUnlisted:   "it is not on the list",
+		RefusedIncomplete: "the list is not complete",
+		RefusedSettings:   "its settings differ",
+		RefusedRules:      "it does not know this version of the lock rules",
+		RefusedClock:      "its clock differs too much",
+		RefusedSilence:    "an address in its Join has not answered",
+		RefusedStranger:   "an address in its Join is answered by an instance that is not on the list",
+		RefusedGroup:      "it reaches a group that has a leader",
+		RefusedDirectory:  "it cannot write its directory",
+		RefusedClaim:      "it reaches an instance that keeps another group in its directory",
+	}
+	if r < refusals {
+		return texts[r]
+	}
+	return "refusal " + strconv.Itoa(int(r))
+}

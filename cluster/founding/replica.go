@@ -1,0 +1,122 @@
+package founding
+
+import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"slices"
+	"time"
+)
+
+// replica is what this life has been in the group's log: the raft ID that it has now, and those that it had. It is part of the State, since
+// a raft ID has one life of its data, and a Prepare may be told twice.
+type replica struct {
+	raft   uint64 // present raft ID, by the charter or by a Prepare; 0: none
+	term   uint64 // of the newest leader that has prepared this life
+	used   []Used // raft IDs that are over, oldest first
+	usedAt uint64 // the configuration up to which a Prepare may be about one that is no longer in used
+	// lingers was removed, and goes on until a leader says that nobody needs its vote any more: others may not know yet that the configuration
+	// without it is committed. 0: none.
+	lingers uint64
+}
+
+// Used is a raft ID that is over, with the newest configuration that was known then: no Prepare of that ID knew a newer one.
+type Used struct{ Raft, At uint64 }
+
+// Raft returns the present raft ID of this life, or 0 if it has no replica.
+func (c *Core) Raft() uint64 { return c.raft }
+
+// Retired takes that this instance's replica has stopped for good: by itself, or, after Removed, because nobody needs it any more. Its ID is
+// over; the instance goes on without, and may be prepared under another.
+func (c *Core) Retired(now time.Duration, raft uint64) {
+	c.now = now
+	switch {
+	case raft == 0:
+	case raft == c.raft:
+		c.spend()
+	case raft == c.lingers:
+		c.lingers = 0
+		c.revision++
+	}
+}
+
+// spend ends the present raft ID and returns it.
+func (c *Core) spend() uint64 {
+	raft := c.raft
+	c.raft = 0
+	c.revision++
+	if len(c.used) >= usedMax {
+		c.usedAt = max(c.usedAt, c.used[0].At)
+		c.used = slices.Delete(c.used, 0, 1)
+	}
+	c.used = append(c.used, Used{Raft: raft, At: c.at})
+	return raft
+}
+
+// remove ends the present raft ID and says so. Its replica goes on until the host says that it has Retired, also in the next start with a
+// directory: a crash must not take a vote that somebody may need.
+func (c *Core) remove() {
+	raft := c.spend()
+	c.lingers = raft
+	if !c.settling {
+		c.events = append(c.events, Event{Kind: Removed, Group: c.group, Raft: raft})
+	}
+}
+
+// told answers a Prepare or an Announce that is for this life, and returns nil if the question is neither.
+func (c *Core) told(from nodeid.ID, body []byte) []byte {
+	if p, err := decodePrepare(body); err == nil {
+		if p.To != c.instance {
+			return nil
+		}
+		a := PrepareAnswer{Instance: c.instance, Raft: p.Raft}
+		a.State, a.Detail = c.prepare(from, &p)
+		return appendPrepared(nil, a)
+	}
+	if a, err := decodeAnnounce(body); err == nil && a.To == c.instance {
+		if a.Group == c.group {
+			c.hear(from, a.At, a.Voters)
+		}
+		return []byte{wireVersion}
+	}
+	return nil
+}
+
+// prepare is rule 9. It is answered at once, and binds: from then on this life has that raft ID, and never again after it.
+func (c *Core) prepare(from nodeid.ID, p *Prepare) (PreparedState, string) {
+	switch {
+	case c.phase != Member || c.group != p.Group || c.settings.Solo:
+		return Declined, "it does not belong to group " + groupName(p.Group)
+	case c.settling:
+		return Declined, "it has just been started again and looks around first"
+	case c.unfit != "":
+		return Declined, c.unfit
+	}
+	c.hear(from, p.At, p.Voters)
+	if !c.believes(from) {
+		return Declined, "the instance that asks is not known to lead the group"
+	}
+	newest := c.newest()
+	switch {
+	case p.Raft == c.raft:
+		return Running, ""
+	case c.spent(p.Raft) || holds(newest, p.Raft):
+		return Ended, "" // whoever has a place in the log had a replica there
+	case p.At <= c.usedAt:
+		return Declined, "it has had so many replicas that it cannot tell whether it has had this one"
+	case holds(newest, c.raft):
+		return Declined, "it runs another replica, which the group's configuration names"
+	case p.Term < c.term:
+		return Declined, "a later leader has prepared it since"
+	}
+	if c.raft != 0 {
+		c.remove()
+	}
+	c.raft, c.term, c.lingers = p.Raft, p.Term, 0
+	c.revision++
+	c.events = append(c.events, Event{Kind: Prepared, Group: c.group, Raft: c.raft})
+	return Running, ""
+}
+
+// spent reports whether a raft ID of this life is over.
+func (c *Core) spent(raft uint64) bool {
+	return slices.ContainsFunc(c.used, func(u Used) bool { return u.Raft == raft })
+}

@@ -1,0 +1,365 @@
+package founding
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// This file says which places are asked, and when. With Replicas, of which there are at most 16,
+// every place is asked, by every instance. With Founders the number of questions in the whole fleet
+// grows with the fleet and not with its square: the founders ask each other, an instance that is no
+// founder asks a few addresses at a time and is not asked back, and a member with a leader asks one
+// address in half a minute.
+
+// everyone reports whether every instance founds, so that each has to ask all others.
+func (c *Core) everyone() bool { return len(c.settings.Founders) == 0 }
+
+// joins reports whether this instance is no founder: it waits for a member of a group that has a
+// leader, and for nothing else.
+func (c *Core) joins() bool { return !c.everyone() && !c.settings.founds(c.name) }
+
+// known reports whether a founder was met at the place last.
+func (c *Core) known(p *place) bool {
+	return p.last.outcome == Answered && len(c.settings.Founders) > 0 && c.settings.founds(p.last.who.Name)
+}
+
+// Founders returns the addresses at which a founder was met last, this instance's own not among
+// them.
+func (c *Core) Founders() []string {
+	var addrs []string
+	for _, p := range c.places {
+		if c.known(p) {
+			addrs = append(addrs, p.addr)
+		}
+	}
+	return addrs
+}
+
+// watched reports whether the place is always asked again and again for as long as it matters who
+// the others are.
+func (c *Core) watched(p *place) bool {
+	switch {
+	case c.everyone():
+		return true
+	case c.joins():
+		return p.near && c.settling // else in rounds
+	}
+	return p.near || c.known(p)
+}
+
+// keeps reports whether an instance behind Join that is no founder keeps a newborn founder from
+// founding: it has said so lately, so it is asked until it says so no more.
+func (c *Core) keeps(p *place) bool {
+	if c.phase != Newborn || c.joins() || p.entry == "" {
+		return false
+	}
+	who, ok := p.seen(c.now, sampledFor)
+	return ok && who.Phase != Newborn && (who.Durable || who.Leader || !c.bystander(who))
+}
+
+// put asks the place, and not again before the pause is over.
+func (c *Core) put(p *place, pause time.Duration) {
+	p.pending = c.question(p.addr, nodeid.ID{}, appendQuestion(nil, c.introduction()))
+	p.next = c.now + pause
+}
+
+// askPlaces asks the places that are due and returns when the next one is.
+func (c *Core) askPlaces(random Random) time.Duration {
+	next := c.now + time.Hour
+	curious := c.curious()
+	if !curious {
+		c.roundAt, c.searchAt = 0, 0
+		if len(c.suspects) == 0 {
+			return next
+		}
+	}
+	watched, keepers := 0, 0
+	for _, p := range c.places {
+		p.watch = c.watched(p)
+		if !p.watch && keepers < sampleMost && c.keeps(p) {
+			p.watch = true
+			keepers++
+		}
+		if p.watch {
+			watched++
+		}
+	}
+	if !c.everyone() {
+		watched *= 2 // up to 64 founders
+	}
+	for i, p := range c.places {
+		if p.pending != 0 || !(curious && p.watch || c.suspected(p)) {
+			continue
+		}
+		if p.next <= c.now {
+			c.put(p, c.pace(random.Spread+uint64(i), watched))
+			continue
+		}
+		next = min(next, p.next)
+	}
+	switch {
+	case !curious || c.everyone():
+		return next
+	case c.joins():
+		return min(next, c.round(random))
+	}
+	return min(next, c.search(random))
+}
+
+// round asks a few addresses and the voters that are known, for an instance that is no founder, and
+// returns when the next round is.
+func (c *Core) round(random Random) time.Duration {
+	if c.roundAt == 0 {
+		first := roundFirst
+		if c.phase == Member {
+			first = roundEvery // most elections are over by then
+		}
+		if c.settling {
+			first = time.Millisecond
+		}
+		c.roundAt = c.now + time.Duration(mix(random.Spread)%uint64(first))
+	}
+	if c.roundAt > c.now {
+		return c.roundAt
+	}
+	// Where nothing answers, the network is cut or the others have more to do than they can: then
+	// the pause grows to four times as much.
+	c.roundAt = c.now + atRandom(roundEvery<<min(c.fruitless, 2), random.Spread+1)
+	c.fruitless++
+	for _, p := range c.places {
+		if p.near && p.pending == 0 {
+			c.put(p, 0)
+		}
+	}
+	told := c.choose(random.Spread, 1, func(p *place) bool { return p.told || c.known(p) })
+	for _, p := range told {
+		c.put(p, 0)
+	}
+	// A connection costs more than a question. So an instance that knows where the founders are
+	// asks those again that have answered, and a new address in one round of four.
+	if c.rounds++; len(told) > 0 && c.rounds%4 != 0 {
+		for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.entry != "" && c.answers(p) }) {
+			c.put(p, 0)
+			told = append(told, p)
+		}
+	}
+	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.entry != "" }) {
+		c.put(p, 0)
+		told = append(told, p)
+	}
+	for _, p := range c.choose(random.Spread, roundMost-len(told), func(p *place) bool { return p.told || c.known(p) }) {
+		c.put(p, 0)
+	}
+	return c.roundAt
+}
+
+// answers reports whether an instance has answered at the place since the round before the last.
+func (c *Core) answers(p *place) bool {
+	_, ok := p.seen(c.now, 4*roundEvery)
+	return ok
+}
+
+// choose returns up to that many of the places that are wanted and not being asked, at random,
+// those first that were never asked.
+func (c *Core) choose(salt uint64, most int, wanted func(*place) bool) []*place {
+	var out []*place
+	if len(c.places) == 0 {
+		return nil
+	}
+	for _, tried := range []bool{false, true} {
+		var all []*place
+		for _, p := range c.places {
+			if p.tried == tried && p.pending == 0 && p.next <= c.now && wanted(p) {
+				all = append(all, p)
+			}
+		}
+		for i := 0; i < len(all) && len(out) < most; i++ {
+			at := i + int(mix(salt+uint64(i))%uint64(len(all)-i))
+			all[i], all[at] = all[at], all[i]
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// search asks some of the addresses behind Join, and of those that others have named, while a
+// founder is missing or too few were asked whether a group lives. It returns when to go on.
+func (c *Core) search(random Random) time.Duration {
+	if !c.searching() {
+		return c.now + time.Hour
+	}
+	if c.searchAt > c.now {
+		return c.searchAt
+	}
+	every := searchEvery
+	if c.phase == Member && !c.settling {
+		every = askEverySlow
+	}
+	c.searchAt = c.now + atRandom(every, random.Spread+2)
+	free := searchMost
+	for _, p := range c.places {
+		if p.pending != 0 && !p.watch {
+			free--
+		}
+	}
+	told := c.choose(random.Spread, min(free, searchMost/2), func(p *place) bool { return !p.watch && p.told })
+	for i, p := range told {
+		c.put(p, atRandom(searchAgain, random.Spread+uint64(i)))
+	}
+	for i, p := range c.choose(random.Spread, free-len(told), func(p *place) bool { return !p.watch && p.entry != "" }) {
+		c.put(p, atRandom(searchAgain, random.Spread-uint64(i)))
+	}
+	return c.searchAt
+}
+
+// searching reports whether a founder has a reason to ask others than the founders and the voters.
+func (c *Core) searching() bool {
+	switch {
+	case c.leader && c.phase == Member && !c.settling:
+		return false
+	case c.settling:
+		return true
+	case c.phase == Newborn && (!c.sampled() || c.silentJoin() != nil):
+		return true
+	}
+	return len(c.absentFounders(reachedFor)) > 0
+}
+
+// absentFounders names the founders, this instance not among them, that have not answered for that
+// long.
+func (c *Core) absentFounders(limit time.Duration) []string {
+	var here, missing []string
+	for _, p := range c.places {
+		if who, ok := p.seen(c.now, limit); ok {
+			here = append(here, who.Name)
+		}
+	}
+	for _, f := range c.needed() {
+		if f != c.name && !slices.Contains(here, f) {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}
+
+// sampled reports whether enough of the other addresses behind Join were asked whether a group
+// lives. Their silence counts as well.
+func (c *Core) sampled() bool {
+	asked, others := 0, 0
+	for _, p := range c.places {
+		if p.entry == "" || c.known(p) {
+			continue
+		}
+		others++
+		if p.tried && c.now-p.ended <= sampledFor {
+			asked++
+		}
+	}
+	return asked >= min(others, sampleMost)
+}
+
+// learn takes from an answer who else is worth asking: the founders that the other has met, the
+// voters of its group, and the instance itself where it says that it lives, since a charter lists
+// only those that are reached there.
+func (c *Core) learn(p *place, who *Who) {
+	if c.everyone() || c.settings.founds(who.Name) || c.votes(who.Instance) {
+		c.knocked(who.Addr)
+	}
+	c.rival(p, who)
+	if c.everyone() || c.phase == Member && c.leader {
+		return
+	}
+	for _, addr := range who.Met {
+		c.tips = c.note(c.tips, addr, tipsMax)
+	}
+	for _, v := range who.Voters {
+		if !v.Learner && who.Phase == Member {
+			c.tips = c.note(c.tips, v.Addr, tipsMax)
+		}
+	}
+}
+
+// acquainted returns where this instance has met founders, for another instance that asks.
+func (c *Core) acquainted(asker string) []string {
+	var met []string
+	if c.everyone() {
+		return nil
+	}
+	add := func(addr string) {
+		if addr != asker && len(met) < metMost && !slices.Contains(met, addr) {
+			met = append(met, addr)
+		}
+	}
+	n := len(c.places)
+	for i := range n {
+		p := c.places[(i+int(c.asked%uint64(n)))%n]
+		if _, ok := p.seen(c.now, metFor); ok && c.known(p) {
+			add(p.addr)
+		}
+	}
+	for _, k := range c.knocks {
+		add(k.addr)
+	}
+	return met
+}
+
+// inquire lets a member with a leader look for a second group and a newer configuration: it asks
+// one address behind Join and one voter now and then. It returns when to go on.
+func (c *Core) inquire(random Random) time.Duration {
+	if c.phase != Member || !c.leader || c.settling || c.settings.Solo {
+		c.inquireAt = 0
+		return c.now + time.Hour
+	}
+	if c.inquireAt != 0 && c.inquireAt <= c.now {
+		behind := c.choose(random.Spread+3, 1, func(p *place) bool { return p.entry != "" })
+		for _, p := range behind {
+			c.put(p, 0)
+		}
+		// What the leader has told may be lost, and those behind Join may know as little.
+		for _, p := range c.choose(random.Spread+3, 1, func(p *place) bool { return p.near }) {
+			c.put(p, 0)
+		}
+		c.inquireAt = 0
+	}
+	if c.inquireAt == 0 {
+		c.inquireAt = c.now + atRandom(inquireEvery, random.Spread+4)
+	}
+	return c.inquireAt
+}
+
+// consult asks the leader, or else the voters that are known, because another instance whose word
+// does not count has told a newer configuration.
+func (c *Core) consult() {
+	for _, v := range c.voters {
+		if v.Instance == c.guide && v.Instance != c.instance {
+			c.Inquire(c.now, v.Addr)
+			return
+		}
+	}
+	for _, v := range c.voters {
+		if v.Instance != c.instance && !v.Learner {
+			c.Inquire(c.now, v.Addr)
+		}
+	}
+}
+
+// rival notes that an instance says that another group has a leader, or that it says so no more.
+func (c *Core) rival(p *place, who *Who) {
+	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool { return addr == p.addr })
+	other := who.Phase == Member && who.Leader && !who.Settings.Solo && who.Group != c.group
+	if other && c.phase == Member && c.leader && len(c.rivals) < rivalsMax {
+		c.rivals = append(c.rivals, p.addr)
+	}
+}
+
+// Rivals returns the addresses at which an instance has said lately that another group has a
+// leader, while this one's has one too.
+func (c *Core) Rivals(now time.Duration) []string {
+	c.rivals = slices.DeleteFunc(c.rivals, func(addr string) bool {
+		_, ok := c.Met(now, addr, rivalFor)
+		return !ok
+	})
+	return slices.Clone(c.rivals)
+}

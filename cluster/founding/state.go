@@ -1,0 +1,128 @@
+package founding
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// State is what a durable instance has to find again at its next start. Whatever Ask or Tick has returned may leave only after the State
+// of that moment is stored, in one piece; see the package comment.
+type State struct {
+	Instance nodeid.ID // of this life
+	Phase    Phase
+	Group    uint64   // 0 for a newborn
+	Charter  *Charter // bound to it, or born with it; nil for a newborn and for a member that joined later
+	Settings Settings // of the group; zero for a newborn
+	Addr     string   // host:port at which this instance last took part
+	Refused  string   // why it may never take part again; empty: it may
+	Voters   []Voter  // of Group, with their newest addresses; AppendVoters stores them
+
+	At          uint64   // the number of the configuration that Voters are; 0 for a newborn
+	Raft        uint64   // present raft ID, by the charter or by a Prepare; 0: none
+	Term        uint64   // the newest leader that has prepared this life
+	Used        []Used   // raft IDs of this life that are over, oldest first
+	Lingers     uint64   // one of Used whose replica goes on until nobody needs it any more; 0: none
+	UsedAt      uint64   // of those before them: a Prepare up to this configuration may be about one
+	Supersedes  []uint64 // groups that Group took the place of
+	GaveUp      []uint64 // groups that people have given up here, oldest first
+	FloorUnixMS int64    // the next group has to start its tokens above this
+}
+
+// Append encodes everything but Voters behind b, in the form of a message.
+func (s *State) Append(b []byte) []byte {
+	b = header(b, kindState)
+	b = append(b, s.Instance[:]...)
+	b = append(b, byte(s.Phase))
+	b = binary.AppendUvarint(b, s.Group)
+	b = appendBool(b, s.Charter != nil)
+	if s.Charter != nil {
+		b = appendCharter(b, s.Charter)
+	}
+	b = appendSettings(b, s.Settings)
+	b = appendText(b, cut(s.Addr, addrBytesMax))
+	b = appendText(b, cut(s.Refused, reasonBytesMax))
+	for _, n := range [...]uint64{s.At, s.Raft, s.Term, s.Lingers, s.UsedAt, uint64(len(s.Used))} {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, u := range s.Used {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, u.Raft), u.At)
+	}
+	b = appendIDs(b, s.Supersedes)
+	b = binary.AppendUvarint(b, uint64(len(s.GaveUp)))
+	for _, group := range s.GaveUp {
+		b = binary.AppendUvarint(b, group)
+	}
+	return binary.AppendUvarint(b, uint64(s.FloorUnixMS))
+}
+
+// state reads what Append has written behind the fields of birth.
+func (r *reader) state(s *State) {
+	s.At, s.Raft, s.Term, s.Lingers, s.UsedAt = r.uint(), r.uint(), r.uint(), r.uint(), r.uint()
+	for range r.length(usedMax, 2) {
+		s.Used = append(s.Used, Used{Raft: r.uint(), At: r.uint()})
+	}
+	s.Supersedes = r.ids(supersedesMax)
+	for range r.length(gaveUpMax, 1) {
+		s.GaveUp = append(s.GaveUp, r.uint())
+	}
+	s.FloorUnixMS = int64(r.upTo(wallMax))
+}
+
+// DecodeState reads what Append wrote, and refuses what no core can have been in. Voters are read by DecodeVoters.
+func DecodeState(b []byte) (State, error) {
+	r := open(b, kindState)
+	s := State{Instance: r.instance(), Phase: Phase(r.upTo(uint64(Member))), Group: r.uint()}
+	if r.bool() {
+		ch := r.charter()
+		s.Charter = &ch
+	}
+	s.Settings, s.Addr, s.Refused = r.settings(), r.text(addrBytesMax), r.text(reasonBytesMax)
+	r.state(&s)
+	if err := r.done(); err != nil {
+		return State{}, err
+	}
+	wrong := s.Instance.IsZero() || (s.Phase == Newborn) != (s.Group == 0) || (s.Phase == Bound && s.Charter == nil) ||
+		(s.Phase == Newborn) != (s.At == 0) || s.Raft != 0 && s.Lingers != 0 || s.Phase == Newborn && (s.Raft != 0 || s.Lingers != 0 || s.Used != nil || s.Supersedes != nil) ||
+		s.Raft != 0 && slices.ContainsFunc(s.Used, func(u Used) bool { return u.Raft == s.Raft })
+	if ch := s.Charter; ch != nil {
+		wrong = wrong || s.Phase == Newborn || ch.Group != s.Group || ch.malformed() != "" || ch.listed(s.Instance) < 0
+	}
+	if wrong {
+		return State{}, ErrMalformed
+	}
+	return s, nil
+}
+
+// AppendVoters encodes the voters of a State behind b, in the form of a message.
+func AppendVoters(b []byte, voters []Voter) []byte {
+	return appendVoters(header(b, kindVoters), voters)
+}
+
+// DecodeVoters reads what AppendVoters wrote.
+func DecodeVoters(b []byte) ([]Voter, error) {
+	r := open(b, kindVoters)
+	voters := r.voters()
+	if err := r.done(); err != nil {
+		return nil, err
+	}
+	for _, v := range voters {
+		if v.Raft == 0 || v.Instance.IsZero() || v.Addr == "" {
+			return nil, ErrMalformed
+		}
+	}
+	return voters, nil
+}
+
+// Revision changes whenever State does.
+func (c *Core) Revision() uint64 { return c.revision }
+
+// State returns what has to be stored now. It shares nothing with the core but the charter, which never changes.
+func (c *Core) State() State {
+	return State{
+		Instance: c.instance, Phase: c.phase, Group: c.group, Charter: c.charter, Settings: c.rulesOf, Addr: c.home, Refused: c.barred,
+		Voters: slices.Clone(c.voters), At: c.at, Raft: c.raft, Term: c.term, Used: slices.Clone(c.used), UsedAt: c.usedAt, Lingers: c.lingers,
+		Supersedes: slices.Clone(c.supersedes), GaveUp: slices.Clone(c.gaveUp), FloorUnixMS: c.floor,
+	}
+}

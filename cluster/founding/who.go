@@ -1,0 +1,80 @@
+package founding
+
+import "github.com/mortise-lock/mortise/internal/nodeid"
+
+// Phase is how far an instance has come in one life. The values go over the wire and never change.
+type Phase uint8
+
+// The phases of a life, in order. There is no way back but a new life.
+const (
+	Newborn Phase = iota // belongs to nothing
+	Bound                // has accepted a charter that is not yet known to be born
+	Member               // belongs to a group that is born
+)
+
+// String returns the phase as one word.
+func (p Phase) String() string {
+	switch p {
+	case Newborn:
+		return "newborn"
+	case Bound:
+		return "bound"
+	case Member:
+		return "member"
+	}
+	return "unknown"
+}
+
+// Who is what an instance says about itself when it is asked who it is. The questions "are you bound to this charter?" and "is it
+// born?" need no words of their own: Phase and Group answer them, and since a life never leaves its charter, such an answer stays true
+// for as long as the instance lives.
+type Who struct {
+	Instance   nodeid.ID // as it was proved on the connection: it is not in the message
+	Name       string
+	Addr       string // host:port under which it wants to be reached
+	Phase      Phase
+	Leader     bool   // Group has a leader, as it sees it
+	RefusedYou bool   // it has refused the charter that the asker is bound to
+	Group      uint64 // 0 for a newborn
+	Settings   Settings
+	Rules      uint32  // newest version of the lock rules that it knows
+	WallUnixMS int64   // its wall clock
+	Voters     []Voter // of Group, if it knows them
+	Obstacle   string  // of a newborn: what keeps it from accepting any charter; empty if nothing does
+	Life       uint64  // counts its starts with one directory; 1 in memory
+	Durable    bool    // a directory holds what it says of itself
+	Resuming   bool    // it has just started again and does not take part yet
+	AskerLife  uint64  // the newest life of the asker that it knows of; 0: none
+	AskerAddr  string  // and where that was
+
+	At          uint64    // the number of the configuration that Voters are; the higher one is the newer one, the founding one is 1
+	Supersedes  []uint64  // groups that Group took the place of, or that a newborn has given up; ascending
+	FloorUnixMS int64     // its next group has to start its tokens above this
+	Standing    *Standing // of its replica; nil if its build does not say
+	Met         []string  // addresses at which it has met founders itself; a hint whom to ask, and nothing more
+}
+
+// question is the question who somebody is. It introduces the asker, so that the asked knows where to ask back.
+type question struct {
+	Instance nodeid.ID // of the asker, and where it can be asked: both are its connection's and not in the message
+	Addr     string
+	Group    uint64 // the charter that the asker is bound to, or its group; 0: none
+	Bound    bool   // the asker is bound to Group or a member of it
+	Life     uint64 // of the asker, if it has a directory; 0: it has none
+	Resuming bool   // the asker does not take part yet
+	Founds   bool   // the asker is a founder by its settings: it needs to be met, so it is asked back
+}
+
+// proposal asks one instance to accept a charter.
+type proposal struct {
+	To      nodeid.ID // the only life that may answer
+	Charter Charter
+}
+
+// verdict is the answer to a proposal.
+type verdict struct {
+	Instance nodeid.ID // that answers, by its connection
+	Group    uint64    // of the charter that was asked about
+	Refusal  Refusal
+	Detail   string // for people
+}

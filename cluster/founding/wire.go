@@ -1,0 +1,183 @@
+package founding
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// What birth says on the wire: a version byte, a kind byte, and fields without names in fixed order; numbers as uvarints, texts and
+// lists with their length before them. Decoding is strict and bounded: a message that is longer, shorter or larger than it may be is
+// refused as a whole. A later version changes the version byte, and is then not understood, which blocks birth like silence.
+const (
+	wireVersion = 1
+
+	kindQuestion = 1
+	kindWho      = 2
+	kindProposal = 3
+	kindVerdict  = 4
+	kindState    = 5 // in a directory only
+	kindVoters   = 6 // in a directory only
+	kindPrepare  = 7
+	kindPrepared = 8
+	kindAnnounce = 9
+	kindPlace    = 10 // in a configuration of the log only
+
+	messageBytesMax = 1 << 20
+	nameBytesMax    = 128
+	addrBytesMax    = 300
+	textBytesMax    = 256
+	reasonBytesMax  = 1024
+	listMax         = 1024
+	votersMax       = 16
+	supersedesMax   = 256
+	atMax           = 1<<56 - 1 // no log gets that long: a number above would make every true configuration an old one
+)
+
+// ErrMalformed says that bytes are not a message of this version of birth.
+var ErrMalformed = errors.New("birth: malformed or unknown message")
+
+func header(b []byte, kind byte) []byte { return append(b, wireVersion, kind) }
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendBool(b []byte, v bool) []byte {
+	if v {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func appendDuration(b []byte, d time.Duration) []byte {
+	return binary.AppendUvarint(b, uint64(max(d, 0)))
+}
+
+func appendIDs(b []byte, ids []uint64) []byte {
+	b = binary.AppendUvarint(b, uint64(len(ids)))
+	for _, id := range ids {
+		b = binary.AppendUvarint(b, id)
+	}
+	return b
+}
+
+// orderly reports whether IDs are a set as it is written: ascending, none of them zero, and not too many.
+func orderly(ids []uint64) bool {
+	last := uint64(0)
+	for _, id := range ids {
+		if id <= last {
+			return false
+		}
+		last = id
+	}
+	return len(ids) <= supersedesMax
+}
+
+// cut shortens a text for people to what the wire carries, at the border of a character.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// reader takes fields off a message. After the first fault everything reads as zero, and done reports it.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// open starts to read a message of the kind.
+func open(b []byte, kind byte) *reader {
+	if len(b) < 2 || len(b) > messageBytesMax || b[0] != wireVersion || b[1] != kind {
+		return &reader{bad: true}
+	}
+	return &reader{b: b[2:]}
+}
+
+func (r *reader) fail() {
+	r.b, r.bad = nil, true
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || (n > 1 && r.b[n-1] == 0) { // one value, one encoding
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// upTo reads a number that may not be larger than limit.
+func (r *reader) upTo(limit uint64) uint64 {
+	v := r.uint()
+	if v > limit {
+		r.fail()
+		return 0
+	}
+	return v
+}
+
+func (r *reader) bool() bool { return r.upTo(1) == 1 }
+
+func (r *reader) duration() time.Duration { return time.Duration(r.upTo(1<<63 - 1)) }
+
+func (r *reader) text(limit int) string {
+	n := int(r.upTo(uint64(limit)))
+	if n > len(r.b) || !utf8.Valid(r.b[:n]) {
+		r.fail()
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+// length reads the length of a list whose elements take at least size bytes each, so that a short message cannot ask for much memory.
+func (r *reader) length(limit, size int) int {
+	n := int(r.upTo(uint64(limit)))
+	if n*size > len(r.b) {
+		r.fail()
+		return 0
+	}
+	return n
+}
+
+// instance reads an instance ID.
+func (r *reader) instance() (id nodeid.ID) {
+	if len(r.b) < nodeid.Size {
+		r.fail()
+		return id
+	}
+	id, r.b = nodeid.ID(r.b[:nodeid.Size]), r.b[nodeid.Size:]
+	return id
+}
+
+// ids reads a set of IDs.
+func (r *reader) ids(limit int) []uint64 {
+	var ids []uint64
+	for range r.length(limit, 1) {
+		ids = append(ids, r.uint())
+	}
+	if !orderly(ids) {
+		r.fail()
+		return nil
+	}
+	return ids
+}
+
+// done reports whether the message was read in full and without fault.
+func (r *reader) done() error {
+	if r.bad || len(r.b) > 0 {
+		return ErrMalformed
+	}
+	return nil
+}
