@@ -14,10 +14,10 @@ func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 		return
 	}
 	holder := ""
-	if s, ok := r.machine.Session(result.Session); ok {
+	if s, ok := r.core.Machine().Session(result.Session); ok {
 		holder = replica.HolderName(s.Record, s.ID)
 	}
-	usage := r.machine.Usage()
+	usage := r.core.Machine().Usage()
 	r.noRoom.warn(r.node, "a request was refused because a budget of bytes is used up", "request", result.Kind.String(), "of", holder,
 		"group_bytes", usage.Bytes, "group_budget", usage.Budget, "err", err)
 }

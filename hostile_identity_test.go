@@ -49,7 +49,7 @@ func (a *assault) secretsOf(i int) lockfsm.SessionInfo {
 	a.t.Helper()
 	synctest.Wait()
 	r := a.nodes[a.leader()].replica.Load()
-	info, ok := r.machine.Session(a.nodes[i].client.Status().Session)
+	info, ok := r.core.Machine().Session(a.nodes[i].client.Status().Session)
 	if !ok {
 		a.t.Fatalf("node %d has no session", i)
 	}

@@ -297,30 +297,30 @@ func (r *ownReplica) see(id uint64) {
 	}
 	switch q, s := one.question, &one.answer; q.Op {
 	case opPeek:
-		if l, ok := r.machine.Inspect(q.Key, peekQueue); ok {
+		if l, ok := r.core.Machine().Inspect(q.Key, peekQueue); ok {
 			s.Locks = append(s.Locks, l)
 		}
 	case opList:
-		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, listQueue, listBudget)
+		s.Locks, s.Next, s.More = r.core.Machine().Walk(q.Next, q.Key, listPage, listQueue, listBudget)
 	case opCheck:
-		s.Held = r.machine.Holds(q.Key, lockfsm.Token(q.Token))
+		s.Held = r.core.Machine().Holds(q.Key, lockfsm.Token(q.Token))
 	case opGet:
-		if l, ok := r.machine.Inspect(q.Key, 0); ok {
+		if l, ok := r.core.Machine().Inspect(q.Key, 0); ok {
 			s.Data = &l.Data
 		}
 	case opWho, opMembers:
-		s.Sessions, s.From, s.More = r.machine.WalkSessions(q.From, listPage, listBudget)
+		s.Sessions, s.From, s.More = r.core.Machine().WalkSessions(q.From, listPage, listBudget)
 	case opNames:
 	case opEnds:
-		s.Events = r.machine.Ends()
+		s.Events = r.core.Machine().Ends()
 	case opWalk:
-		s.Locks, s.Next, s.More = r.machine.Walk(q.Next, q.Key, listPage, peekQueue, listBudget)
-		s.Leader, s.Position = r.id, r.machine.Position()
+		s.Locks, s.Next, s.More = r.core.Machine().Walk(q.Next, q.Key, listPage, peekQueue, listBudget)
+		s.Leader, s.Position = r.id, r.core.Machine().Position()
 	case opHolders:
-		if l, ok := r.machine.Holders(q.Key, lockfsm.Revision(q.After), peekQueue); ok {
+		if l, ok := r.core.Machine().Holders(q.Key, lockfsm.Revision(q.After), peekQueue); ok {
 			s.Locks = append(s.Locks, l)
 		}
-		s.Leader, s.Position = r.id, r.machine.Position()
+		s.Leader, s.Position = r.id, r.core.Machine().Position()
 	case opWatch:
 		if !r.tell(one) {
 			r.watch(one)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -40,9 +39,8 @@ type ownReplica struct {
 	stopping atomic.Bool
 	stopped  chan struct{} // closed when stop has ended
 
-	machine *lockfsm.Machine // owned by the log's owner goroutine; nil until a replica that joins has its first snapshot
-	trail   *history.Trail   // owned by it; nil: nothing is recorded
-	bornAt  clock.Time       // owned by it: when it applied Born here, or restored a snapshot that holds it
+	core  *replica.Core  // owned by the log's owner goroutine
+	trail *history.Trail // likewise; nil: nothing is recorded
 
 	retired  bool // guarded by the node's binding
 	role     atomic.Pointer[raftlog.Role]
@@ -108,7 +106,8 @@ func joinReplica(n *Node, group, id uint64) (*ownReplica, error) {
 
 // startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
 func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
-	r := &ownReplica{node: n, group: group, id: id, machine: machine, started: make(chan struct{}), stopped: make(chan struct{})}
+	r := &ownReplica{node: n, group: group, id: id, started: make(chan struct{}), stopped: make(chan struct{})}
+	r.core = replica.NewCore(replicaHost{r}, &r.registry, machine)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.lookers.last = id >> 2
 	if h := n.trace.History(); h != nil {
@@ -122,7 +121,7 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	})
 	log, err := raftlog.Start(raftlog.Config{
 		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
-		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.patient, Logger: n.logger,
+		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()
@@ -154,11 +153,6 @@ func (r *ownReplica) propose(term uint64, commands []byte) bool {
 	return r.log.Propose(term, commands)
 }
 
-// patient is raftlog's Patient: requests that will only wait need no entry of their own.
-func (r *ownReplica) patient(waiting []byte, settled bool) bool {
-	return r.machine != nil && r.machine.OnlyWait(waiting, settled)
-}
-
 func (r *ownReplica) confirm(term, round uint64) {
 	<-r.started
 	r.log.Confirm(term, round)
@@ -174,6 +168,7 @@ func (r *ownReplica) proposeBorn() {
 // Role implements raftlog.Applier.
 func (r *ownReplica) Role(role raftlog.Role) {
 	r.role.Store(&role)
+	r.core.Role(role)
 	r.lookers.drop()
 	r.endWatches()
 	r.tellKeeper()
@@ -192,51 +187,13 @@ func (r *ownReplica) tellKeeper() {
 
 // Apply implements raftlog.Applier.
 func (r *ownReplica) Apply(index, term uint64, batch []byte) error {
-	leading := r.role.Load().Leading
-	if r.trail != nil {
-		r.trail.Entry(index, batch)
-	}
-	r.machine.ApplyEntry(index, term, batch, func(result *lockfsm.Result) {
-		if r.trail != nil { // before anybody is told
-			r.trail.Result(*result, r.machine)
-		}
-		if result.Kind == lockfsm.Adopt || result.Kind == lockfsm.Raise {
-			r.noteCharter()
-		}
-		if leading {
-			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
-				r.changed(result)
-			}
-			if result.Budget != 0 {
-				r.warnNoRoom(result)
-			}
-			r.registry.Note(result)
-			r.keeper.Applied(result)
-		}
-	})
-	r.noticeBirth()
-	return r.machine.Failed()
-}
-
-// noticeBirth tells the cluster once that the group is born, and begins to count the grace.
-func (r *ownReplica) noticeBirth() {
-	if !r.born.Load() && r.machine.Born() {
-		r.bornAt = r.node.env.clock.Now()
-		r.born.Store(true)
-		r.node.cluster().BornApplied(r.group)
-	}
+	return r.core.Apply(r.node.env.clock.Now(), index, term, batch)
 }
 
 // Leads implements raftlog.Applier.
 func (r *ownReplica) Leads(term uint64) {
-	sessions := r.machine.Sessions()
-	r.registry.Begin(sessions)
-	r.keeper.Leads(session.Leadership{
-		Term: term, Sessions: sessions, Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
-		Grace: r.machine.Charter().Grace,
-	})
+	r.core.Leads(term)
 	r.proposeBorn()
-	r.node.cluster().Look()
 }
 
 // Configured implements raftlog.Applier.
@@ -262,38 +219,31 @@ func (r *ownReplica) Snapshot() (raftlog.Capture, error) {
 	if r.trail != nil {
 		r.trail.Mark()
 	}
-	return capture{r.machine.Capture()}, nil
+	return capture{r.core.Machine().Capture()}, nil
 }
 
 // Restore implements raftlog.Applier.
 func (r *ownReplica) Restore(index, _ uint64, state []byte) error {
-	machine, err := lockfsm.Restore(state)
-	if err != nil {
-		return err
+	err := r.core.Restore(r.node.env.clock.Now(), state)
+	if r.trail != nil && err == nil {
+		r.trail.Start(index, r.core.Machine())
 	}
-	r.machine = machine
-	if r.trail != nil {
-		r.trail.Start(index, machine)
-	}
-	r.noticeBirth()
-	r.noteCharter()
-	return machine.Failed()
+	return err
 }
 
 // TurnEnd implements raftlog.Applier.
 func (r *ownReplica) TurnEnd() {
-	if r.machine == nil {
+	machine := r.core.Machine()
+	if machine == nil {
 		return
 	}
-	counts, used := r.machine.Counts(), r.machine.Usage()
+	counts, used := machine.Counts(), machine.Usage()
 	r.counting.Lock()
 	r.counts, r.used = counts, used
 	r.counting.Unlock()
-	r.revision.Store(uint64(r.machine.Revision()))
+	r.revision.Store(uint64(machine.Revision()))
 	r.tellWatchers()
-	if r.registry.Publish(r.machine.Session) {
-		r.node.cluster().Look()
-	}
+	r.core.TurnEnd()
 }
 
 // counted returns what the state machine held at the end of the last turn.

@@ -86,18 +86,6 @@ func (r *ownReplica) agreeOn(term uint64, f *voters.Facts) {
 	}
 }
 
-// noteCharter takes what the state machine says about the group as a whole: at the start, and when that has changed.
-func (r *ownReplica) noteCharter() {
-	charter := r.machine.Charter()
-	r.rules.Store(charter.Rules)
-	settings, err := replica.InForce(charter)
-	if err != nil {
-		return // none were kept: they are longer than that; what this instance was told holds
-	}
-	r.settings.Store(&settings)
-	r.node.cluster().Adopt(r.group, settings.Founding(r.node.config.alone()))
-}
-
 // remarks are the settings that differ, as this instance saw them at its last look as a leader.
 func (n *Node) remarks() []string {
 	r := n.replica.Load()

@@ -17,8 +17,8 @@ const (
 // tell answers a watcher if something has happened, or if it cannot be known.
 func (r *ownReplica) tell(one *looker) bool {
 	q, s := &one.question, &one.answer
-	events, upTo, known := r.machine.Since(q.After, q.Key, watchPage)
-	s.Events, s.Position, s.Missed, s.Leader, s.More = events, upTo, !known, r.id, upTo != r.machine.Position()
+	events, upTo, known := r.core.Machine().Since(q.After, q.Key, watchPage)
+	s.Events, s.Position, s.Missed, s.Leader, s.More = events, upTo, !known, r.id, upTo != r.core.Machine().Position()
 	return len(events) > 0 || !known
 }
 
@@ -35,7 +35,7 @@ func (r *ownReplica) tellWatchers() {
 	if len(r.lookers.watchers) == 0 {
 		return
 	}
-	position := r.machine.Position()
+	position := r.core.Machine().Position()
 	r.lookers.watchers = slices.DeleteFunc(r.lookers.watchers, func(one *looker) bool {
 		if one.left.Load() {
 			return true

@@ -57,6 +57,7 @@ func wiring() []Bug {
 			Breaks: "the only founder leaves and its own word keeps others from becoming founders, so that its vote is lost"},
 		{Name: "founders-before-all", Room: "internal/replica", Hazard: "none", Nodes: "TestALostVoteIsTold",
 			Breaks: "an instance gets a vote by new founders while another that stays can found by the old ones"},
+		{Name: "adoption-asked-once", Room: "internal/replica", Hazard: "none", Breaks: "settings whose proposal was lost are never adopted"},
 		{Name: "founders-before-one-is-here", Room: "internal/replica", Hazard: "none", Nodes: "TestShrinkingFromTheLast",
 			Breaks: "the last founder that names many leaves, the group has no instance that could vote, and Leave waits until its time is over"},
 		{Name: "lost-vote-is-not-told", Room: ".", Hazard: "none", Nodes: "TestALostVoteIsTold",

@@ -8,7 +8,7 @@ type capture struct {
 	w *world
 }
 
-func (r *replica) capture() capture { return capture{r.machine.Capture(), r.p.w} }
+func (r *ownReplica) capture() capture { return capture{r.glue.Machine().Capture(), r.p.w} }
 
 // Step implements raftlog.Capture.
 func (c capture) Step() (done bool) { return c.Capture.Step(1 + c.w.rng.IntN(1+c.w.rng.IntN(100))) }

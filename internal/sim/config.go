@@ -45,6 +45,8 @@ type Config struct {
 
 	Steps time.Duration // between two steps of a kind that people take, on average; 0: none
 
+	Retold time.Duration // between two changes of what people tell the instances that start, on average; 0: none
+
 	Trouble Trouble
 	Insider bool // a process that has the secret lies to all
 	Verbose bool // keep the transcript
@@ -110,6 +112,9 @@ func Draw(seed uint64) Config {
 	}
 	if (seed+1)/2%2 == 0 { // by number too, and so that of four seeds each has another combination
 		c.Wishes, c.Steps = share(0.2, 0.6), pick(time.Second, 3*time.Second, 10*time.Second)
+	}
+	if seed/8%2 == 0 { // by number too
+		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
 	c.Insider = seed/4%4 == 1 // by number too: of sixteen seeds those four in which the combinations above are all there
 	return c

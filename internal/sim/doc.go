@@ -44,8 +44,9 @@
 //	wishes    what callers want of a hold besides; steps.go has what people do to holds of others: new kinds of either go there
 //	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
 //	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
-//	replica   a voter or a learner: the log's core, its state machine, its keeper; as replica.go in the root package. keeping.go has the keeper,
-//	          snapshot.go how a snapshot is taken
+//	replica   a voter or a learner: the log's core, the keeper's, and between them that of
+//	          internal/replica, which glue.go connects; keeping.go has the keeper, snapshot.go how a
+//	          snapshot is taken, retold.go what the instances are told of the group's settings
 //	leave     leave.go in the root package
 //	network   streams between processes in place of the transport: ordered, late, and broken at each end by itself; dial.go opens them
 //	nemesis   whoever does bad things; blows.go has those that people do on purpose, such as a rolling restart, and those that come in a row
@@ -54,8 +55,9 @@
 //	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes, watchholds.go
 //	          of ends by force and by themselves, delays and notices
 //
-// The glue between the cores is written again here, since that of the root package is made of goroutines. Where the two differ a bug of
-// that glue can hide; the tests of whole nodes in the root package are for those.
+// What life, steward, counsel, spread and leave do is written again here, since the shells of the
+// product are made of goroutines. Where the two differ a bug can hide; the tests of whole nodes in the
+// root package are for those.
 //
 // # Guarantees
 //
@@ -75,6 +77,9 @@
 // over, and by gossip. All judges hold what they hold without it, after healing too. It does not lie to instances without a
 // group and is no candidate for a vote: with these two whoever has the secret is trusted.
 //
+// In eight runs of every sixteen instances that start are told other budgets from time to time, and
+// after healing the group must have adopted what all name.
+//
 // An instance with a disk leaves a group that is born only if people have given the group up.
 //
 // After healing, beside the rest, the configuration must become the one that the rules ask for, and stay so. In a quiet run, where machines are
@@ -93,7 +98,7 @@
 //
 // Gossip, gRPC, files and TLS are stand-ins here, as are people. Gossip always tells the present truth about whom it can hear, the insider beside; a queue to
 // a peer is full by chance, and not because the peer is cut off; a disk is slow, but does not hang or fail; wall clocks differ by no
-// more than birth bears, and do not jump. Settings are the same everywhere and never change, and all builds are the same one. With Replicas
+// more than birth bears, and do not jump. The budgets are the only settings that change, and all builds are the same one. With Replicas
 // whoever goes comes back, since all are needed for a new group; with Founders only others than founders go for good, and they have no vote.
 //
 // # Refused alternative

@@ -187,8 +187,8 @@ func (i *insider) redirect(to *proc) {
 // steal speaks for a session that it has seen: it attaches it at an instance that may lead, or opens it again there.
 func (i *insider) steal(to *proc) {
 	w := i.w
-	if l := w.leader(); l != nil && l.machine != nil && w.chance(0.5) {
-		i.seen = living(l.machine.Sessions())
+	if l := w.leader(); l != nil && l.glue.Machine() != nil && w.chance(0.5) {
+		i.seen = slices.DeleteFunc(l.glue.Machine().Sessions(), func(s lockfsm.SessionInfo) bool { return s.Gone })
 	}
 	if len(i.seen) == 0 {
 		return
@@ -213,11 +213,11 @@ func (i *insider) opened(id lockfsm.SessionID) {
 	if l == nil {
 		return
 	}
-	at := slices.IndexFunc(l.machine.Sessions(), func(s lockfsm.SessionInfo) bool { return s.ID == id })
+	at := slices.IndexFunc(l.glue.Machine().Sessions(), func(s lockfsm.SessionInfo) bool { return s.ID == id })
 	if at < 0 {
 		return
 	}
-	s := l.machine.Sessions()[at]
+	s := l.glue.Machine().Sessions()[at]
 	i.keeper.Receive(i.p.m.clock(), nodeid.ID(s.Opener.Instance), nil, lockfsm.Command{Kind: lockfsm.Open, Nonce: s.Nonce, TTL: s.TTL}.Append(nil))
 	i.serve()
 }

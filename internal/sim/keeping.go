@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 // keeperTurn is Keeper.turn.
-func (r *replica) keeperTurn(now clock.Time) clock.Time {
+func (r *ownReplica) keeperTurn(now clock.Time) clock.Time {
 	r.keeper.Tick(now)
 	w := r.p.w
 	if term, blob := r.keeper.Proposal(r.p.m.wallUnixMS()); blob != nil {
@@ -43,7 +44,7 @@ func (r *replica) keeperTurn(now clock.Time) clock.Time {
 	return r.keeper.Next()
 }
 
-func (r *replica) reply(to session.Peer, b []byte) bool {
+func (r *ownReplica) reply(to session.Peer, b []byte) bool {
 	if to == r.p.instance {
 		r.p.clientReceive(to, b)
 		return true
@@ -52,19 +53,19 @@ func (r *replica) reply(to session.Peer, b []byte) bool {
 }
 
 // asked takes what a client has sent.
-func (r *replica) asked(from session.Peer, renewals, commands []byte) {
+func (r *ownReplica) asked(from session.Peer, renewals, commands []byte) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Receive(now, from, renewals, commands) })
 }
 
 // down is the news that no stream leads to an instance any more.
-func (r *replica) down(instance nodeid.ID) {
+func (r *ownReplica) down(instance nodeid.ID) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Down(now, instance) })
 	r.gone(instance)
 }
 
 // gone tells the log that the replica of an instance is out of reach, or over.
-func (r *replica) gone(instance nodeid.ID) {
-	for _, v := range placed(&r.config) {
+func (r *ownReplica) gone(instance nodeid.ID) {
+	for _, v := range replica.Placed(&r.config) {
 		if id := v.Raft; v.Instance == instance {
 			r.log.post(func(clock.Time) { r.core.Gone(id) })
 		}
@@ -72,7 +73,7 @@ func (r *replica) gone(instance nodeid.ID) {
 }
 
 // flush sends what the log has for others: a frame for each of them. What finds no room is lost, and raft sends it again.
-func (r *replica) flush() {
+func (r *ownReplica) flush() {
 	for len(r.outbox) > 0 {
 		to := r.outbox[0].GetTo()
 		var mine, others []*raftpb.Message
@@ -93,7 +94,7 @@ func (r *replica) flush() {
 }
 
 // sendSnapshot takes a way of its own, and always says what became of it.
-func (r *replica) sendSnapshot(m *raftpb.Message) {
+func (r *ownReplica) sendSnapshot(m *raftpb.Message) {
 	w := r.p.w
 	w.watch.stats.SnapshotsSent++
 	from, to := r.p.identity(), m.GetTo()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // This file stands for leave.go in the root package: whoever stops a process in good order (rules 12 and 13).
@@ -92,8 +93,8 @@ func (l *leaver) seeOff(until time.Duration) {
 }
 
 // company reports whether another replica of the configuration is connected.
-func (r *replica) company() bool {
-	for _, v := range placed(&r.config) {
+func (r *ownReplica) company() bool {
+	for _, v := range replica.Placed(&r.config) {
 		if v.Instance != r.p.instance && r.p.linked(v.Instance) {
 			return true
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
 
@@ -138,7 +140,11 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 }
 
 func (p *proc) record() []byte {
-	return record{instance: p.instance, name: p.m.name, zone: p.m.zone, addr: p.m.addr}.append(nil)
+	own := p.own()
+	return replica.Record{
+		Instance: p.instance.String(), Name: p.m.name, Zone: p.m.zone, Addr: p.m.addr, Rules: lockfsm.RulesVersion,
+		Settings: own.Named(), Founders: own.Founders,
+	}.Encode()
 }
 
 // charterAt is the index of the configuration that a charter makes.

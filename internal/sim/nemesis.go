@@ -214,8 +214,8 @@ func (n *nemesis) voters() {
 }
 
 // leader returns a replica that leads, if any does: the one with the highest term.
-func (w *world) leader() *replica {
-	var best *replica
+func (w *world) leader() *ownReplica {
+	var best *ownReplica
 	for _, m := range w.machines {
 		if m.proc == nil || m.proc.replica == nil || !m.proc.replica.role.Leading {
 			continue

@@ -43,8 +43,8 @@ type proc struct {
 	expected clock.Time // deadline at which the watch looks again
 	leaving  bool
 
-	replica *replica // nil: it does not vote
-	insider *insider // nil: it is honest
+	replica *ownReplica // nil: it does not vote
+	insider *insider    // nil: it is honest
 
 	links   map[nodeid.ID][]*end
 	dialing map[nodeid.ID][]frame
@@ -61,6 +61,7 @@ func (m *machine) start() *proc {
 		peers: map[int]meta{}, strays: map[nodeid.ID]time.Duration{},
 	}
 	w.streams++
+	m.told = w.told
 	cfg := founding.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
 	if d := m.disk; d != nil {
 		d.lives++

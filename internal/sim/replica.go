@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -12,13 +11,14 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
 )
 
-// replica is a voter: its log, what the log feeds, and the keeper, as replica.go in the root package puts them together.
-type replica struct {
+// ownReplica is a voter: its log, what the log feeds, and the keeper, as replica.go in the root package puts them together.
+type ownReplica struct {
 	p         *proc
 	group, id uint64
 
@@ -27,10 +27,10 @@ type replica struct {
 	store   *raftlog.MemoryStore
 	snap    snapshotting
 	saving  *raftlog.Batch // being written: lost, or kept whole, if the process dies now
-	machine *lockfsm.Machine
-	bornAt  clock.Time
+	glue    *replica.Core
 	born    bool
 	outbox  []*raftpb.Message
+	results []lockfsm.Result // of the entry that is being applied, for the keeper
 
 	keeping actor // owns keeper
 	keeper  *session.KeeperCore
@@ -41,8 +41,10 @@ type replica struct {
 	survey   raftlog.Survey        // as the log has published it
 	stale    bool                  // it is to be published anew in this turn
 
-	sessions        []lockfsm.SessionInfo // of the group, as published while this replica leads
-	changed, wanted bool                  // they are not what was published; what was published was read
+	registry replica.Registry
+	accord   replica.Accord
+	settings *replica.Settings // of the group; nil: not known
+	rules    uint32
 
 	counted bool // among those that lead
 
@@ -52,27 +54,23 @@ type replica struct {
 }
 
 // foundReplica founds this process's replica of the group of a charter, or opens it again.
-func foundReplica(p *proc, c founding.Charter, id uint64) (r *replica, fresh bool) {
+func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh bool) {
 	w := p.w
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: w.cfg.Limits,
+		Limits: w.cfg.Limits, Settings: replica.FoundedWith(c.Settings).Encode(),
 	})
 	w.must(err)
-	var voters []raftlog.Member
-	for _, v := range c.Voters {
-		voters = append(voters, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})
-	}
 	w.watch.founded(&c)
 	store, fresh := p.m.openLog(c.Group, id)
 	if fresh {
-		w.must(raftlog.Found(store, c.Group, id, voters, machine.Snapshot(nil)))
+		w.must(raftlog.Found(store, c.Group, id, replica.Members(c.Voters), machine.Snapshot(nil)))
 	}
 	return startReplica(p, c.Group, id, store, machine, fresh), fresh
 }
 
 // joinReplica starts a replica under an ID that the leader has given: an empty one, or what the disk has of it.
-func joinReplica(p *proc, group, id uint64) *replica {
+func joinReplica(p *proc, group, id uint64) *ownReplica {
 	store, fresh := p.m.openLog(group, id)
 	if fresh {
 		p.w.must(raftlog.Join(store, group, id))
@@ -80,15 +78,16 @@ func joinReplica(p *proc, group, id uint64) *replica {
 	return startReplica(p, group, id, store, nil, fresh)
 }
 
-func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine *lockfsm.Machine, fresh bool) *replica {
+func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine *lockfsm.Machine, fresh bool) *ownReplica {
 	w := p.w
 	state, err := store.Load()
 	w.must(err)
-	r := &replica{p: p, group: group, id: id, store: store, machine: machine, keeper: session.NewKeeperCore()}
-	r.keeper.Vouch = p.vouch
+	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: session.NewKeeperCore()}
+	r.glue = replica.NewCore(r, &r.registry, machine)
+	r.keeper.Vouch, r.keeper.Stamp = p.vouch, replica.Stamp
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
-		EntriesInFlight: 2, Patient: r.patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
+		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
 	w.must(err)
@@ -100,14 +99,9 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	return r
 }
 
-// patient is that of the root's replica.
-func (r *replica) patient(waiting []byte, settled bool) bool {
-	return r.machine != nil && r.machine.OnlyWait(waiting, settled)
-}
-
 // stop ends the replica. What was being written then is there as a whole or not at all, whether the process or the power went; crash
 // images of the real store show elsewhere that there is nothing in between.
-func (r *replica) stop() {
+func (r *ownReplica) stop() {
 	if r.saving != nil && r.p.w.chance(0.5) {
 		r.p.w.must(r.store.Save(*r.saving))
 		r.p.w.watch.saved(r, r.saving)
@@ -118,7 +112,7 @@ func (r *replica) stop() {
 }
 
 // logTurn is Log.turn: the core's outputs, carried out in order.
-func (r *replica) logTurn(now clock.Time) clock.Time {
+func (r *ownReplica) logTurn(now clock.Time) clock.Time {
 	tick := r.core.NextTick()
 	r.core.Tick(now)
 	for range 32 {
@@ -139,16 +133,14 @@ func (r *replica) logTurn(now clock.Time) clock.Time {
 	if r.core.Reminds() {
 		r.p.w.after(patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
 	}
-	if r.machine != nil {
-		r.publish()
-	}
+	r.glue.TurnEnd()
 	if r.core.NextTick() != tick || r.stale {
 		r.survey, r.stale = r.core.Survey(), false
 	}
 	return r.core.NextTick()
 }
 
-func (r *replica) carry(out *raftlog.Output) {
+func (r *ownReplica) carry(out *raftlog.Output) {
 	for i := range out.Events {
 		r.event(&out.Events[i])
 	}
@@ -175,7 +167,7 @@ func (r *replica) carry(out *raftlog.Output) {
 }
 
 // write makes a batch durable, after a while.
-func (r *replica) write(b *raftlog.Batch) {
+func (r *ownReplica) write(b *raftlog.Batch) {
 	w, d := r.p.w, r.p.m.disk
 	took := w.between(d.latency/2, d.latency*2)
 	if w.chance(w.nemesis.slowDisk) {
@@ -199,10 +191,11 @@ func (r *replica) write(b *raftlog.Batch) {
 }
 
 // event is one call of the Applier.
-func (r *replica) event(e *raftlog.Event) {
+func (r *ownReplica) event(e *raftlog.Event) {
 	switch e.Kind {
 	case raftlog.RoleChanged:
 		r.role, r.stale = e.Role, true
+		r.glue.Role(e.Role)
 		r.p.w.watch.role(r)
 		r.tellKeeper()
 		r.p.leaderKnown()
@@ -210,16 +203,10 @@ func (r *replica) event(e *raftlog.Event) {
 	case raftlog.Applied:
 		r.apply(e)
 	case raftlog.LeadBegins:
-		sessions := r.machine.Sessions() // also those that have expired and keep a lock for its delay: somebody has to end them
-		lead := session.Leadership{
-			Term: e.Term, Sessions: slices.Clone(sessions), Born: r.machine.Born(), GraceOver: r.machine.GraceOver(), BornAt: r.bornAt,
-			Grace: r.machine.Charter().Grace,
-		}
-		r.sessions, r.changed, r.stale = living(sessions), false, true
+		r.stale = true
 		r.p.w.note("%v leads group %x in term %d", r.p, r.group, e.Term)
-		r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
+		r.glue.Leads(e.Term)
 		r.proposeBorn()
-		r.p.look()
 	case raftlog.Configured:
 		r.configured(e.Config)
 	case raftlog.RoundDone:
@@ -227,59 +214,33 @@ func (r *replica) event(e *raftlog.Event) {
 		r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
 	case raftlog.Restored:
 		r.snap.capture = nil
-		machine, err := lockfsm.Restore(e.Data)
-		r.p.w.must(err)
-		r.machine = machine
+		r.p.w.must(r.glue.Restore(r.p.m.clock(), e.Data))
 		r.p.w.watch.restored(r, e)
-		r.noticeBirth()
 	}
 }
 
 // configured hands on a configuration that is applied here.
-func (r *replica) configured(c *raftlog.Configuration) {
+func (r *ownReplica) configured(c *raftlog.Configuration) {
 	r.config, r.stale = *c, true
 	r.p.w.watch.configured(r, c)
-	p, group, at, voters := r.p, r.group, c.Index, placed(c)
-	applied := founding.Configuration{At: at, Voters: voters}
-	if len(c.Outgoing) > 0 {
-		applied.Incoming, applied.Outgoing = c.Voters, c.Outgoing
-	}
+	p, group, applied := r.p, r.group, replica.Applied(c)
 	p.ofLife(func() {
-		p.configured(group, at, voters)
+		p.configured(group, applied.At, applied.Voters)
 		p.birth.Applied(p.birthNow(), group, applied)
 	})
 }
 
-func (r *replica) apply(e *raftlog.Event) {
-	var results []lockfsm.Result
-	leading := r.role.Leading
+func (r *ownReplica) apply(e *raftlog.Event) {
 	r.p.w.watch.applies(r, e)
-	r.machine.ApplyEntry(e.Index, e.Term, e.Data, func(result *lockfsm.Result) {
-		r.p.w.watch.result(r, result)
-		if leading {
-			r.registers(result)
-			results = append(results, result.Clone())
-		}
-	})
+	r.p.w.must(r.glue.Apply(r.p.m.clock(), e.Index, e.Term, e.Data))
 	r.p.w.watch.applied(r, e)
-	if len(results) > 0 {
+	if results := r.results; len(results) > 0 {
+		r.results = nil
 		r.keeping.post(func(now clock.Time) { r.keeper.Applied(now, results) })
 	}
-	r.noticeBirth()
-	r.p.w.must(r.machine.Failed())
 }
 
-func (r *replica) noticeBirth() {
-	if r.born || !r.machine.Born() {
-		return
-	}
-	r.born, r.bornAt = true, r.p.m.clock()
-	r.p.w.watch.born(r)
-	p, group := r.p, r.group
-	p.cluster.post(func(clock.Time) { p.birth.Born(p.birthNow(), group) })
-}
-
-func (r *replica) proposeBorn() {
+func (r *ownReplica) proposeBorn() {
 	if !r.role.Leading || !r.allBound || r.born {
 		return
 	}
@@ -287,13 +248,13 @@ func (r *replica) proposeBorn() {
 	r.keeping.post(func(now clock.Time) { r.keeper.ProposeBorn(now, term) })
 }
 
-func (r *replica) tellKeeper() {
+func (r *ownReplica) tellKeeper() {
 	role := session.Role{Term: r.role.Term, Leading: r.role.Leading, Leader: r.leader()}
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 }
 
 // retire ends a voter that cannot go on; its instance stays a member.
-func (r *replica) retire(err error) {
+func (r *ownReplica) retire(err error) {
 	r.p.w.note("%v retires: %v", r.p, err)
 	if errors.Is(err, raftlog.ErrBroken) {
 		r.p.w.broken("%v: %v", r.p, err)
@@ -318,8 +279,8 @@ func (r *replica) retire(err error) {
 }
 
 // farewell tells the other replicas, as the last frame under this raft ID, that this one has retired.
-func (p *proc) farewell(r *replica) {
-	for _, v := range placed(&r.config) {
+func (p *proc) farewell(r *ownReplica) {
+	for _, v := range replica.Placed(&r.config) {
 		if v.Instance != p.instance {
 			p.send(v.Instance, v.Addr, frame{retired: true})
 		}
@@ -327,7 +288,7 @@ func (p *proc) farewell(r *replica) {
 }
 
 // step takes a message of another replica. It is copied, as the wire would.
-func (r *replica) step(m *raftpb.Message) {
+func (r *ownReplica) step(m *raftpb.Message) {
 	w := r.p.w
 	m = proto.Clone(m).(*raftpb.Message)
 	if w.chance(w.net.repeat) {

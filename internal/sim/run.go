@@ -38,6 +38,7 @@ func Run(cfg Config) *Report {
 	}
 	w.after(w.between(0, 20*time.Second), w.unleash)
 	w.walk()
+	w.retell()
 	if cfg.Durable && cfg.Grace > 0 {
 		w.people()
 	}
@@ -114,11 +115,14 @@ func (w *world) unsettled() string {
 	if l == nil {
 		return "nobody leads"
 	}
-	if err := check.Left(l.p.String(), l.machine.Counts(), there); err != nil {
+	if err := check.Left(l.p.String(), l.glue.Machine().Counts(), there); err != nil {
 		return err.Error()
 	}
 	if k := l.keeper.Status(); k.Sessions != there || k.Attachments != there || k.Expiring+k.Opens != 0 {
 		return fmt.Sprintf("the keeper of the leader %v: %+v", l.p, k)
+	}
+	if why := w.unadopted(l); why != "" {
+		return why
 	}
 	return w.misplaced(l)
 }

@@ -18,7 +18,7 @@ type snapshotting struct {
 }
 
 // beginSnapshot is the beginning of one. What comes between its steps is up to the seed.
-func (r *replica) beginSnapshot(order raftlog.Take) {
+func (r *ownReplica) beginSnapshot(order raftlog.Take) {
 	r.trail.Mark()
 	r.snap.order, r.snap.capture = order, r.capture()
 	r.stepSnapshot(r.snap.capture)
@@ -26,7 +26,7 @@ func (r *replica) beginSnapshot(order raftlog.Take) {
 
 // stepSnapshot has a snapshot's next step taken, unless a restore has ended it by then, and after the last one puts it together. The one
 // that a restore ends in the middle of that is handed in all the same.
-func (r *replica) stepSnapshot(c raftlog.Capture) {
+func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
 	w := r.p.w
 	w.after(r.aside(), func() {
 		r.log.post(func(clock.Time) {
@@ -56,7 +56,7 @@ func (r *replica) stepSnapshot(c raftlog.Capture) {
 }
 
 // prepare makes a snapshot durable beside the log. If the process dies meanwhile there is nothing of it.
-func (r *replica) prepare(s *raftpb.Snapshot) {
+func (r *ownReplica) prepare(s *raftpb.Snapshot) {
 	w := r.p.w
 	if r.p.m.disk == nil {
 		r.snap.prepared = s
@@ -77,7 +77,7 @@ func (r *replica) prepare(s *raftpb.Snapshot) {
 }
 
 // aside is how long a part of it takes, for which nobody waits: now and then long enough for anything to come between.
-func (r *replica) aside() time.Duration {
+func (r *ownReplica) aside() time.Duration {
 	w := r.p.w
 	if w.chance(0.1) {
 		return w.between(0, 4*electionTimeout)
@@ -86,7 +86,7 @@ func (r *replica) aside() time.Duration {
 }
 
 // names sees a snapshot of the replica's own get its name: it must be durable by then.
-func (r *replica) names(b *raftlog.Batch) {
+func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.who, b.Snapshot.GetMetadata().GetIndex())
 	}

@@ -55,7 +55,7 @@ func (w *world) forceSome() {
 	if l == nil {
 		return
 	}
-	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool { return e.Token == 0 })
+	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool { return e.Token == 0 })
 	if len(held) == 0 {
 		return
 	}
@@ -81,10 +81,10 @@ func (w *world) resumeSome() {
 		number  lockfsm.Number
 	}
 	places := map[request]int{}
-	for _, e := range l.machine.Entries() {
+	for _, e := range l.glue.Machine().Entries() {
 		places[request{e.Session, e.Number}]++
 	}
-	held := slices.DeleteFunc(l.machine.Entries(), func(e lockfsm.EntryInfo) bool {
+	held := slices.DeleteFunc(l.glue.Machine().Entries(), func(e lockfsm.EntryInfo) bool {
 		return e.Token == 0 || e.Permits != 0 || places[request{e.Session, e.Number}] > 1 // a call knows its one key
 	})
 	if len(held) == 0 {

@@ -1,46 +1,24 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 )
 
-// This file stands for voting.go and registry.go in the root package: where the log, the sessions and the cluster room meet about who votes.
-
-// placed decodes who the replicas of a configuration are.
-func placed(c *raftlog.Configuration) []founding.Voter {
-	list := make([]founding.Voter, 0, len(c.Members))
-	for _, m := range c.Members {
-		v, err := founding.DecodePlace(m.Context)
-		if err != nil {
-			v = founding.Voter{}
-		}
-		v.Raft = m.ID
-		v.Learner = !slices.Contains(c.Voters, m.ID) && !slices.Contains(c.Outgoing, m.ID)
-		list = append(list, v)
-	}
-	return list
-}
+// This file stands for voting.go in the root package: where the log, the sessions and the cluster room meet about who votes.
 
 // place finds where the instance behind a raft ID is: by the address book, or by the configuration that is applied here.
 func (p *proc) place(raft uint64) founding.Voter {
 	if v, ok := p.book.Find(raft); ok || p.replica == nil {
 		return v
 	}
-	for _, v := range placed(&p.replica.config) {
-		if v.Raft == raft {
-			return v
-		}
-	}
-	return founding.Voter{}
+	return replica.Find(&p.replica.config, raft)
 }
 
 // voterIs reports whether the raft ID under which an instance speaks is its own.
@@ -48,13 +26,7 @@ func (p *proc) voterIs(from identity) bool {
 	if v, ok := p.book.Find(from.raft); ok {
 		return v.Instance == from.instance
 	}
-	for _, m := range p.replica.config.Members {
-		if m.ID == from.raft {
-			v, err := founding.DecodePlace(m.Context)
-			return err == nil && v.Instance == from.instance
-		}
-	}
-	return false
+	return replica.Names(&p.replica.config, from.raft, from.instance)
 }
 
 // linked reports whether this instance is that one, or has a stream with it.
@@ -68,40 +40,38 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 	if r == nil || r.survey.Term == 0 {
 		return f, 0, false
 	}
-	s, settings := &r.survey, &p.w.cfg
-	f = voters.Facts{
-		Self: s.Self, Pending: s.Pending,
-		Settings: voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: settings.Durable},
-		Config:   voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},
+	settings := p.own()
+	if r.settings != nil {
+		settings = *r.settings
 	}
-	places := placed(&s.Config)
-	for _, o := range s.Replicas {
-		at := slices.IndexFunc(places, func(v founding.Voter) bool { return v.Raft == o.ID })
-		if at < 0 {
+	voting := voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.w.cfg.Durable}
+	f = replica.Facts(&r.survey, voting, p.book.Find, p.linked)
+	for _, o := range f.Replicas {
+		if o.Instance.IsZero() {
 			p.w.broken("%v surveys %x, which its configuration does not name", p, o.ID)
 			return f, 0, false
 		}
-		v := places[at]
-		if newer, ok := p.book.Find(o.ID); ok && newer.Instance == v.Instance {
-			v = newer
-		}
-		f.Replicas = append(f.Replicas, voters.Replica{
-			ID: o.ID, Instance: v.Instance, Addr: v.Addr, Linked: p.linked(v.Instance), Active: o.Active, SilentFor: o.SilentFor,
-			CaughtUp: o.CaughtUp, Full: o.Full, Settled: o.Settled,
-		})
 	}
-	r.wanted = true
-	for _, s := range r.sessions {
-		o := decodeRecord(s.Record)
-		if o.instance.IsZero() || o.instance != s.Opener.Instance {
-			continue
-		}
-		f.Registered = append(f.Registered, voters.Registered{
-			Instance: o.instance, Name: o.name, Zone: o.zone, Addr: o.addr, Order: uint64(s.ID), Leaving: s.Leaving, Session: true,
-			Reachable: p.linked(o.instance),
-		})
+	r.registry.Read(&f, p.linked)
+	r.agreeOn(&f)
+	return f, r.survey.Term, true
+}
+
+// agreeOn has the keeper propose what all instances agree on.
+func (r *ownReplica) agreeOn(f *voters.Facts) {
+	if r.settings == nil {
+		return
 	}
-	return f, s.Term, true
+	term := r.survey.Term
+	stand := replica.Stand{Term: term, Group: *r.settings, Own: r.p.own(), Leaving: r.p.leaving, Rules: r.rules}
+	wishes := r.accord.Look(r.p.m.clock(), stand, &r.registry, f.Replicas)
+	f.Remarks = append(f.Remarks, wishes.Differ...)
+	if w := wishes.Adopt; w != nil {
+		r.keeping.post(func(now clock.Time) { r.keeper.ProposeAdopt(now, term, w.SessionTTL, wishes.Blob, w.Budgets()) })
+	}
+	if wishes.Raise != 0 {
+		r.keeping.post(func(now clock.Time) { r.keeper.ProposeRaise(now, term, wishes.Raise) })
+	}
 }
 
 // carry hands a step to the log. What becomes of it is seen at the next look.
@@ -111,15 +81,11 @@ func (p *proc) carry(term uint64, step voters.Step, about founding.Voter) {
 		return
 	}
 	p.w.watch.carries(r, step)
-	change := raftlog.Change{Promote: step.Promote, Demote: step.Demote, Remove: step.Remove}
-	switch step.Kind {
-	case voters.AddLearner:
-		change = raftlog.Change{Add: &raftlog.Member{ID: step.ID, Context: founding.AppendPlace(nil, about)}}
-	case voters.Transfer:
+	if change, changes := replica.Change(step, about); changes {
+		r.log.post(func(clock.Time) { r.core.Change(term, change); r.stale = true })
+	} else if step.Kind == voters.Transfer {
 		r.log.post(func(clock.Time) { _ = r.core.Transfer(step.ID); r.stale = true })
-		return
 	}
-	r.log.post(func(clock.Time) { r.core.Change(term, change); r.stale = true })
 }
 
 // guide is the leader to which this instance is attached, or about to be.
@@ -135,8 +101,7 @@ func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool)
 		}
 		addr = links[len(links)-1].other.p.m.addr
 	}
-	r := decodeRecord(b)
-	return capability, (r.instance.IsZero() || r.instance == from) && (r.addr == "" || r.addr == addr)
+	return replica.Proof{Instance: from, Addr: addr}.Vouch(b)
 }
 
 // leader returns who leads the group as far as this instance knows.
@@ -149,7 +114,7 @@ func (p *proc) leader() session.Target {
 	return p.client.Status(p.m.clock()).Leader
 }
 
-func (r *replica) leader() session.Target {
+func (r *ownReplica) leader() session.Target {
 	v := r.p.place(r.role.Leader)
 	return session.Target{Peer: v.Instance, Addr: v.Addr}
 }
@@ -195,7 +160,7 @@ func (p *proc) removed(raft uint64) {
 }
 
 // dismiss ends a replica that is not wanted any more.
-func (p *proc) dismiss(r *replica) {
+func (p *proc) dismiss(r *ownReplica) {
 	if r.log.gone() {
 		return
 	}
@@ -218,56 +183,4 @@ func (p *proc) later(d time.Duration, f func()) {
 			f()
 		}
 	})
-}
-
-// record is what an instance says of itself when it opens its session.
-type record struct {
-	instance         nodeid.ID
-	name, zone, addr string
-}
-
-func (r record) append(b []byte) []byte {
-	b = append(b, r.instance[:]...)
-	for _, s := range [...]string{r.name, r.zone, r.addr} {
-		b = append(append(b, byte(len(s))), s...)
-	}
-	return b
-}
-
-// decodeRecord returns the zero record for one that cannot be read.
-func decodeRecord(b []byte) (r record) {
-	if len(b) < nodeid.Size {
-		return record{}
-	}
-	r.instance, b = nodeid.ID(b[:nodeid.Size]), b[nodeid.Size:]
-	for _, s := range [...]*string{&r.name, &r.zone, &r.addr} {
-		if len(b) == 0 || len(b) < 1+int(b[0]) {
-			return record{}
-		}
-		n := 1 + int(b[0])
-		*s, b = string(b[1:n]), b[n:]
-	}
-	return r
-}
-
-// registers takes a result that may have changed who has a session.
-func (r *replica) registers(result *lockfsm.Result) {
-	switch result.Kind {
-	case lockfsm.Open, lockfsm.Leaving, lockfsm.Close, lockfsm.Expire:
-		r.changed = true
-	}
-}
-
-// publish lets the cluster room see who has a session, if that has changed and the last list was read.
-func (r *replica) publish() {
-	if r.changed && r.wanted {
-		r.changed, r.wanted = false, false
-		r.sessions = living(r.machine.Sessions())
-		r.p.look()
-	}
-}
-
-// living leaves out the sessions that have expired and are kept only for the delay of their locks.
-func living(all []lockfsm.SessionInfo) []lockfsm.SessionInfo {
-	return slices.DeleteFunc(all, func(s lockfsm.SessionInfo) bool { return s.Gone })
 }

@@ -54,14 +54,14 @@ func (o *watch) leaves(p *proc) {
 // lives reports whether one of the replicas that run could be elected in the configuration that it has
 // applied, if that is one in which the given voter votes. A replica that has committed more than the
 // candidate has does not vote for it.
-func (o *watch) lives(voter *replica) bool {
-	var run []*replica
+func (o *watch) lives(voter *ownReplica) bool {
+	var run []*ownReplica
 	for _, m := range o.w.machines {
 		if m.proc != nil && m.proc.replica != nil && m.proc.replica.group == voter.group {
 			run = append(run, m.proc.replica)
 		}
 	}
-	return slices.ContainsFunc(run, func(candidate *replica) bool {
+	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
 			for _, r := range run {
@@ -79,7 +79,7 @@ func (o *watch) lives(voter *replica) bool {
 }
 
 // born sees Born applied for the first time.
-func (o *watch) born(r *replica) {
+func (o *watch) born(r *ownReplica) {
 	g := o.groups[r.group]
 	if g.born {
 		return
@@ -103,7 +103,7 @@ func (o *watch) born(r *replica) {
 }
 
 // replicaStarts sees a replica begin, with what its store holds.
-func (o *watch) replicaStarts(r *replica, state raftlog.State, fresh bool) {
+func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
 	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.id, r.group, o.w.numbers)
 	r.trail = history.NewTrail(r.group, func(e history.Event) { o.trail(r, e) })
@@ -113,19 +113,19 @@ func (o *watch) replicaStarts(r *replica, state raftlog.State, fresh bool) {
 }
 
 // saved sees what a replica has stored. What it was about to store when its power failed binds nobody.
-func (o *watch) saved(r *replica, b *raftlog.Batch) {
+func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 	o.voted(r, b.HardState)
 	r.names(b)
 }
 
-func (o *watch) voted(r *replica, hard *raftpb.HardState) {
+func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	if hard != nil {
 		o.w.must(o.raft.Votes(r.group, hard.GetTerm(), r.id, hard.GetVote()))
 	}
 }
 
 // sends sees what a replica says to another. A vote counts from the moment at which somebody may know of it.
-func (o *watch) sends(r *replica, messages []*raftpb.Message) {
+func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
 			continue
@@ -138,7 +138,7 @@ func (o *watch) sends(r *replica, messages []*raftpb.Message) {
 }
 
 // trail takes a line of a replica's account.
-func (o *watch) trail(r *replica, e history.Event) {
+func (o *watch) trail(r *ownReplica, e history.Event) {
 	o.record(r.p, e)
 	if !r.first {
 		return
@@ -164,7 +164,7 @@ func (o *watch) trail(r *replica, e history.Event) {
 }
 
 // queue sees what comes to the queues of a group and what leaves them.
-func (o *watch) queue(r *replica, e history.Event, leaves bool) {
+func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 	if !r.first {
 		return
 	}
@@ -180,7 +180,7 @@ func (o *watch) queue(r *replica, e history.Event, leaves bool) {
 	}
 }
 
-func (o *watch) role(r *replica) {
+func (o *watch) role(r *ownReplica) {
 	o.counts(r, r.role.Leading)
 	if r.role.Leading {
 		o.stats.Terms++
@@ -189,14 +189,14 @@ func (o *watch) role(r *replica) {
 }
 
 // restored sees a replica take over a whole state.
-func (o *watch) restored(r *replica, e *raftlog.Event) {
+func (o *watch) restored(r *ownReplica, e *raftlog.Event) {
 	r.first = false
-	r.trail.Start(e.Index, r.machine)
+	r.trail.Start(e.Index, r.glue.Machine())
 	o.compare(r, e.Index)
 }
 
 // applies sees an entry, before it is applied.
-func (o *watch) applies(r *replica, e *raftlog.Event) {
+func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	sum := check.Sum(e.Data)
 	o.w.must(o.raft.Committed(r.group, e.Index, e.Term, sum, r.who))
 	o.w.mark('a', e.Index, sum)
@@ -208,7 +208,7 @@ func (o *watch) applies(r *replica, e *raftlog.Event) {
 	r.trail.Entry(e.Index, e.Data)
 }
 
-func (o *watch) result(r *replica, result *lockfsm.Result) {
+func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 	if r.first && result.Code == lockfsm.Done {
 		switch result.Kind {
 		case lockfsm.Open:
@@ -228,12 +228,12 @@ func (o *watch) result(r *replica, result *lockfsm.Result) {
 			o.graceEnds(r)
 		}
 	}
-	r.trail.Result(*result, r.machine)
+	r.trail.Result(*result, r.glue.Machine())
 }
 
 // outlived: promise 3 where it is made. From the moment at which a session's end is applied anywhere its locks can be another's, so its
 // client's lease must be over, whether or not it holds anything.
-func (o *watch) outlived(r *replica, session lockfsm.SessionID) {
+func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for _, m := range o.w.machines {
 		if p := m.proc; p != nil && p.group == r.group && p.leaseLeft() > 0 && p.client.Status(m.clock()).Session == session {
 			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, p, p.leaseLeft())
@@ -242,7 +242,7 @@ func (o *watch) outlived(r *replica, session lockfsm.SessionID) {
 }
 
 // graceEnds: the same for the leases of earlier groups, which the grace is for.
-func (o *watch) graceEnds(r *replica) {
+func (o *watch) graceEnds(r *ownReplica) {
 	for _, m := range o.w.machines {
 		if p := m.proc; p != nil && p.group != r.group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
 			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.group, p, p.group, p.leaseLeft())
@@ -259,18 +259,18 @@ func (p *proc) leaseLeft() time.Duration {
 }
 
 // applied sees an entry, after it was applied.
-func (o *watch) applied(r *replica, e *raftlog.Event) {
+func (o *watch) applied(r *ownReplica, e *raftlog.Event) {
 	if e.Index%stateEvery == 0 {
 		o.compare(r, e.Index)
 	}
 }
 
 // compare looks at the whole state of a replica.
-func (o *watch) compare(r *replica, index uint64) {
-	o.w.must(r.machine.Check())
-	o.w.must(o.hashes.Applied(r.group, index, check.Sum(r.machine.Snapshot(nil)), r.who))
-	o.w.must(o.groups[r.group].acks.Replica(r.who, index, check.Holders(r.machine.Entries())))
+func (o *watch) compare(r *ownReplica, index uint64) {
+	o.w.must(r.glue.Machine().Check())
+	o.w.must(o.hashes.Applied(r.group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.who))
+	o.w.must(o.groups[r.group].acks.Replica(r.who, index, check.Holders(r.glue.Machine().Entries())))
 	o.w.must(o.rising.Observed(r.who, check.Progress{
-		Term: r.role.Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.machine.Revision()),
+		Term: r.role.Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.glue.Machine().Revision()),
 	}))
 }

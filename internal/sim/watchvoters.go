@@ -9,21 +9,22 @@ import (
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // This file is what the watch sees of who votes.
 
 // begins sees a replica begin, empty or with what the disk has kept.
-func (o *watch) begins(r *replica, empty bool) {
+func (o *watch) begins(r *ownReplica, empty bool) {
 	o.w.must(o.members.Begins(r.group, r.id, nodeidtest.Number(r.p.instance), empty))
 }
 
 // stopped sees a replica end.
-func (o *watch) stopped(r *replica) { o.counts(r, false) }
+func (o *watch) stopped(r *ownReplica) { o.counts(r, false) }
 
 // counts keeps count of who leads, and of the longest time in which nobody did.
-func (o *watch) counts(r *replica, leads bool) {
+func (o *watch) counts(r *ownReplica, leads bool) {
 	if leads == r.counted {
 		return
 	}
@@ -42,15 +43,15 @@ func (o *watch) counts(r *replica, leads bool) {
 }
 
 // carries sees a step that a leader hands to its log.
-func (o *watch) carries(r *replica, step voters.Step) {
+func (o *watch) carries(r *ownReplica, step voters.Step) {
 	if slices.Contains(step.Remove, r.id) || slices.Contains(step.Demote, r.id) {
 		o.w.broken("%v leads and would take its own vote: %s", r.p, step.Why)
 	}
 }
 
 // configured sees a configuration applied.
-func (o *watch) configured(r *replica, c *raftlog.Configuration) {
-	places := placed(c)
+func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
+	places := replica.Placed(c)
 	members := make([]check.Member, 0, len(places))
 	for _, v := range places {
 		members = append(members, check.Member{ID: v.Raft, Instance: nodeidtest.Number(v.Instance)})
@@ -79,7 +80,7 @@ func (o *watch) configured(r *replica, c *raftlog.Configuration) {
 }
 
 // founders: where there are founders nobody else votes.
-func (o *watch) founders(r *replica, places []founding.Voter, voters []uint64) {
+func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
 			o.w.broken("group %x has %q among its voters; the founders are %q", r.group, name, o.w.cfg.Founders)
@@ -107,7 +108,7 @@ func instances(places []founding.Voter, ids []uint64) []nodeid.ID {
 }
 
 // misplaced says how the configuration differs from the one that the rules ask for when all is well, or returns "".
-func (w *world) misplaced(l *replica) string {
+func (w *world) misplaced(l *ownReplica) string {
 	eligible := 0
 	for _, m := range w.machines {
 		if !m.gone && (len(w.cfg.Founders) == 0 || slices.Contains(w.cfg.Founders, m.name)) {
@@ -120,7 +121,7 @@ func (w *world) misplaced(l *replica) string {
 	if len(c.Outgoing) > 0 || len(c.Voters) != votes || len(c.Learners) != wanted-votes {
 		return "the configuration is not what is wanted: " + configText(c)
 	}
-	for _, v := range placed(c) {
+	for _, v := range replica.Placed(c) {
 		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
 			return m.proc != nil && m.proc.instance == v.Instance && m.proc.replica != nil && m.proc.replica.id == v.Raft
 		})

@@ -22,6 +22,7 @@ type world struct {
 	watch    *watch
 	nemesis  nemesis
 	insider  *insider // nil: all are honest
+	told     int64    // MaxSessionBytes of the instances that start from now on; 0: the default
 	calm     bool     // all trouble is over, for good
 	quiet    bool     // callers make no new calls
 	nonce    uint64

@@ -1,0 +1,50 @@
+package mortise
+
+import (
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// replicaHost implements replica.Host: it hands on what the core of a replica decides, to the keeper, the
+// cluster room and the observers. Its methods run on the log's owner goroutine.
+type replicaHost struct{ r *ownReplica }
+
+func (h replicaHost) Applying(index uint64, batch []byte) {
+	if h.r.trail != nil {
+		h.r.trail.Entry(index, batch)
+	}
+}
+
+func (h replicaHost) Applied(result *lockfsm.Result) {
+	if h.r.trail != nil {
+		h.r.trail.Result(*result, h.r.core.Machine())
+	}
+}
+
+func (h replicaHost) Answer(result *lockfsm.Result) {
+	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
+		h.r.changed(result)
+	}
+	if result.Budget != 0 {
+		h.r.warnNoRoom(result)
+	}
+	h.r.keeper.Applied(result)
+}
+
+func (h replicaHost) Leads(l session.Leadership) { h.r.keeper.Leads(l) }
+
+func (h replicaHost) Born() {
+	h.r.born.Store(true)
+	h.r.node.cluster().BornApplied(h.r.group)
+}
+
+func (h replicaHost) Charter(rules uint32, settings *replica.Settings) {
+	h.r.rules.Store(rules)
+	if settings != nil {
+		h.r.settings.Store(settings)
+		h.r.node.cluster().Adopt(h.r.group, settings.Founding(h.r.node.config.alone()))
+	}
+}
+
+func (h replicaHost) Look() { h.r.node.cluster().Look() }
