@@ -152,6 +152,9 @@ func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) 
 	if err != nil {
 		return piece{}, false
 	}
+	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
+		return piece{}, true // the same frame again: its answer is on its way
+	}
 	s := k.sessions[h.Session]
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
@@ -167,9 +170,7 @@ func (k *KeeperCore) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) 
 func (k *KeeperCore) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonce) piece {
 	old := k.attachments[h.Session]
 	if old != nil && h.Epoch <= old.epoch {
-		if old.peer != p || old.epoch != h.Epoch { // else it is the same frame again
-			k.unknown(p, h.Session, h.Epoch)
-		}
+		k.unknown(p, h.Session, h.Epoch)
 		return piece{}
 	}
 	if old != nil && old.peer == p {

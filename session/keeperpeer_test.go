@@ -188,3 +188,24 @@ func TestDownLeavesSessionsToTheirLease(t *testing.T) {
 	}
 	b.attach(nodeidtest.ID(1), id, 2)
 }
+
+// TestARepeatedAttachIsNoStranger: the frame of an Attach that comes twice, before or after the Attach
+// is applied, is answered once. Answered as Stale the client would take its session for gone, and its
+// releases for confirmed. What comes of an older Attach is Stale.
+func TestARepeatedAttachIsNoStranger(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one := b.open(nodeidtest.ID(1))
+	b.send(nodeidtest.ID(1), b.attachCmd(one, 5), b.attachCmd(one, 5))
+	b.step()
+	b.want(nodeidtest.ID(1), "attached 5 done")
+	b.send(nodeidtest.ID(1), b.attachCmd(one, 5))
+	b.step()
+	b.want(nodeidtest.ID(1), "")
+	b.send(nodeidtest.ID(1), b.attachCmd(one, 4))
+	b.step()
+	b.want(nodeidtest.ID(1), "attached 4 stale")
+	b.send(nodeidtest.ID(2), b.attachCmd(one, 5))
+	b.step()
+	b.want(nodeidtest.ID(2), "attached 5 no session")
+}

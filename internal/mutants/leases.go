@@ -13,6 +13,7 @@ func leases() []Bug {
 		{Name: "late-ack-revives", Room: "session", Hazard: "B6", Some: true, Breaks: "an acknowledgement that comes after the deadline brings a lost lock back"},
 		{Name: "no-extend", Room: "session", Hazard: "3", Some: true, Breaks: "a new leader does not give the full TTL"},
 		{Name: "ack-while-expiring", Room: "session", Hazard: "6, A8", Some: true, Breaks: "a session is renewed whose expiry is on its way"},
+		{Name: "repeated-attach-is-stale", Room: "session", Hazard: "none", Breaks: "a frame that comes twice tells a client that its session is gone, and that its releases are confirmed"},
 		{Name: "waiting-renewals-ignored", Room: "session", Hazard: "12, A8", Some: true, Breaks: "a session is expired whose renewal has arrived"},
 		{Name: "stall-counts", Room: "session", Hazard: "12", Some: true, Breaks: "a leader that was stalled expires everybody when it wakes"},
 		{Name: "not-awake-before-the-deadline", Room: "session", Hazard: "12", Breaks: "a leader that was stalled while it slept ends sessions whose renewals it has not read"},
