@@ -8,11 +8,11 @@
 // instance is one. An instance that is no founder does not gossip. And founders that were lost are
 // looked for, for ever.
 //
-// Where to look comes from Join, whose entries are of four forms ([CheckJoin]): a host, a service (SRV records), a file with a list, and
-// beside them a function. All are looked up for ever, and all end as IP addresses and ports before birth sees them. What is found has
-// the meaning that rule 3 gives it: no address is an answer, and blocks nothing; a lookup that failed, a file that is not there or cannot be
-// read whole, and a function that panics or does not return, are silence, and block birth, by name. Addresses that were known stay worth
-// asking meanwhile. Entries that lead to nobody, or to this instance alone, are added to Waiting with the way out.
+// Where to look comes from Join: package discovery turns its entries into IP addresses and ports
+// before birth sees them. What is found has the meaning that rule 3 gives it: no address is an answer,
+// and blocks nothing; a lookup that failed blocks birth, by name. Addresses that were known stay worth
+// asking meanwhile. Entries that lead to no instance, or to this one alone, are added to Waiting with
+// the way out.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
 //	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
@@ -81,8 +81,9 @@
 //	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
 //	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close.
 //	                                One that announces a configuration tries four times, a second apart
-//	lookups     by helpers          one per entry of Join under way: its context ends after two seconds and with Close. If it takes no
-//	                                notice (Config.JoinFunc, a file on a dead disk), Close goes on without it a second later
+//	lookups     by helpers          one per entry of Join under way, see discovery.Attempt: its context ends after two seconds and
+//	                                with Close. If it takes no notice (Config.JoinFunc, a file on a dead disk), Close goes on
+//	                                without it a second later
 //	pumps       by startGossip      two, from Net to memberlist; ended by Close
 //	memberlist  by startGossip      its own; ended by Close, see gossipWire
 //
@@ -109,10 +110,6 @@
 //
 // Three records: "identity" (label, name, life number), "birth" (founding.State) and "book" (the address book), each with a version byte and a
 // CRC32C of its own, at most 2 MiB.
-//
-// An entry of Join leads to at most 1,024 addresses, a file has at most 64 KiB; more is a failure, since to leave somebody out could be
-// to leave out a group. A changed file counts once it has stayed the same for 200 ms; who writes it in place and pauses longer
-// than that between two lines is read too soon.
 //
 // Eight questions of birth at a time, one second each, and one to an address; beside them one for
 // each Prepare, probe and announcement under way, whose number the replicas of a configuration

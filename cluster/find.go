@@ -99,8 +99,8 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 	wanted = o.core.Founders() // the others do not gossip
 	if len(c.cfg.Settings.Founders) == 0 {
 		wanted = nil
-		for _, r := range o.join {
-			wanted = append(wanted, r.entry.Addrs...)
+		for _, entry := range o.join.Entries() {
+			wanted = append(wanted, entry.Addrs...)
 		}
 		for _, v := range o.book.Voters() {
 			wanted = append(wanted, v.Addr)

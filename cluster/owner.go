@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -21,7 +22,7 @@ type owner struct {
 	back     bool                     // its directory says that it was a member already
 	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them
 	rivals   map[string]time.Duration // who of them says that another group leads, and since when
-	join     []resolving              // one per Join entry, and one for JoinFunc
+	join     *discovery.Join          // what Join and JoinFunc lead to
 	listed   []Member                 // for publish; nil: peers has changed
 	listedAt uint64                   // the configuration of which it tells who votes
 	self     Member                   // this instance, as listed
@@ -51,7 +52,7 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 		o.back = resume.Stored.Phase == founding.Member
 		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
 	}
-	o.join = resolvings(cfg)
+	o.join = newJoin(cfg)
 	return o
 }
 

@@ -1,8 +1,7 @@
-package cluster
+package discovery
 
 import (
 	"context"
-	"net"
 	"slices"
 )
 
@@ -10,11 +9,11 @@ import (
 // ask one. What has no addresses has none; of several hosts of which some cannot be looked up it returns the others. A file is
 // read as it is, though somebody may be writing it. ctx bounds it.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
-	if err := CheckJoin(entry); err != nil {
+	if err := Check(entry); err != nil {
 		return nil, err
 	}
-	cfg := Config{Resolve: net.DefaultResolver.LookupHost, Services: systemServices}
-	r := newResolving(&cfg, entry)
+	cfg := Config{}.withDefaults()
+	r := newResolving(cfg, entry)
 	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for who looks once
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)

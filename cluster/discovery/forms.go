@@ -1,10 +1,11 @@
-package cluster
+package discovery
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,17 +16,17 @@ const (
 	formHost    form = iota // host:port, also written dns:///host:port: all addresses of the host
 	formService             // srv:///name: hosts and ports from SRV records, and all addresses of those hosts
 	formFile                // file:///path: a list of host:port, and all addresses of those hosts
-	formFunc                // Config.JoinFunc: a list likewise
+	formFunc                // Config.Func: a list likewise
 )
 
-// joinFunc is what Config.JoinFunc is called where entries of Join are named for people.
+// joinFunc is what Func is called where entries are named for people: as the user knows it.
 const joinFunc = "Config.JoinFunc"
 
 // joinForms ends the refusal of an entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
-// CheckJoin says what is wrong with one entry of Join, or returns nil. Nothing is looked up.
-func CheckJoin(entry string) error {
+// Check says what is wrong with one entry of Join, or returns nil. Nothing is looked up.
+func Check(entry string) error {
 	_, _, err := parseJoin(entry)
 	return err
 }
@@ -75,15 +76,30 @@ func localPath(path string) string {
 
 // checkListed says what is wrong with a host:port at which somebody is to be looked for.
 func checkListed(addr string) error {
-	if len(addr) > addrBytesMax {
-		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), addrBytesMax)
+	if len(addr) > AddrBytesMax {
+		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), AddrBytesMax)
 	}
-	if err := checkAddr(addr); err != nil {
+	if err := CheckAddr(addr); err != nil {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(addr)
 	if err := checkHost(host); err != nil {
 		return fmt.Errorf("%q: %w", addr, err)
+	}
+	return nil
+}
+
+// AddrBytesMax is the length of the longest address at which an instance is looked for.
+const AddrBytesMax = 200
+
+// CheckAddr says what is wrong with a host:port, or returns nil.
+func CheckAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", addr)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > AddrBytesMax {
+		return fmt.Errorf("%q is not host:port with a host and a port from 1 to 65535", addr)
 	}
 	return nil
 }
@@ -111,8 +127,8 @@ func clip(text string) string {
 	return text
 }
 
-// JoinHost returns the host of an entry that names one, by name or by IP address.
-func JoinHost(entry string) (host string, ok bool) {
+// Host returns the host of an entry that names one, by name or by IP address.
+func Host(entry string) (host string, ok bool) {
 	kind, addr, err := parseJoin(entry)
 	if err != nil || kind != formHost {
 		return "", false
