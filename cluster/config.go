@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/clock"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -75,18 +76,21 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
+// An address that Join may name has room in what gossip says of an instance: else this does not compile.
+const _ = uint(gossip.AddrBytesMax - discovery.AddrBytesMax)
+
 // check reports everything that is wrong with cfg, by field.
 func (cfg *Config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
-	if n := len(cfg.Name); n < 1 || n > nameBytesMax {
-		wrong("Name has %d bytes, want 1 to %d", n, nameBytesMax)
+	if n := len(cfg.Name); n < 1 || n > gossip.NameBytesMax {
+		wrong("Name has %d bytes, want 1 to %d", n, gossip.NameBytesMax)
 	}
 	if n := len(cfg.Label); n < 1 || n > 255 {
 		wrong("Label has %d bytes, want 1 to 255", n)
 	}
-	if n := len(cfg.Zone); n > zoneBytesMax {
-		wrong("Zone has %d bytes, want at most %d", n, zoneBytesMax)
+	if n := len(cfg.Zone); n > gossip.ZoneBytesMax {
+		wrong("Zone has %d bytes, want at most %d", n, gossip.ZoneBytesMax)
 	}
 	if err := discovery.CheckAddr(cfg.Advertise); err != nil {
 		wrong("Advertise: %v", err)

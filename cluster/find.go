@@ -107,11 +107,11 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 		}
 	}
 	for _, m := range o.peers {
-		here = append(here, m.meta.Addr)
+		here = append(here, m.Addr)
 	}
 	for _, addr := range o.find.due(now, wanted, here, c.word()) {
 		c.help(func() {
-			err := c.gossip.join(addr)
+			err := c.gossip.Join(addr)
 			c.in.post(func() { c.joined(addr, err) })
 		})
 	}

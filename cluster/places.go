@@ -7,7 +7,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// This file carries out what package discovery decides: lookups on helpers, and what they find to the core and to gossip.
+// This file carries out what package discovery decides: lookups on helpers, and what they find to
+// the core and to gossip.
 
 // newJoin returns what Join leads to, for a Config.
 func newJoin(cfg *Config) *discovery.Join {
@@ -27,13 +28,15 @@ func (c *Cluster) resolve(now time.Duration) time.Duration {
 	return next
 }
 
-// hasLeader reports whether this instance is a member of a group with a leader: then Join is needed only to find lost peers.
+// hasLeader reports whether this instance is a member of a group with a leader: then Join is needed
+// only to find lost peers.
 func (c *Cluster) hasLeader() bool {
 	return c.own.core.Phase() == founding.Member && c.own.core.HasLeader()
 }
 
-// resolved takes what a lookup has found. It lets a member gossip at once with instances that have got an address behind Join, a few at a
-// time: one that comes back at another address need not wait for its turn among the lost.
+// resolved takes what a lookup has found. It lets a member gossip at once with instances that have
+// got an address behind Join, a few at a time: one that comes back at another address need not wait
+// for its turn among the lost.
 func (c *Cluster) resolved(got discovery.Result) {
 	c.own.moved = true
 	appeared := c.own.join.Take(c.now(), got)
@@ -58,7 +61,7 @@ func (c *Cluster) places() {
 	o.moved = false
 	seen := make([]string, 0, len(o.peers))
 	for _, name := range sortedNames(o.peers) {
-		seen = append(seen, o.peers[name].meta.Addr)
+		seen = append(seen, o.peers[name].Addr)
 	}
 	o.core.Places(o.join.Entries(), seen)
 }

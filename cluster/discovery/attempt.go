@@ -53,11 +53,11 @@ type Result struct {
 }
 
 // Run carries the lookup out, on a goroutine of its own that hands what it has found to tell, and
-// returns when that has ended. The lookup has two seconds, or less if ctx ends before. A function of
-// the user, or a file on a dead disk, may take no notice of that. Then Run tells a second later that
-// there is nothing yet, and returns; the goroutine tells its result when it ends after all. So tell
-// is called once or twice, on other goroutines than that of Run too, also after Run has returned. It
-// must not block.
+// returns when that has ended. The lookup has two seconds, or less if ctx ends before. A function
+// of the user, or a file on a dead disk, may take no notice of that. Then Run tells a second later
+// that there is nothing yet, and returns; the goroutine tells its result when it ends after all. So
+// tell is called once or twice, on other goroutines than that of Run too, also after Run has
+// returned. It must not block.
 func (a Attempt) Run(ctx context.Context, tell func(Result)) {
 	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
 	defer cancel()
@@ -111,7 +111,8 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	return got
 }
 
-// guarded calls list, which may be a function of the user: its panic is an error like any other, told with its stack.
+// guarded calls list, which may be a function of the user: its panic is an error like any other,
+// told with its stack.
 func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -148,7 +149,8 @@ func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
 	return checkList(lines)
 }
 
-// systemServices is the system's resolver for SRV records. A record whose target is the root says that there is no such service.
+// systemServices is the system's resolver for SRV records. A record whose target is the root says
+// that there is no such service.
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
@@ -163,7 +165,8 @@ func systemServices(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// missing reports whether a lookup has failed because there is nothing under the name, which is an answer.
+// missing reports whether a lookup has failed because there is nothing under the name, which is an
+// answer.
 func missing(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound

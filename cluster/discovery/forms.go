@@ -31,7 +31,8 @@ func Check(entry string) error {
 	return err
 }
 
-// parseJoin splits an entry into its form and what that form needs: host:port, the name of a service, or a path.
+// parseJoin splits an entry into its form and what that form needs: host:port, the name of a
+// service, or a path.
 func parseJoin(entry string) (form, string, error) {
 	scheme, rest, found := strings.Cut(entry, "://")
 	if !found {
@@ -66,7 +67,8 @@ func parseJoin(entry string) (form, string, error) {
 // pathBytesMax is what systems take at most.
 const pathBytesMax = 4096
 
-// localPath is the path behind file://, literally: nothing in it is an escape. Where drives have letters it is /C:/x.
+// localPath is the path behind file://, literally: nothing in it is an escape. Where drives have
+// letters it is /C:/x.
 func localPath(path string) string {
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' && filepath.VolumeName(path[1:]) != "" {
 		path = path[1:]
@@ -104,8 +106,8 @@ func CheckAddr(addr string) error {
 	return nil
 }
 
-// checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say of it that it does not exist, which
-// counts as an answer: that nobody is there.
+// checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say
+// of it that it does not exist, which counts as an answer: that nobody is there.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

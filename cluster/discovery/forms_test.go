@@ -160,7 +160,8 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	})
 }
 
-// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address: what is there is well-formed, and wrong.
+// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address: what is
+// there is well-formed, and wrong.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

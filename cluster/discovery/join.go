@@ -11,9 +11,9 @@ import (
 )
 
 // Times of resolving Join. Names are hints that change: they are looked up for ever, faster while
-// there is no leader, since the founding of a group, and finding one whose instances have all moved,
-// depend on them. Each pause is up to a quarter longer at random, so that a thousand instances that
-// were started together do not ask DNS together for ever.
+// there is no leader, since the founding of a group, and finding one whose instances have all
+// moved, depend on them. Each pause is up to a quarter longer at random, so that a thousand
+// instances that were started together do not ask DNS together for ever.
 const (
 	resolveEvery     = time.Second
 	resolveEverySlow = 10 * time.Second
@@ -23,8 +23,8 @@ const (
 	loudEvery        = time.Minute            // between two lines about the panic of one function
 )
 
-// Join is what the entries of Config lead to. One goroutine owns it and calls its methods; it carries
-// out the attempts that Due returns on other goroutines, and hands what they find to Take.
+// Join is what the entries of Config lead to. One goroutine owns it and calls its methods; it
+// carries out the attempts that Due returns on other goroutines, and hands what they find to Take.
 //
 // Times are on a scale of the caller's own, which begins at zero and never goes back.
 type Join struct {
@@ -72,8 +72,8 @@ func newResolving(cfg *Config, name string) resolving {
 	return r
 }
 
-// Entries returns what every entry leads to now, in the order of Config with Func last. The slices in
-// them are never changed afterwards.
+// Entries returns what every entry leads to now, in the order of Config with Func last. The slices
+// in them are never changed afterwards.
 func (j *Join) Entries() []founding.Entry {
 	all := make([]founding.Entry, 0, len(j.entries))
 	for i := range j.entries {
@@ -117,10 +117,10 @@ func (j *Join) Due(now time.Duration, led bool, random func() uint64) (due []Att
 	return due, next
 }
 
-// Take takes what an attempt has found, and returns the addresses that the entry leads to now and did
-// not lead to before, without Self. A name that does not exist yet is as good as one with no
-// addresses. A lookup that failed says nothing about which instances are there: the entry says why in
-// Failed, and keeps the addresses that were known.
+// Take takes what an attempt has found, and returns the addresses that the entry leads to now and
+// did not lead to before, without Self. A name that does not exist yet is as good as one with no
+// addresses. A lookup that failed says nothing about which instances are there: the entry says why
+// in Failed, and keeps the addresses that were known.
 func (j *Join) Take(now time.Duration, got Result) (appeared []string) {
 	r := &j.entries[got.entry]
 	if got.late {
@@ -160,8 +160,8 @@ func (r *resolving) overrun(asked time.Duration) {
 	}
 }
 
-// take makes the addresses of an entry from what was found: one host that could not be looked up keeps
-// the addresses that it had.
+// take makes the addresses of an entry from what was found: one host that could not be looked up
+// keeps the addresses that it had.
 func (r *resolving) take(lines []foundLine) (addrs []string, failed string) {
 	before := r.known
 	r.known, r.none = make(map[string][]string), nil

@@ -33,7 +33,8 @@ func one(t *testing.T, j *Join, now time.Duration) Attempt {
 	return due[0]
 }
 
-// TestNamesAreLookedUpForEverWithJitter: several instances that were started together do not go on asking together.
+// TestNamesAreLookedUpForEverWithJitter: several instances that were started together do not go on
+// asking together.
 func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 	for _, led := range []bool{false, true} {
 		every := map[bool]time.Duration{false: resolveEvery, true: resolveEverySlow}[led]
@@ -69,7 +70,8 @@ func TestNamesAreLookedUpForEverWithJitter(t *testing.T) {
 	}
 }
 
-// TestWithoutALeaderLookupsAreFastAtOnce: what was planned under a leader does not count without one.
+// TestWithoutALeaderLookupsAreFastAtOnce: what was planned under a leader does not count without
+// one.
 func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	j := New(Config{Entries: []string{"a.example:1", "10.0.0.1:1"}})
 	zero := func() uint64 { return 0 }
@@ -90,7 +92,8 @@ func TestWithoutALeaderLookupsAreFastAtOnce(t *testing.T) {
 	one(t, j, time.Second+resolveEvery*5/4)
 }
 
-// TestAFailureKeepsWhatWasKnown: a lookup that failed says nothing about which instances are there, and one that found nothing does.
+// TestAFailureKeepsWhatWasKnown: a lookup that failed says nothing about which instances are there,
+// and one that found nothing does.
 func TestAFailureKeepsWhatWasKnown(t *testing.T) {
 	j := New(Config{Entries: []string{"srv:///peers.example"}, Self: "10.0.0.1:1"})
 	a, b := foundLine{host: "a", port: "1", addrs: []string{"10.0.0.1"}}, foundLine{host: "b", port: "2", addrs: []string{"::ffff:10.0.0.2", "10.0.0.2"}}
@@ -173,8 +176,8 @@ func TestTroubleIsToldWithTheWayOut(t *testing.T) {
 	}
 }
 
-// TestAFunctionMayDoWhatItLikes carries attempts out: whatever the user's function does, its trouble has a name, no second call begins
-// beside it, and Run returns.
+// TestAFunctionMayDoWhatItLikes carries attempts out: whatever the user's function does, its
+// trouble has a name, no second call begins beside it, and Run returns.
 func TestAFunctionMayDoWhatItLikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now: for somebody who is no instance and wants to
-// ask one. What has no addresses has none; of several hosts of which some cannot be looked up it returns the others. A file is
-// read as it is, though somebody may be writing it. ctx bounds it.
+// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now:
+// for somebody who is no instance and wants to ask one. What has no addresses has none; of several
+// hosts of which some cannot be looked up it returns the others. A file is read as it is, though
+// somebody may be writing it. ctx bounds it.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err

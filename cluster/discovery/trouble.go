@@ -11,10 +11,10 @@ const nobodyMax = 3
 // headless is the way out of the commonest of these troubles.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is before the group is born: set publishNotReadyAddresses: true on it"
 
-// Trouble completes what this instance waits for by what Join has to do with it: entries that lead to
-// no instance, or to none but this one. They block nothing, so the founding does not speak of them,
-// but they may be why others are missing. It returns what to write behind waiting, or nothing: also
-// if waiting is empty.
+// Trouble completes what this instance waits for by what Join has to do with it: entries that lead
+// to no instance, or to none but this one. They block nothing, so the founding does not speak of
+// them, but they may be why others are missing. It returns what to write behind waiting, or
+// nothing: also if waiting is empty.
 func (j *Join) Trouble(waiting string) string {
 	if waiting == "" || len(j.entries) == 0 {
 		return ""

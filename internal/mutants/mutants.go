@@ -98,16 +98,17 @@ func Layers() []Layer {
 		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/founding"}},
 		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
 		{Name: "discovery", Package: "cluster/discovery", Rooms: []string{"cluster/discovery"}},
+		{Name: "gossip", Package: "cluster/gossip", Rooms: []string{"cluster/gossip"}},
 		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$|CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}},
 		{Name: "disk", Package: "raftlog", Run: "CrashImages|ErrorAtEvery|Flips", Rooms: []string{"raftlog"}, Dear: true},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding"}, Dear: true},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/voters"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "transport", "internal/credentials", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/voters", "transport", "internal/credentials", "."}},
 	}
 }
 
