@@ -96,7 +96,7 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	var all sync.WaitGroup
 	for i, line := range lines {
 		l := &got.lines[i]
-		l.host, l.port, _ = net.SplitHostPort(line) // checked by whoever made the list
+		l.host, l.port, _ = net.SplitHostPort(line) // checked when the list was made
 		if ip, err := netip.ParseAddr(l.host); err == nil {
 			l.addrs = []string{ip.Unmap().String()}
 			continue

@@ -76,7 +76,7 @@ func localPath(path string) string {
 	return filepath.FromSlash(path)
 }
 
-// checkListed says what is wrong with a host:port at which somebody is to be looked for.
+// checkListed says what is wrong with a host:port at which an instance is to be looked for.
 func checkListed(addr string) error {
 	if len(addr) > AddrBytesMax {
 		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), AddrBytesMax)
@@ -107,7 +107,7 @@ func CheckAddr(addr string) error {
 }
 
 // checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say
-// of it that it does not exist, which counts as an answer: that nobody is there.
+// of it that it does not exist, which counts as an answer: no instance is there.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bounds of a list of addresses. Who has more instances than that names some of them, or a service.
+// Bounds of a list of addresses. A fleet of more instances names some of them, or a service.
 const (
 	listBytesMax = 64 << 10
 	listAddrsMax = 1024
@@ -52,8 +52,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany refuses more addresses than are ever asked. To take some of them would be to leave out
-// somebody who may belong to a group.
+// checkMany refuses more addresses than are ever asked. To take some of them could be to leave
+// out an instance that belongs to a group.
 func checkMany(n int) error {
 	if n > listAddrsMax {
 		return fmt.Errorf("%d addresses are more than %d", n, listAddrsMax)
@@ -69,8 +69,8 @@ type listFile struct {
 }
 
 // list reads the file anew. A text that differs from the last one counts only when it stays the
-// same for a moment, since it may be half written; who replaces the file by a renamed one is not
-// made to wait longer than that either.
+// same for a moment, since it may be half written. A file that is replaced
+// by a renamed one waits no longer than that either.
 func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {

@@ -6,16 +6,16 @@ import (
 )
 
 // Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now:
-// for somebody who is no instance and wants to ask one. What has no addresses has none; of several
-// hosts of which some cannot be looked up it returns the others. A file is read as it is, though
-// somebody may be writing it. ctx bounds it.
+// for a program that is no instance and wants to ask one. A name without addresses has none; if some
+// of several hosts cannot be looked up, it returns the others. A file is read as it is, though it may
+// be half written. ctx bounds it.
 func Lookup(ctx context.Context, entry string) ([]string, error) {
 	if err := Check(entry); err != nil {
 		return nil, err
 	}
 	cfg := Config{}.withDefaults()
 	r := newResolving(cfg, entry)
-	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for who looks once
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for one look
 		r.list = func(context.Context) ([]string, error) {
 			text, err := readSmall(path)
 			if err != nil {
@@ -35,7 +35,7 @@ func Lookup(ctx context.Context, entry string) ([]string, error) {
 	return slices.Clip(addrs), nil
 }
 
-// lookupError is why an entry leads to nobody.
+// lookupError is why an entry leads to no address.
 type lookupError string
 
 func (e lookupError) Error() string { return string(e) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// nobodyMax is how many entries of Join are complained about at a time.
-const nobodyMax = 3
+// troublesMax is how many entries of Join are complained about at a time.
+const troublesMax = 3
 
 // headless is the way out of the commonest of these troubles.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is before the group is born: set publishNotReadyAddresses: true on it"
@@ -35,8 +35,8 @@ func (j *Join) Trouble(waiting string) string {
 	if alone {
 		texts = append(texts, "Join leads to nobody but this instance")
 	}
-	if more := len(texts) - nobodyMax; more > 0 {
-		texts = append(texts[:nobodyMax], "and "+strconv.Itoa(more)+" more entries of Join")
+	if more := len(texts) - troublesMax; more > 0 {
+		texts = append(texts[:troublesMax], "and "+strconv.Itoa(more)+" more entries of Join")
 	}
 	if len(texts) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func (j *Join) Trouble(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble says that an entry leads to nobody, or could not be resolved if that is not said already.
+// trouble says that an entry leads to no instance, or could not be resolved if that is not said already.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":
@@ -75,7 +75,7 @@ func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
 
-// others reports whether an entry leads to anybody but this instance.
+// others reports whether an entry leads to any instance but this one.
 func (r *resolving) others(self string) bool {
 	for _, addr := range r.entry.Addrs {
 		if addr != self {

@@ -174,7 +174,7 @@ func (e events) pass(n *memberlist.Node, here bool) {
 	e.g.placed(n.Name, here)
 	m, err := decodeMeta(n.Meta)
 	if err != nil {
-		return // another version: it is no place to ask, and nobody to show
+		return // another version: it is no place to ask, and is not shown
 	}
 	_, _, _ = e.g.wire.aliases.ip(m.Addr)
 	e.g.pass(n.Name, m, here)

@@ -139,7 +139,7 @@ func (w *wire) track(conn net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// Shutdown ends the pumps and all streams and releases whoever waits for a probe. memberlist calls
+// Shutdown ends the pumps and all streams and releases the goroutines that wait for a probe. memberlist calls
 // it while its listeners still run.
 func (w *wire) Shutdown() error {
 	w.cancel()
@@ -167,7 +167,7 @@ func (w *wire) Shutdown() error {
 	return nil
 }
 
-// ack gives memberlist the answer to a probe. Nobody has sent a probe with number 0.
+// ack gives memberlist the answer to a probe. No probe has number 0.
 func (w *wire) ack(seq uint32) bool {
 	b, err := memberlist.AddLabelHeaderToPacket(ackPacket(seq), w.label)
 	if err != nil {
@@ -176,7 +176,7 @@ func (w *wire) ack(seq uint32) bool {
 	select {
 	case w.packets <- &memberlist.Packet{Buf: b, From: address(w.self), Timestamp: time.Now()}:
 		return true
-	case <-time.After(time.Second): // nobody listens: memberlist never started, or is shut down
+	case <-time.After(time.Second): // nothing reads it: memberlist never started, or is shut down
 		return false
 	}
 }
