@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/discovery"
 )
 
 // surroundings is what a machine says about its addresses. No packet is sent for any of it.
@@ -99,7 +99,7 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 func (f *addressFinder) towards(ctx context.Context, c Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
-		host, ok := cluster.JoinHost(entry)
+		host, ok := discovery.Host(entry)
 		if !ok {
 			local = false
 			continue

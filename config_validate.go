@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -49,7 +49,7 @@ func (cs *complaints) checkEach(c Config) {
 		cs.checkAdvertise(c.Advertise)
 	}
 	for i, entry := range c.Join {
-		if err := cluster.CheckJoin(entry); err != nil {
+		if err := discovery.Check(entry); err != nil {
 			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
 		}
 	}

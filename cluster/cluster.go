@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -22,9 +23,8 @@ type Cluster struct {
 	cancel context.CancelFunc
 	done   chan struct{}  // closed when the owner has ended
 	helper sync.WaitGroup // questions, resolutions, joins and goodbyes under way
-	gossip *gossip        // nil if it does not gossip; safe for concurrent use
+	gossip *gossip.Gossip // nil if it does not gossip; safe for concurrent use
 	left   atomic.Bool
-	heard  hearsay // what gossip has said and the owner has not looked at
 
 	looking  atomic.Bool                   // the facts may have changed since the last look
 	standing atomic.Pointer[voters.Report] // of the last look; nil: this instance does not lead
@@ -52,7 +52,7 @@ func Start(cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	if cfg.gossips() {
-		g, err := startGossip(&c.cfg, c.meta(), c.news)
+		g, err := c.startGossip()
 		if err != nil {
 			c.cancel()
 			return nil, err
@@ -129,7 +129,7 @@ func (c *Cluster) Leave(ctx context.Context) {
 		return
 	}
 	said := make(chan struct{})
-	if !c.help(func() { defer close(said); c.gossip.leave() }) {
+	if !c.help(func() { defer close(said); c.gossip.Leave() }) {
 		return
 	}
 	select {
@@ -173,7 +173,7 @@ func (c *Cluster) Close() error {
 // hush ends gossip: at the owner's end, or in its place if the owner hangs.
 func (c *Cluster) hush() {
 	if c.gossip != nil && c.quiet.CompareAndSwap(false, true) {
-		c.gossip.close()
+		c.gossip.Close()
 	}
 }
 

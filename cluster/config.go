@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/clock"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -23,7 +23,7 @@ type Config struct {
 	Zone      string     // at most 128 bytes; may be empty
 	Advertise string     // host:port at which the others reach this instance
 	Key       nodeid.Key // of the first life: what StoredKey returns of Records, else a new one
-	Join      []string   // see CheckJoin; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
+	Join      []string   // see discovery.Check; this instance's own address among them or not; with JoinFunc, nothing exactly if Settings.Solo
 	Settings  founding.Settings
 	Rules     uint32 // newest version of the lock rules that this build knows; 0: 1
 
@@ -65,12 +65,6 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Wall == nil {
 		cfg.Wall = time.Now
 	}
-	if cfg.Resolve == nil {
-		cfg.Resolve = net.DefaultResolver.LookupHost
-	}
-	if cfg.Services == nil {
-		cfg.Services = systemServices
-	}
 	if cfg.Random == nil {
 		cfg.Random = func(b []byte) { crand.Read(b) } // never fails: the program ends if the system has no randomness
 	}
@@ -82,27 +76,30 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
+// An address that Join may name has room in what gossip says of an instance: else this does not compile.
+const _ = uint(gossip.AddrBytesMax - discovery.AddrBytesMax)
+
 // check reports everything that is wrong with cfg, by field.
 func (cfg *Config) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
-	if n := len(cfg.Name); n < 1 || n > nameBytesMax {
-		wrong("Name has %d bytes, want 1 to %d", n, nameBytesMax)
+	if n := len(cfg.Name); n < 1 || n > gossip.NameBytesMax {
+		wrong("Name has %d bytes, want 1 to %d", n, gossip.NameBytesMax)
 	}
 	if n := len(cfg.Label); n < 1 || n > 255 {
 		wrong("Label has %d bytes, want 1 to 255", n)
 	}
-	if n := len(cfg.Zone); n > zoneBytesMax {
-		wrong("Zone has %d bytes, want at most %d", n, zoneBytesMax)
+	if n := len(cfg.Zone); n > gossip.ZoneBytesMax {
+		wrong("Zone has %d bytes, want at most %d", n, gossip.ZoneBytesMax)
 	}
-	if err := checkAddr(cfg.Advertise); err != nil {
+	if err := discovery.CheckAddr(cfg.Advertise); err != nil {
 		wrong("Advertise: %v", err)
 	}
 	if cfg.Key.ID().IsZero() {
 		wrong("Key is not set, want a new one")
 	}
 	for _, j := range cfg.Join {
-		if err := CheckJoin(j); err != nil {
+		if err := discovery.Check(j); err != nil {
 			wrong("Join: %v", err)
 		}
 	}
@@ -126,16 +123,4 @@ func (cfg *Config) check() error {
 		wrong("Host must be a DurableHost if Records is set")
 	}
 	return errors.Join(errs...)
-}
-
-// checkAddr says what is wrong with a host:port.
-func checkAddr(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("%q is not host:port", addr)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > addrBytesMax {
-		return fmt.Errorf("%q is not host:port with a host and a port from 1 to 65535", addr)
-	}
-	return nil
 }

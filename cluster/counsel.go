@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -172,7 +173,7 @@ func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
 	}
 	var other elsewhere
 	if q.Group == c.own.core.Group() && c.own.core.Phase() == founding.Member {
-		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= addrBytesMax {
+		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= gossip.AddrBytesMax {
 			other = elsewhere{Instance: instance, Addr: addr}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -222,7 +223,7 @@ func fullCounsel() Counsel {
 	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
 	for range listedMax {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", nameBytesMax), SilentFor: math.MaxInt64,
+			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", gossip.NameBytesMax), SilentFor: math.MaxInt64,
 		})
 		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
 		c.Remarks = append(c.Remarks, strings.Repeat("r", whyBytesMax))

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -58,12 +59,12 @@ type elsewhere struct {
 
 func (e elsewhere) append(b []byte) []byte {
 	b = append(b, counselVersion, kindElsewhere)
-	return appendText(append(b, e.Instance[:]...), e.Addr, addrBytesMax)
+	return appendText(append(b, e.Instance[:]...), e.Addr, gossip.AddrBytesMax)
 }
 
 func decodeElsewhere(b []byte) (elsewhere, error) {
 	r := openCounsel(b, kindElsewhere)
-	e := elsewhere{Instance: r.instance(), Addr: r.text(addrBytesMax)}
+	e := elsewhere{Instance: r.instance(), Addr: r.text(gossip.AddrBytesMax)}
 	return e, r.done()
 }
 
@@ -89,7 +90,7 @@ func (c *Counsel) append(b []byte) []byte {
 	}
 	for _, m := range missing {
 		b = append(binary.AppendUvarint(b, m.ID), m.Instance[:]...)
-		b = binary.AppendUvarint(appendText(b, m.Name, nameBytesMax), uint64(max(m.SilentFor, 0)))
+		b = binary.AppendUvarint(appendText(b, m.Name, gossip.NameBytesMax), uint64(max(m.SilentFor, 0)))
 	}
 	b = binary.AppendUvarint(b, uint64(len(weak)))
 	for _, id := range weak {
@@ -113,7 +114,7 @@ func decodeCounsel(b []byte) (Counsel, error) {
 	}
 	for range r.length(4) {
 		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: r.uint(), Instance: r.instance(), Name: r.text(nameBytesMax), SilentFor: time.Duration(r.upTo(1<<63 - 1)),
+			ID: r.uint(), Instance: r.instance(), Name: r.text(gossip.NameBytesMax), SilentFor: time.Duration(r.upTo(1<<63 - 1)),
 		})
 	}
 	for range r.length(1) {

@@ -1,18 +1,18 @@
-// Package cluster says who is here, under which address, who founds the group, and who votes in it. It is the shell around its cores founding
-// and voters, and around gossip.
+// Package cluster says who is here, under which address, who founds the group, and who votes in it. It
+// is the shell around its cores founding and voters, and around the packages discovery, which knows
+// where Join leads, and gossip.
 //
 // Three things happen in it side by side. Questions go to addresses that Join resolves to until
 // this instance belongs to a group that has a leader; package founding says to which, and what they
-// decide is told to a [Host]. Gossip (memberlist, in the file memberlist.go alone) spreads among
-// the founders who is here, in which zone, at which address and in which group; with Replicas every
-// instance is one. An instance that is no founder does not gossip. And founders that were lost are
-// looked for, for ever.
+// decide is told to a [Host]. Package gossip spreads among the founders who is here, in which zone,
+// at which address and in which group; with Replicas every instance is one. An instance
+// that is no founder does not gossip. And founders that were lost are looked for, for ever.
 //
-// Where to look comes from Join, whose entries are of four forms ([CheckJoin]): a host, a service (SRV records), a file with a list, and
-// beside them a function. All are looked up for ever, and all end as IP addresses and ports before birth sees them. What is found has
-// the meaning that rule 3 gives it: no address is an answer, and blocks nothing; a lookup that failed, a file that is not there or cannot be
-// read whole, and a function that panics or does not return, are silence, and block birth, by name. Addresses that were known stay worth
-// asking meanwhile. Entries that lead to nobody, or to this instance alone, are added to Waiting with the way out.
+// Where to look comes from Join: package discovery turns its entries into IP addresses and ports
+// before birth sees them. What is found has the meaning that rule 3 gives it: no address is an answer,
+// and blocks nothing; a lookup that failed blocks birth, by name. Addresses that were known stay worth
+// asking meanwhile. Entries that lead to no instance, or to this one alone, are added to Waiting with
+// the way out.
 //
 //	Net.Ask, Resolve, gossip's news, Answer, HasLeader, BornApplied ──▶ inbox ──▶ owner ──▶ Host
 //	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
@@ -81,12 +81,10 @@
 //	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
 //	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close.
 //	                                One that announces a configuration tries four times, a second apart
-//	lookups     by helpers          one per entry of Join under way: its context ends after two seconds and with Close. If it takes no
-//	                                notice (Config.JoinFunc, a file on a dead disk), Close goes on without it a second later
-//	pumps       by startGossip      two, from Net to memberlist; ended by Close
-//	memberlist  by startGossip      its own; ended by Close, see gossipWire
-//
-// memberlist calls its delegates under its own lock, so they copy, post and return.
+//	lookups     by helpers          one per entry of Join under way, see discovery.Attempt: its context ends after two seconds and
+//	                                with Close. If it takes no notice (Config.JoinFunc, a file on a dead disk), Close goes on
+//	                                without it a second later
+//	gossip      by gossip.Start     its own, see that package; ended by Close
 //
 // The owner blocks while Records saves, some milliseconds on a sound disk; questions then wait, and are silent after a second. It saves
 // a handful of times in a life, and when a voter has moved.
@@ -110,20 +108,11 @@
 // Three records: "identity" (label, name, life number), "birth" (founding.State) and "book" (the address book), each with a version byte and a
 // CRC32C of its own, at most 2 MiB.
 //
-// An entry of Join leads to at most 1,024 addresses, a file has at most 64 KiB; more is a failure, since to leave somebody out could be
-// to leave out a group. A changed file counts once it has stayed the same for 200 ms; who writes it in place and pauses longer
-// than that between two lines is read too soon.
-//
 // Eight questions of birth at a time, one second each, and one to an address; beside them one for
 // each Prepare, probe and announcement under way, whose number the replicas of a configuration
-// bound. A stray is told once a second, 64 of them in a second. Meta data of 512 bytes, which is
-// why a name and a zone have at most 128 and an address 200 bytes. The addresses of 256 former
-// members are remembered. Gossip takes in 4,096 members, with those that left a short while ago:
-// one costs 0.6 KB, and further ones are not seen by this instance, which logs it. A packet has at
-// most 4 KiB and one level of messages; an exchange at most 4 MiB and 8,192 members; nothing may be
-// compressed. All of that is judged before memberlist decodes it (parcels.go). The owner looks at
-// the news of gossip every 50 ms, at the latest word of each member. memberlist knows IP addresses
-// only; names stand for addresses in the discard prefix inside it.
+// bound. A stray is told once a second, 64 of them in a second. A name and a zone have at most 128 and
+// an address 200 bytes, as in gossip. The addresses of 256 former members are remembered. Packages
+// discovery and gossip have limits of their own.
 //
 // # Refused alternative
 //

@@ -148,7 +148,7 @@ func (c *Cluster) refuse(why string) {
 	err := refusal(why)
 	c.cfg.Logger.Error(err.Error())
 	if c.gossip != nil && !c.left.Swap(true) {
-		c.help(c.gossip.leave)
+		c.help(c.gossip.Leave)
 	}
 	c.cfg.Host.(DurableHost).Refused(err)
 	c.in.nextLife()

@@ -99,19 +99,19 @@ func (c *Cluster) rejoin(now time.Duration) time.Duration {
 	wanted = o.core.Founders() // the others do not gossip
 	if len(c.cfg.Settings.Founders) == 0 {
 		wanted = nil
-		for _, r := range o.join {
-			wanted = append(wanted, r.entry.Addrs...)
+		for _, entry := range o.join.Entries() {
+			wanted = append(wanted, entry.Addrs...)
 		}
 		for _, v := range o.book.Voters() {
 			wanted = append(wanted, v.Addr)
 		}
 	}
 	for _, m := range o.peers {
-		here = append(here, m.meta.Addr)
+		here = append(here, m.Addr)
 	}
 	for _, addr := range o.find.due(now, wanted, here, c.word()) {
 		c.help(func() {
-			err := c.gossip.join(addr)
+			err := c.gossip.Join(addr)
 			c.in.post(func() { c.joined(addr, err) })
 		})
 	}

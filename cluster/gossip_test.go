@@ -283,7 +283,7 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	}
 	n.HasLeader(true)
 	n.BornApplied(1)
-	n.news("x", meta{Instance: nodeidtest.ID(1)}, true)
+	n.in.post(n.hearNews) // what gossip had on its tongue
 	n.Leave(context.Background())
 	_, _ = n.Voter(1)
 	_ = n.Status()

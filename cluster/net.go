@@ -3,10 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
-	"net"
-	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -46,13 +45,6 @@ type Net interface {
 	// proved, or one of the errors above, or any other error, which counts as silence. It returns soon after ctx ends. The question
 	// belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
-	// WriteTo sends one gossip packet or drops it. It must not block, and keeps no reference to b.
-	WriteTo(b []byte, addr string) error
-	// ReadPacket waits for the next gossip packet; data belongs to the caller. An error means that there will be none, because ctx has
-	// ended or the network is closed.
-	ReadPacket(ctx context.Context) (data []byte, from string, at time.Time, err error)
-	// DialStream opens a gossip stream. Its reads and writes must obey deadlines, and end when it is closed.
-	DialStream(ctx context.Context, addr string) (net.Conn, error)
-	// AcceptStream waits for the next incoming gossip stream. An error means that there will be none.
-	AcceptStream(ctx context.Context) (net.Conn, error)
+	// Its packets and streams are those of gossip.
+	gossip.Net
 }

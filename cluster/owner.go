@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -19,9 +21,9 @@ type owner struct {
 	book     founding.Book
 	raft     uint64                   // of this life
 	back     bool                     // its directory says that it was a member already
-	peers    map[string]member        // by memberlist name; whom gossip sees, this instance among them
+	peers    map[string]gossip.Meta   // by memberlist's name; whom gossip sees, this instance among them
 	rivals   map[string]time.Duration // who of them says that another group leads, and since when
-	join     []resolving              // one per Join entry, and one for JoinFunc
+	join     *discovery.Join          // what Join and JoinFunc lead to
 	listed   []Member                 // for publish; nil: peers has changed
 	listedAt uint64                   // the configuration of which it tells who votes
 	self     Member                   // this instance, as listed
@@ -34,7 +36,7 @@ type owner struct {
 	steer    steward
 	said     report
 	telling  context.CancelFunc // ends the telling of a configuration that is under way; nil: none is
-	told     meta               // what gossip says about this instance
+	told     gossip.Meta        // what gossip says about this instance
 	notes    notebook
 	unsaved  error // not yet told to the host
 }
@@ -45,13 +47,13 @@ func newOwner(cfg *Config, resume founding.Config) owner {
 	resume.Settings, resume.Rules = cfg.Settings, cfg.Rules
 	o := owner{
 		core: founding.New(resume), key: cfg.Key, next: nodeid.NewKey(cfg.Random),
-		peers: make(map[string]member), rivals: make(map[string]time.Duration), asking: make(map[string]bool), moved: true, find: newFinder(cfg.Advertise),
+		peers: make(map[string]gossip.Meta), rivals: make(map[string]time.Duration), asking: make(map[string]bool), moved: true, find: newFinder(cfg.Advertise),
 	}
 	if resume.Stored != nil {
 		o.back = resume.Stored.Phase == founding.Member
 		o.book.Configure(resume.Stored.At, resume.Stored.Voters)
 	}
-	o.join = resolvings(cfg)
+	o.join = newJoin(cfg)
 	return o
 }
 

@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// member is somebody whom gossip sees.
-type member struct{ meta meta }
-
 // meta is what gossip is to say about this instance.
-func (c *Cluster) meta() meta {
+func (c *Cluster) meta() gossip.Meta {
 	o := &c.own
-	return meta{
+	return gossip.Meta{
 		Instance: o.core.Instance(), Group: o.core.Group(), At: o.book.At(), Leader: o.core.HasLeader(),
 		Name: c.cfg.Name, Zone: c.cfg.Zone, Addr: c.cfg.Advertise,
 	}
@@ -27,18 +25,33 @@ func (c *Cluster) announce() {
 		return
 	}
 	c.own.told = m
-	c.gossip.tell(m)
+	c.gossip.Tell(m)
 }
 
-// seen is news on the owner goroutine.
-func (c *Cluster) seen(name string, m meta, here bool) {
-	o := &c.own
-	o.moved, o.listed = true, nil
-	if !here {
-		delete(o.peers, name)
-		return // his address stays in the book, and worth trying
+// startGossip starts to gossip. What it hears is looked at on the owner goroutine.
+func (c *Cluster) startGossip() (*gossip.Gossip, error) {
+	return gossip.Start(gossip.Config{
+		Net: c.cfg.Net, Label: c.cfg.Label, Advertise: c.cfg.Advertise, Random: c.cfg.Random, Logger: c.cfg.Logger,
+		News: func() { c.in.post(c.hearNews) },
+	}, c.meta())
+}
+
+// hearNews takes the news of gossip.
+func (c *Cluster) hearNews() {
+	for _, n := range c.gossip.Take() {
+		c.seen(n)
 	}
-	o.peers[name] = member{meta: m}
+}
+
+// seen takes what gossip says about one member.
+func (c *Cluster) seen(n gossip.News) {
+	o, m := &c.own, n.Meta
+	o.moved, o.listed = true, nil
+	if !n.Here {
+		delete(o.peers, n.Name)
+		return // its address stays in the book, and worth trying
+	}
+	o.peers[n.Name] = m
 	o.find.remember(m.Addr)
 	if m.Instance == o.core.Instance() {
 		o.core.Suspect(c.now(), m.Addr)
@@ -57,25 +70,25 @@ const (
 // rivalHints returns the addresses of instances that seem to belong to another group that has a
 // leader, while this one's has one too: gossip says so, or they have said it themselves when they
 // were asked.
-func (c *Cluster) rivalHints() map[string]meta {
+func (c *Cluster) rivalHints() map[string]gossip.Meta {
 	o := &c.own
 	if o.core.Phase() != founding.Member || !o.core.HasLeader() {
 		return nil
 	}
-	var hints map[string]meta
-	add := func(m meta) {
+	var hints map[string]gossip.Meta
+	add := func(m gossip.Meta) {
 		if hints == nil {
-			hints = make(map[string]meta)
+			hints = make(map[string]gossip.Meta)
 		}
 		hints[m.Addr] = m
 	}
 	for _, p := range o.peers {
-		if p.meta.Leader && p.meta.Group != o.core.Group() {
-			add(p.meta)
+		if p.Leader && p.Group != o.core.Group() {
+			add(p)
 		}
 	}
 	for _, addr := range o.core.Rivals(c.now()) {
-		add(meta{Addr: addr})
+		add(gossip.Meta{Addr: addr})
 	}
 	return hints
 }

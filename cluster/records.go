@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -89,7 +90,7 @@ func decodeIdentity(b []byte) (identity, error) {
 		return id, damaged(recordIdentity)
 	}
 	id.Life, b = life, b[1+n:]
-	limits := [...]int{labelBytesMax, nameBytesMax}
+	limits := [...]int{labelBytesMax, gossip.NameBytesMax}
 	for i, field := range [...]*string{&id.Label, &id.Name} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {

@@ -118,7 +118,10 @@ func (c *Cluster) waiting() string {
 	m, two, _ := c.rival()
 	if !two {
 		waiting := c.own.core.Waiting()
-		return waiting + c.nobody(waiting)
+		if c.own.core.Phase() == founding.Bound {
+			return waiting // it waits for the instances of its charter: Join does not matter
+		}
+		return waiting + c.own.join.Trouble(waiting)
 	}
 	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {

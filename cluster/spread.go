@@ -273,8 +273,8 @@ func (c *Cluster) behind() bool {
 	if o.core.Phase() != founding.Member || o.core.Settling() {
 		return false // an instance that is no member yet asks all others anyway
 	}
-	for _, p := range o.peers {
-		if m := p.meta; m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {
+	for _, m := range o.peers {
+		if m.Group == o.core.Group() && m.At > o.book.At() && m.Addr != c.cfg.Advertise {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -130,8 +131,11 @@ func TestOnlyTheLeaderAndVotersAreAskedForANewerConfiguration(t *testing.T) {
 		f.net.tape()
 		for _, i := range []int{20, 21, 22} {
 			f.net.muffle(addrOf(i), true)
-			n.news(addrOf(i), meta{Instance: nodeidtest.ID(uint64(i)), Group: id, At: 9, Name: "x", Addr: addrOf(i)}, true)
-			n.news("other "+addrOf(i), meta{Instance: nodeidtest.ID(uint64(i + 10)), Group: id + 1, At: 99, Name: "x", Addr: addrOf(i + 10)}, true)
+			hear := func(name string, m gossip.Meta) {
+				n.in.post(func() { n.seen(gossip.News{Name: name, Meta: m, Here: true}) })
+			}
+			hear(addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i)), Group: id, At: 9, Name: "x", Addr: addrOf(i)})
+			hear("other "+addrOf(i), gossip.Meta{Instance: nodeidtest.ID(uint64(i + 10)), Group: id + 1, At: 99, Name: "x", Addr: addrOf(i + 10)})
 		}
 		f.raft(6*pullWithin - time.Second)
 		asks := f.net.played(kindWhoAreYou, addrOf(0), "")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -78,8 +79,8 @@ func (c *Cluster) members() []Member {
 	o.self, o.listedAt = is, o.book.At()
 	out := []Member{o.self}
 	for _, p := range o.peers {
-		if p.meta.Instance != self.Instance && p.meta.Addr != self.Addr {
-			out = append(out, c.member(p.meta, false))
+		if p.Instance != self.Instance && p.Addr != self.Addr {
+			out = append(out, c.member(p, false))
 		}
 	}
 	slices.SortFunc(out, func(a, b Member) int {
@@ -90,7 +91,7 @@ func (c *Cluster) members() []Member {
 }
 
 // member is what gossip says of an instance. Whether it votes is not gossip's to say.
-func (c *Cluster) member(m meta, self bool) Member {
+func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader, Self: self}
 	for _, v := range c.own.book.Voters() {
 		if v.Instance == m.Instance {
@@ -113,7 +114,7 @@ func (c *Cluster) Status() Status {
 	return s
 }
 
-func sortedNames(peers map[string]member) []string { return slices.Sorted(maps.Keys(peers)) }
+func sortedNames(peers map[string]gossip.Meta) []string { return slices.Sorted(maps.Keys(peers)) }
 
 // idText writes an ID as people read it in logs.
 func idText(id uint64) string { return nodeid.Hex(id) }

@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -77,7 +77,7 @@ func check(c mortise.Config) error {
 		errs = append(errs, errors.New("Config.Join: is empty: say where an instance of the cluster is"))
 	}
 	for i, entry := range c.Join {
-		if err := cluster.CheckJoin(entry); err != nil {
+		if err := discovery.Check(entry); err != nil {
 			errs = append(errs, fmt.Errorf("Config.Join[%d]: %w", i, err))
 		}
 	}

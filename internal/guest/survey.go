@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport"
@@ -73,7 +73,7 @@ func (g *Guest) Places(ctx context.Context) (places []Report, errs []error) {
 	results := make([]looked, len(g.config.Join))
 	var all sync.WaitGroup
 	for i, entry := range g.config.Join {
-		all.Go(func() { results[i].addrs, results[i].err = cluster.Lookup(ctx, entry) })
+		all.Go(func() { results[i].addrs, results[i].err = discovery.Lookup(ctx, entry) })
 	}
 	all.Wait()
 	for i, r := range results {

@@ -14,7 +14,7 @@ var drawnRoom = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "session": "session", "raftlog": "raftlog", "cluster": "cluster", "transport": "transport", "lockfsm": "lockfsm",
-		"storage": "raftlog/storage", "founding": "cluster/founding", "voters": "cluster/voters",
+		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding", "gossip": "cluster/gossip", "voters": "cluster/voters",
 	}
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")
 	diagram, _, _ = strings.Cut(diagram, "```")

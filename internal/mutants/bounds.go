@@ -28,9 +28,9 @@ func bounds() []Bug {
 		{Name: "voters-wait-in-the-crowd", Room: "transport", Hazard: "none", Breaks: "when all instances connect at once, the voters lose each other and nobody leads"},
 		{Name: "burst-kept-for-ever", Room: "transport", Hazard: "none", Breaks: "each of ten thousand links keeps the buffers of its largest frame, and the leader's memory is never given back"},
 		{Name: "raft-of-any-number", Room: "transport", Hazard: "none", Breaks: "a frame of 64 MiB grows to gigabytes when its raft messages are decoded"},
-		{Name: "ghosts-unbounded", Room: "cluster", Hazard: "none", Breaks: "a process with the secret makes up members without end, and each turn looks at all of them"},
-		{Name: "gossip-of-any-shape", Room: "cluster", Hazard: "none", Breaks: "an exchange of a few bytes makes memberlist reserve a hundred megabytes"},
-		{Name: "versions-cut-short", Room: "cluster", Hazard: "none", Breaks: "an exchange of a few bytes makes memberlist panic, and the process with it"},
-		{Name: "news-one-by-one", Room: "cluster", Hazard: "none", Breaks: "each word of gossip is a turn of the owner"},
+		{Name: "ghosts-unbounded", Room: "cluster/gossip", Hazard: "none", Breaks: "a process with the secret makes up members without end, and each turn looks at all of them"},
+		{Name: "gossip-of-any-shape", Room: "cluster/gossip", Hazard: "none", Breaks: "an exchange of a few bytes makes memberlist reserve a hundred megabytes"},
+		{Name: "versions-cut-short", Room: "cluster/gossip", Hazard: "none", Breaks: "an exchange of a few bytes makes memberlist panic, and the process with it"},
+		{Name: "news-one-by-one", Room: "cluster/gossip", Hazard: "none", Breaks: "each word of gossip is a turn of the owner"},
 	}
 }

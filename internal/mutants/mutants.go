@@ -98,6 +98,8 @@ func Layers() []Layer {
 		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Rooms: []string{"cluster/founding"}},
 		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/founding"}},
 		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
+		{Name: "discovery", Package: "cluster/discovery", Rooms: []string{"cluster/discovery"}},
+		{Name: "gossip", Package: "cluster/gossip", Rooms: []string{"cluster/gossip"}},
 		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
@@ -106,10 +108,10 @@ func Layers() []Layer {
 		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/founding"}, Dear: true},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/founding", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
 	}
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package gossip
 
 import (
 	"encoding/binary"
@@ -7,32 +7,34 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Bounds of what an instance says about itself by gossip. memberlist panics above 512 bytes and every byte is sent again and again, so
-// they are small enough for everything together to fit.
+// Bounds of what an instance says about itself by gossip. memberlist panics above 512 bytes and
+// every byte is sent again and again, so they are small enough for everything together to fit.
 const (
+	NameBytesMax = 128 // of Meta.Name
+	ZoneBytesMax = 128 // of Meta.Zone
+	AddrBytesMax = 200 // of Meta.Addr
+
 	metaVersion  = 2
 	metaBytesMax = 512
-	nameBytesMax = 128
-	zoneBytesMax = 128
-	addrBytesMax = 200
 	atMax        = 1<<56 - 1 // of eight bytes: no log gets that long
 )
 
 var errMeta = errors.New("cluster: malformed gossip meta data")
 
-// meta is what an instance says about itself by gossip. It is a hint: nothing is decided by it.
-type meta struct {
+// Meta is what an instance says about itself by gossip. It is a hint: nothing is decided by it.
+type Meta struct {
 	Instance nodeid.ID
-	Group    uint64 // 0: none
+	Group    uint64 // 0 means none
 	At       uint64 // index of the newest configuration of Group that it knows
 	Leader   bool   // Group has a leader, as it sees it
-	Name     string
-	Zone     string
-	Addr     string
+	Name     string // at most NameBytesMax
+	Zone     string // at most ZoneBytesMax
+	Addr     string // host:port at which it is reached, at most AddrBytesMax
 }
 
-// append encodes m: a version byte, the ID, two uvarints, a flag byte, and three texts with their length before them.
-func (m meta) append(b []byte) []byte {
+// append encodes m: a version byte, the ID, two uvarints, a flag byte, and three texts with their
+// length before them.
+func (m Meta) append(b []byte) []byte {
 	b = append(b, metaVersion)
 	b = append(b, m.Instance[:]...)
 	for _, v := range [...]uint64{m.Group, min(m.At, atMax)} {
@@ -50,42 +52,44 @@ func (m meta) append(b []byte) []byte {
 	return b
 }
 
-// padded encodes m with up to 15 zero bytes behind it, others each time and on each instance. memberlist can lose one of two broadcasts of
-// equal length that wait together: its queue keys them by transmissions, length, and a number that begins anew whenever the queue is empty.
-// Then others see an old meta until the next exchange of everything, half a minute later. With metas of one length a test saw that once in
-// a hundred starts, and instances of one service often have names and addresses of one length.
-func (m meta) padded(turn uint64) []byte {
+// padded encodes m with up to 15 zero bytes behind it, others each time and on each instance.
+// memberlist can lose one of two broadcasts of equal length that wait together: its queue keys them
+// by transmissions, length, and a number that begins anew whenever the queue is empty. Then others
+// see an old meta until the next exchange of everything, half a minute later. With metas of one
+// length a test saw that once in a hundred starts, and instances of one service often have names
+// and addresses of one length.
+func (m Meta) padded(turn uint64) []byte {
 	b := m.append(nil)
 	pad := int((uint64(m.Instance[0]) + 7*turn) % 16)
 	return append(b, make([]byte, max(min(pad, metaBytesMax-len(b)), 0))...)
 }
 
 // decodeMeta reads what append wrote. What follows it is left to later versions.
-func decodeMeta(b []byte) (meta, error) {
-	var m meta
+func decodeMeta(b []byte) (Meta, error) {
+	var m Meta
 	if len(b) < 1 || len(b) > metaBytesMax || b[0] != metaVersion {
-		return meta{}, errMeta
+		return Meta{}, errMeta
 	}
 	if len(b) < 1+nodeid.Size {
-		return meta{}, errMeta
+		return Meta{}, errMeta
 	}
 	m.Instance, b = nodeid.ID(b[1:1+nodeid.Size]), b[1+nodeid.Size:]
 	for _, field := range [...]*uint64{&m.Group, &m.At} {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
-			return meta{}, errMeta
+			return Meta{}, errMeta
 		}
 		*field, b = v, b[n:]
 	}
 	if len(b) < 1 || b[0] > 1 || m.Instance.IsZero() || m.At > atMax {
-		return meta{}, errMeta
+		return Meta{}, errMeta
 	}
 	m.Leader, b = b[0] == 1, b[1:]
-	limits := [...]int{nameBytesMax, zoneBytesMax, addrBytesMax}
+	limits := [...]int{NameBytesMax, ZoneBytesMax, AddrBytesMax}
 	for i, field := range [...]*string{&m.Name, &m.Zone, &m.Addr} {
 		size, n := binary.Uvarint(b)
 		if n <= 0 || size > uint64(limits[i]) || size > uint64(len(b)-n) {
-			return meta{}, errMeta
+			return Meta{}, errMeta
 		}
 		*field, b = string(b[n:n+int(size)]), b[n+int(size):]
 	}

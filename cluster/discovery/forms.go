@@ -1,10 +1,11 @@
-package cluster
+package discovery
 
 import (
 	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,22 +16,23 @@ const (
 	formHost    form = iota // host:port, also written dns:///host:port: all addresses of the host
 	formService             // srv:///name: hosts and ports from SRV records, and all addresses of those hosts
 	formFile                // file:///path: a list of host:port, and all addresses of those hosts
-	formFunc                // Config.JoinFunc: a list likewise
+	formFunc                // Config.Func: a list likewise
 )
 
-// joinFunc is what Config.JoinFunc is called where entries of Join are named for people.
+// joinFunc is what Func is called where entries are named for people: as the user knows it.
 const joinFunc = "Config.JoinFunc"
 
 // joinForms ends the refusal of an entry.
 const joinForms = "want host:port, dns:///name:port, srv:///name or file:///path"
 
-// CheckJoin says what is wrong with one entry of Join, or returns nil. Nothing is looked up.
-func CheckJoin(entry string) error {
+// Check says what is wrong with one entry of Join, or returns nil. Nothing is looked up.
+func Check(entry string) error {
 	_, _, err := parseJoin(entry)
 	return err
 }
 
-// parseJoin splits an entry into its form and what that form needs: host:port, the name of a service, or a path.
+// parseJoin splits an entry into its form and what that form needs: host:port, the name of a
+// service, or a path.
 func parseJoin(entry string) (form, string, error) {
 	scheme, rest, found := strings.Cut(entry, "://")
 	if !found {
@@ -65,7 +67,8 @@ func parseJoin(entry string) (form, string, error) {
 // pathBytesMax is what systems take at most.
 const pathBytesMax = 4096
 
-// localPath is the path behind file://, literally: nothing in it is an escape. Where drives have letters it is /C:/x.
+// localPath is the path behind file://, literally: nothing in it is an escape. Where drives have
+// letters it is /C:/x.
 func localPath(path string) string {
 	if len(path) > 2 && path[0] == '/' && path[2] == ':' && filepath.VolumeName(path[1:]) != "" {
 		path = path[1:]
@@ -73,12 +76,12 @@ func localPath(path string) string {
 	return filepath.FromSlash(path)
 }
 
-// checkListed says what is wrong with a host:port at which somebody is to be looked for.
+// checkListed says what is wrong with a host:port at which an instance is to be looked for.
 func checkListed(addr string) error {
-	if len(addr) > addrBytesMax {
-		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), addrBytesMax)
+	if len(addr) > AddrBytesMax {
+		return fmt.Errorf("%q has %d bytes, more than %d", clip(addr), len(addr), AddrBytesMax)
 	}
-	if err := checkAddr(addr); err != nil {
+	if err := CheckAddr(addr); err != nil {
 		return err
 	}
 	host, _, _ := net.SplitHostPort(addr)
@@ -88,8 +91,23 @@ func checkListed(addr string) error {
 	return nil
 }
 
-// checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say of it that it does not exist, which
-// counts as an answer: that nobody is there.
+// AddrBytesMax is the length of the longest address at which an instance is looked for.
+const AddrBytesMax = 200
+
+// CheckAddr says what is wrong with a host:port, or returns nil.
+func CheckAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", addr)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(addr) > AddrBytesMax {
+		return fmt.Errorf("%q is not host:port with a host and a port from 1 to 65535", addr)
+	}
+	return nil
+}
+
+// checkHost refuses what is neither an IP address nor can be a name in DNS. The resolver would say
+// of it that it does not exist, which counts as an answer: no instance is there.
 func checkHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -111,8 +129,8 @@ func clip(text string) string {
 	return text
 }
 
-// JoinHost returns the host of an entry that names one, by name or by IP address.
-func JoinHost(entry string) (host string, ok bool) {
+// Host returns the host of an entry that names one, by name or by IP address.
+func Host(entry string) (host string, ok bool) {
 	kind, addr, err := parseJoin(entry)
 	if err != nil || kind != formHost {
 		return "", false

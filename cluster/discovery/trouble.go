@@ -1,33 +1,33 @@
-package cluster
+package discovery
 
 import (
 	"strconv"
 	"strings"
-
-	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
-// nobodyMax is how many entries of Join are complained about at a time.
-const nobodyMax = 3
+// troublesMax is how many entries of Join are complained about at a time.
+const troublesMax = 3
 
 // headless is the way out of the commonest of these troubles.
 const headless = "; a headless Service of Kubernetes lists only pods that are ready, and none is before the group is born: set publishNotReadyAddresses: true on it"
 
-// nobody completes what birth waits for by what Join has to do with it: entries that lead to nobody, or to nobody but this instance.
-// They block nothing, so birth does not speak of them, but they may be why others are missing.
-func (c *Cluster) nobody(waiting string) string {
-	if waiting == "" || c.own.core.Phase() == founding.Bound || len(c.own.join) == 0 {
+// Trouble completes what this instance waits for by what Join has to do with it: entries that lead
+// to no instance, or to none but this one. They block nothing, so the founding does not speak of
+// them, but they may be why others are missing. It returns what to write behind waiting, or
+// nothing: also if waiting is empty.
+func (j *Join) Trouble(waiting string) string {
+	if waiting == "" || len(j.entries) == 0 {
 		return ""
 	}
 	var texts []string
 	alone, names, empty := true, false, false
-	for i := range c.own.join {
-		r := &c.own.join[i]
+	for i := range j.entries {
+		r := &j.entries[i]
 		text := r.trouble(waiting)
 		if text != "" {
 			texts = append(texts, text)
 		}
-		if text != "" || r.entry.Failed != "" || r.entry.Resolved == -always || r.others(c.cfg.Advertise) {
+		if text != "" || r.entry.Failed != "" || r.entry.Resolved == -always || r.others(j.cfg.Self) {
 			alone = false
 		}
 		names, empty = names || r.named(), empty || r.emptyName()
@@ -35,8 +35,8 @@ func (c *Cluster) nobody(waiting string) string {
 	if alone {
 		texts = append(texts, "Join leads to nobody but this instance")
 	}
-	if more := len(texts) - nobodyMax; more > 0 {
-		texts = append(texts[:nobodyMax], "and "+strconv.Itoa(more)+" more entries of Join")
+	if more := len(texts) - troublesMax; more > 0 {
+		texts = append(texts[:troublesMax], "and "+strconv.Itoa(more)+" more entries of Join")
 	}
 	if len(texts) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func (c *Cluster) nobody(waiting string) string {
 	return "; " + strings.Join(texts, "; ") + way
 }
 
-// trouble says that an entry leads to nobody, or could not be resolved if that is not said already.
+// trouble says that an entry leads to no instance, or could not be resolved if that is not said already.
 func (r *resolving) trouble(said string) string {
 	switch {
 	case r.entry.Failed != "":
@@ -75,7 +75,7 @@ func (r *resolving) named() bool {
 	return r.kind == formService || r.kind == formHost && r.next != always
 }
 
-// others reports whether an entry leads to anybody but this instance.
+// others reports whether an entry leads to any instance but this one.
 func (r *resolving) others(self string) bool {
 	for _, addr := range r.entry.Addrs {
 		if addr != self {

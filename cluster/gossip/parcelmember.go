@@ -1,11 +1,11 @@
-package cluster
+package gossip
 
 // memberFieldsMax is of the fields of a member in an exchange; memberlist's have seven.
 const memberFieldsMax = 15
 
 // judgeMember reads one member of an exchange: in msgpack a map whose values are numbers and texts.
-// memberlist reads six protocol versions in the field Vsn if that is not empty, and before v0.7.0 it
-// does not look whether they are there.
+// memberlist reads six protocol versions in the field Vsn if that is not empty, and before v0.7.0
+// it does not look whether they are there.
 func (e *exchange) judgeMember() error {
 	fields, err := e.more(1)
 	if err != nil {

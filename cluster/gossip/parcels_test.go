@@ -1,16 +1,11 @@
-package cluster
+package gossip
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"runtime"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/hashicorp/memberlist"
 
@@ -26,7 +21,7 @@ func text(b []byte, s string) []byte {
 }
 
 // aliveBody is memberlist's message that a member is here, without its type.
-func aliveBody(name string, incarnation uint32, m meta) []byte {
+func aliveBody(name string, incarnation uint32, m Meta) []byte {
 	b := []byte{0x86}
 	b = binary.BigEndian.AppendUint32(append(text(b, "Incarnation"), 0xce), incarnation)
 	b = text(text(b, "Node"), name)
@@ -56,117 +51,9 @@ func labelled(b []byte, label string) []byte {
 	return b
 }
 
-// Ghosts that a process with the secret makes up are taken in up to a bound, and the instances go
-// on seeing each other and working.
-func TestGhostsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		defer f.stop()
-		f.born(3)
-		f.raft(2 * time.Second)
-		attacker := f.net.listen("10.0.0.66:7947")
-		label := f.nodes[0].cfg.Label
-		const ghosts = 3 * membersMax
-		for i := 0; i < ghosts; i += 4 {
-			var parts [][]byte
-			for n := i; n < i+4; n++ {
-				m := meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n), Addr: "10.66.0.1:7947"}
-				parts = append(parts, append([]byte{4}, aliveBody(fmt.Sprintf("%024d", n), 1, m)...))
-			}
-			packet := labelled(compound(parts...), label)
-			if !sound(packet) {
-				t.Fatal("the packet of the test is not sound")
-			}
-			if err := attacker.WriteTo(packet, addrOf(0)); err != nil {
-				t.Fatal(err)
-			}
-			if i%64 == 0 {
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-		time.Sleep(time.Second)
-		n := f.nodes[0]
-		members, real := n.Members(), 0
-		for _, m := range members {
-			if !strings.HasPrefix(m.Name, "ghost") {
-				real++
-			}
-		}
-		if len(members) > membersMax+1 || len(members) < membersMax/2 || real != 3 {
-			t.Errorf("%d members, %d of them real", len(members), real)
-		}
-		if known := n.gossip.list.NumMembers(); known > membersMax {
-			t.Errorf("memberlist knows %d", known)
-		}
-		if mine := n.own.peers; len(mine) > membersMax {
-			t.Errorf("the owner keeps %d", len(mine))
-		}
-	})
-}
-
-// A place of the roster is free again when memberlist has forgotten the member, not before, and
-// what is said late of it changes nothing.
-func TestRosterGivesPlacesBack(t *testing.T) {
-	now := time.Now()
-	r := newRoster(3)
-	for _, name := range []string{"a", "b", "c"} {
-		if !r.admit(name, now) {
-			t.Fatal(name)
-		}
-		r.joined(name)
-	}
-	if r.admit("d", now.Add(time.Hour)) {
-		t.Error("a fourth of three")
-	}
-	r.left("b", now)
-	for after, want := range map[time.Duration]bool{time.Second: false, 32 * time.Second: false} {
-		if !r.admit("b", now.Add(after)) || r.admit("d", now.Add(after)) != want {
-			t.Errorf("after %v", after)
-		}
-	}
-	if !r.admit("d", now.Add(33*time.Second)) || r.admit("b", now.Add(33*time.Second)) {
-		t.Error("the place is not free")
-	}
-	if !r.admit("e", now.Add(2*time.Hour)) {
-		t.Error("a place whose member never came is kept for ever")
-	}
-	if len(r.known) != 3 {
-		t.Errorf("%d are known", len(r.known))
-	}
-}
-
-// However much gossip says, the owner looks at it once in a while, at the latest word of each
-// member.
-func TestNewsAreGathered(t *testing.T) {
-	var h hearsay
-	now := time.Now()
-	looks := 0
-	for i := range 10_000 {
-		wait, first := h.add(fmt.Sprint(i%100), meta{At: uint64(i)}, true, now)
-		if first {
-			if looks++; wait != 0 {
-				t.Errorf("the first look waits %v", wait)
-			}
-		}
-	}
-	names, latest := h.take(now)
-	if looks != 1 || len(names) != 100 || latest["7"].meta.At != 9907 || latest["7"].left {
-		t.Errorf("%d looks, %d names, %+v", looks, len(names), latest["7"])
-	}
-	if wait, first := h.add("x", meta{}, true, now.Add(hearsayEvery/2)); !first || wait != hearsayEvery/2 {
-		t.Error(wait, first)
-	}
-	h.add("x", meta{}, false, now)
-	h.add("x", meta{At: 5}, true, now)
-	h.add("x", meta{At: 6}, true, now)
-	if _, latest := h.take(now); latest["x"] != (hearing{meta{At: 6}, true, true}) {
-		t.Errorf("%+v", latest["x"])
-	}
-}
-
 // Packets that cost more than they weigh are dropped.
 func TestUnsoundPackets(t *testing.T) {
-	alive := append([]byte{4}, aliveBody("x", 1, meta{Instance: nodeidtest.ID(1)})...)
+	alive := append([]byte{4}, aliveBody("x", 1, Meta{Instance: nodeidtest.ID(1)})...)
 	crc := func(b []byte) []byte { return append([]byte{msgCRC, 1, 2, 3, 4}, b...) }
 	for name, c := range map[string]struct {
 		packet []byte
@@ -263,8 +150,8 @@ func exchanged(versions ...byte) []byte {
 	return append(text(b, "Vsn"), versions...)
 }
 
-// memberlist before v0.7.0 panics at a member that names some protocol versions and not all: it never
-// sees one. The members before it are handed on.
+// memberlist before v0.7.0 panics at a member that names some protocol versions and not all: it
+// never sees one. The members before it are handed on.
 func TestUnsoundMembers(t *testing.T) {
 	sound := exchanged(0xa6, 1, 5, 2, 2, 5, 4)
 	for name, c := range map[string]struct {
@@ -297,44 +184,4 @@ func TestUnsoundMembers(t *testing.T) {
 		}
 		near.Close()
 	}
-}
-
-// Exchanges that announce a million members, lie about lengths or cut the versions of a member short
-// hold next to nothing and stop nothing, and honest ones go on.
-func TestHostileExchangesHoldNoMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		defer f.stop()
-		f.born(2)
-		f.raft(time.Second)
-		attacker := f.net.listen("10.0.0.66:7947")
-		label := f.nodes[0].cfg.Label
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		lie := append(text([]byte{0x81}, "Name"), 0xdb, 0x7f, 0xff, 0xff, 0xff, 'x')
-		for _, attack := range [][]byte{
-			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...), append(header(1, 0), exchanged(0xa1, 1)...),
-		} {
-			for range 16 {
-				conn, err := attacker.DialStream(t.Context(), addrOf(0))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer conn.Close()
-				go func() { _, _ = conn.Write(labelled(attack, label)) }()
-				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it looks at the members
-			}
-			synctest.Wait()
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 64<<20 {
-			t.Errorf("%d MiB are held", held>>20)
-		}
-		f.raft(time.Minute)
-		if !f.allSeeAll() {
-			t.Error("not all see all")
-		}
-	})
 }

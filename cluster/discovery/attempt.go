@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times and bounds of one lookup.
@@ -38,36 +36,52 @@ type foundLine struct {
 // errExited is what a lookup has found whose goroutine has ended without returning.
 var errExited = errors.New("it has ended its goroutine instead of returning")
 
-// lookup looks one entry up beside the owner, on a goroutine of its own which posts what it has found. It has two seconds. A function
-// of the user, or a file on a dead disk, may take no notice of that: then the entry has failed until it returns, nobody starts another
-// beside it, and Close does not wait for it.
-func (c *Cluster) lookup(i int, asked time.Duration) {
-	list := c.own.join[i].list
-	c.help(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, resolveWithin)
-		defer cancel()
-		ended := make(chan struct{})
-		go func() {
-			got := found{err: errExited}
-			defer func() {
-				c.in.post(func() { c.resolved(i, asked, got) })
-				close(ended)
-			}()
-			got = c.cfg.look(ctx, list)
+// Attempt is one lookup of one entry. It is a value: it may be carried out on any goroutine, once.
+type Attempt struct {
+	cfg   *Config
+	list  func(context.Context) ([]string, error)
+	entry int
+	asked time.Duration
+}
+
+// Result is what an attempt has found, for Take.
+type Result struct {
+	entry int
+	asked time.Duration
+	late  bool // it has not returned in time, and there will be another result when it does
+	found found
+}
+
+// Run carries the lookup out, on a goroutine of its own that hands what it has found to tell, and
+// returns when that has ended. The lookup has two seconds, or less if ctx ends before. A function
+// of the user, or a file on a dead disk, may take no notice of that. Then Run tells a second later
+// that there is nothing yet, and returns; the goroutine tells its result when it ends after all. So
+// tell is called once or twice, on other goroutines than that of Run too, also after Run has
+// returned. It must not block.
+func (a Attempt) Run(ctx context.Context, tell func(Result)) {
+	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		got := Result{entry: a.entry, asked: a.asked, found: found{err: errExited}}
+		defer func() {
+			tell(got)
+			close(ended)
 		}()
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		late := time.NewTimer(resolveOverrun)
-		defer late.Stop()
-		select {
-		case <-ended:
-		case <-late.C:
-			c.in.post(func() { c.overrun(i, asked) })
-		}
-	})
+		got.found = a.cfg.look(ctx, a.list)
+	}()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(resolveOverrun)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+		tell(Result{entry: a.entry, asked: a.asked, late: true})
+	}
 }
 
 // look gets the list of an entry and then the addresses of every host on it.
@@ -82,7 +96,7 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	var all sync.WaitGroup
 	for i, line := range lines {
 		l := &got.lines[i]
-		l.host, l.port, _ = net.SplitHostPort(line) // checked by whoever made the list
+		l.host, l.port, _ = net.SplitHostPort(line) // checked when the list was made
 		if ip, err := netip.ParseAddr(l.host); err == nil {
 			l.addrs = []string{ip.Unmap().String()}
 			continue
@@ -97,7 +111,8 @@ func (cfg *Config) look(ctx context.Context, list func(context.Context) ([]strin
 	return got
 }
 
-// guarded calls list, which may be a function of the user: its panic is an error like any other, told with its stack.
+// guarded calls list, which may be a function of the user: its panic is an error like any other,
+// told with its stack.
 func guarded(ctx context.Context, list func(context.Context) ([]string, error), got *found) (lines []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -109,7 +124,7 @@ func guarded(ctx context.Context, list func(context.Context) ([]string, error), 
 
 // lister returns what makes the list of an entry.
 func (cfg *Config) lister(entry string) (kind form, list func(context.Context) ([]string, error)) {
-	kind, what, _ := parseJoin(entry) // Config.check has found no fault with it
+	kind, what, _ := parseJoin(entry) // Check has found no fault with it
 	switch kind {
 	case formService:
 		return kind, func(ctx context.Context) ([]string, error) {
@@ -125,16 +140,17 @@ func (cfg *Config) lister(entry string) (kind form, list func(context.Context) (
 	return kind, func(context.Context) ([]string, error) { return []string{what}, nil }
 }
 
-// askFunc is the list of Config.JoinFunc.
+// askFunc is the list of Func.
 func (cfg *Config) askFunc(ctx context.Context) ([]string, error) {
-	lines, err := cfg.JoinFunc(ctx)
+	lines, err := cfg.Func(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return checkList(lines)
 }
 
-// systemServices is the system's resolver for SRV records. A record whose target is the root says that there is no such service.
+// systemServices is the system's resolver for SRV records. A record whose target is the root says
+// that there is no such service.
 func systemServices(ctx context.Context, name string) ([]string, error) {
 	_, records, err := net.DefaultResolver.LookupSRV(ctx, "", "", name)
 	if err != nil {
@@ -149,21 +165,9 @@ func systemServices(ctx context.Context, name string) ([]string, error) {
 	return lines, nil
 }
 
-// missing reports whether a lookup has failed because there is nothing under the name, which is an answer.
+// missing reports whether a lookup has failed because there is nothing under the name, which is an
+// answer.
 func missing(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound
-}
-
-// overrun says that a lookup has not ended though its context has.
-func (c *Cluster) overrun(i int, asked time.Duration) {
-	if r := &c.own.join[i]; r.busy && r.asked == asked {
-		r.entry.Failed = "it has not returned, though its context ended " + resolveOverrun.String() + " ago"
-		c.own.moved = true
-	}
-}
-
-// hasLeader reports whether this instance is a member of a group with a leader: then Join is needed only to find lost peers.
-func (c *Cluster) hasLeader() bool {
-	return c.own.core.Phase() == founding.Member && c.own.core.HasLeader()
 }

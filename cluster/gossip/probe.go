@@ -1,4 +1,4 @@
-package cluster
+package gossip
 
 import (
 	"bytes"
@@ -7,11 +7,13 @@ import (
 	"strconv"
 )
 
-// This file knows two shapes of memberlist's packets, so that open probes can be ended when gossip closes. If a later version of it
-// packs them otherwise, nothing breaks but that: a few of its goroutines then end seconds after Close, and a test says so.
+// This file knows two shapes of memberlist's packets, so that open probes can be ended when gossip
+// closes. If a later version of it packs them otherwise, nothing breaks but that: a few of its
+// goroutines then end seconds after Close, and a test says so.
 
-// probeSequence finds the sequence number of a probe in an outgoing packet. In msgpack the field is a five byte text, then an unsigned
-// number. A packet that merely looks as if it held one does no harm.
+// probeSequence finds the sequence number of a probe in an outgoing packet. In msgpack the field is
+// a five byte text, then an unsigned number. A packet that merely looks as if it held one does no
+// harm.
 func probeSequence(packet []byte) (uint32, bool) {
 	_, b, found := bytes.Cut(packet, []byte("\xa5SeqNo"))
 	switch {
@@ -29,18 +31,19 @@ func probeSequence(packet []byte) (uint32, bool) {
 	return 0, false
 }
 
-// ackPacket is the answer to the probe with that number: message type 2, then the map {SeqNo: seq, Payload: nil} in msgpack.
+// ackPacket is the answer to the probe with that number: message type 2, then the map {SeqNo: seq,
+// Payload: nil} in msgpack.
 func ackPacket(seq uint32) []byte {
 	b := append([]byte{2, 0x82}, "\xa5SeqNo\xce"...)
 	b = binary.BigEndian.AppendUint32(b, seq)
 	return append(b, "\xa7Payload\xc0"...)
 }
 
-// gossipAddr is an address as memberlist wants it.
-type gossipAddr string
+// address is an address as memberlist wants it.
+type address string
 
-func (gossipAddr) Network() string  { return "mortise" }
-func (a gossipAddr) String() string { return string(a) }
+func (address) Network() string  { return "mortise" }
+func (a address) String() string { return string(a) }
 
 func joinIP(ip net.IP, port int) string { return net.JoinHostPort(ip.String(), strconv.Itoa(port)) }
 

@@ -1,4 +1,4 @@
-package cluster
+package gossip
 
 import (
 	"encoding/binary"
@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// aliases lets memberlist, which knows only IP addresses, gossip among instances that are reached by name. A name stands for an
-// address in 100::/64, the prefix that routers discard (RFC 6666), so that a forgotten translation can never reach a stranger.
+// aliases lets memberlist, which knows only IP addresses, gossip among instances that are reached
+// by name. A name stands for an address in 100::/64, the prefix that routers discard (RFC 6666), so
+// that a forgotten translation can never reach a stranger.
 type aliases struct {
 	mu   sync.Mutex
 	real map[string]string // ip:port → host:port, for names only
@@ -17,7 +18,8 @@ type aliases struct {
 
 const aliasesMax = 4096
 
-// ip returns the IP address and port by which memberlist is to know addr, and remembers the way back.
+// ip returns the IP address and port by which memberlist is to know addr, and remembers the way
+// back.
 func (a *aliases) ip(addr string) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -1,4 +1,4 @@
-package cluster
+package gossip
 
 import (
 	"bufio"
@@ -11,9 +11,9 @@ import (
 
 // This file bounds what a packet or a byte stream of gossip can cost before memberlist has seen it.
 // memberlist by itself takes compressed messages that grow to 40 MiB, messages within messages
-// without end, and an exchange of a million members with 20 MiB behind them. Before v0.7.0 it panics at
-// a member of an exchange whose list of protocol versions is cut short. None of that is ever sent by
-// mortise: it is dropped here.
+// without end, and an exchange of a million members with 20 MiB behind them. Before v0.7.0 it
+// panics at a member of an exchange whose list of protocol versions is cut short. None of that is
+// ever sent by mortise: it is dropped here.
 
 const (
 	packetBytesMax   = 4 << 10        // of a packet; memberlist's own have at most 1,400 bytes and the label

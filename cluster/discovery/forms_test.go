@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func TestFormsOfJoin(t *testing.T) {
 		"dns://8.8.8.8/a:1", "srv:///", "srv://a", "srv:///a:1", "srv:///a b", "srv:///a/b", "file://", "file:///", "file://peers", "file:///a\x00b", "://",
 		"dns:////a:1", "föö:1", strings.Repeat("a", 300) + ":1", "file:///" + strings.Repeat("a", 5000), strings.Repeat("x", 9000) + "://",
 	} {
-		err := CheckJoin(entry)
+		err := Check(entry)
 		if err == nil || !strings.Contains(err.Error(), joinForms) {
 			t.Errorf("%q: %v, want the accepted forms", entry, err)
 		} else if len(err.Error()) > 500 {
@@ -106,8 +106,8 @@ func FuzzJoin(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, entry string) {
 		kind, what, err := parseJoin(entry)
-		if (err == nil) != (CheckJoin(entry) == nil) {
-			t.Fatal("CheckJoin differs")
+		if (err == nil) != (Check(entry) == nil) {
+			t.Fatal("Check differs")
 		}
 		if err != nil {
 			if len(err.Error()) > 2000 || !strings.Contains(err.Error(), joinForms) {
@@ -115,7 +115,7 @@ func FuzzJoin(f *testing.F) {
 			}
 			return
 		}
-		host, ok := JoinHost(entry)
+		host, ok := Host(entry)
 		if ok != (kind == formHost) || ok && host == "" || what == "" || strings.Contains(what, "\x00") {
 			t.Fatalf("%q is %v %q, host %q", entry, kind, what, host)
 		}
@@ -160,7 +160,8 @@ func TestFileTroubleIsAnErrorAndNeverAList(t *testing.T) {
 	})
 }
 
-// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address: what is there is well-formed, and wrong.
+// TestAHalfWrittenFileDoesNotCount has a writer that pauses in the middle of an address: what is
+// there is well-formed, and wrong.
 func TestAHalfWrittenFileDoesNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "peers")
 	synctest.Test(t, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package cluster
+package discovery
 
 import (
 	"bytes"
@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// Bounds of a list of addresses. Who has more instances than that names some of them, or a service.
+// Bounds of a list of addresses. A fleet of more instances names some of them, or a service.
 const (
 	listBytesMax = 64 << 10
 	listAddrsMax = 1024
 	listSettles  = 200 * time.Millisecond // how long a changed file must stay as it is before it counts
 )
 
-// parseList reads a list of addresses: one host:port a line, # begins a comment, empty lines are skipped. A list with a line that is
-// none of that is refused as a whole: it may be half of what its writer meant.
+// parseList reads a list of addresses: one host:port a line, # begins a comment, empty lines are
+// skipped. A list with a line that is none of that is refused as a whole: it may be half of what
+// its writer meant.
 func parseList(text []byte) ([]string, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors begin a file with it
 	var addrs []string
@@ -51,7 +52,8 @@ func checkList(list []string) ([]string, error) {
 	return append([]string(nil), list...), nil
 }
 
-// checkMany refuses more addresses than are ever asked. To take some of them would be to leave out somebody who may belong to a group.
+// checkMany refuses more addresses than are ever asked. To take some of them could be to leave
+// out an instance that belongs to a group.
 func checkMany(n int) error {
 	if n > listAddrsMax {
 		return fmt.Errorf("%d addresses are more than %d", n, listAddrsMax)
@@ -66,8 +68,9 @@ type listFile struct {
 	read bool   // last is something
 }
 
-// list reads the file anew. A text that differs from the last one counts only when it stays the same for a moment, since it may be half
-// written; who replaces the file by a renamed one is not made to wait longer than that either.
+// list reads the file anew. A text that differs from the last one counts only when it stays the
+// same for a moment, since it may be half written. A file that is replaced
+// by a renamed one waits no longer than that either.
 func (f *listFile) list(ctx context.Context) ([]string, error) {
 	text, err := readSmall(f.path)
 	for err == nil && (!f.read || !bytes.Equal(text, f.last)) {
@@ -90,7 +93,8 @@ func (f *listFile) list(ctx context.Context) ([]string, error) {
 	return addrs, nil
 }
 
-// readSmall reads a file that is regular, since reading another may never end, and that has no more bytes than a list may.
+// readSmall reads a file that is regular, since reading another may never end, and that has no more
+// bytes than a list may.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil {

@@ -1,0 +1,41 @@
+package discovery
+
+import (
+	"context"
+	"slices"
+)
+
+// Lookup returns the addresses, host:port with an IP address, to which an entry of Join leads now:
+// for a program that is no instance and wants to ask one. A name without addresses has none; if some
+// of several hosts cannot be looked up, it returns the others. A file is read as it is, though it may
+// be half written. ctx bounds it.
+func Lookup(ctx context.Context, entry string) ([]string, error) {
+	if err := Check(entry); err != nil {
+		return nil, err
+	}
+	cfg := Config{}.withDefaults()
+	r := newResolving(cfg, entry)
+	if _, path, _ := parseJoin(entry); r.kind == formFile { // half of a list is good enough for one look
+		r.list = func(context.Context) ([]string, error) {
+			text, err := readSmall(path)
+			if err != nil {
+				return nil, err
+			}
+			return parseList(text)
+		}
+	}
+	got := cfg.look(ctx, r.list)
+	if got.err != nil {
+		return nil, got.err
+	}
+	addrs, failed := r.take(got.lines)
+	if len(addrs) == 0 && failed != "" {
+		return nil, lookupError(failed)
+	}
+	return slices.Clip(addrs), nil
+}
+
+// lookupError is why an entry leads to no address.
+type lookupError string
+
+func (e lookupError) Error() string { return string(e) }

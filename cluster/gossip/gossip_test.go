@@ -1,0 +1,218 @@
+package gossip
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// TestInstancesSeeEachOther: all see all soon, what one tells, and at once that one has said
+// goodbye.
+func TestInstancesSeeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		w.crowd(5)
+		i := w.all[4]
+		m := i.first
+		m.Group, m.At, m.Leader = 7, 9, true
+		i.Tell(m)
+		time.Sleep(2 * time.Second)
+		for _, o := range w.all {
+			if got := o.sees()[i.first.Name]; got != m {
+				t.Errorf("%s sees %+v, want %+v", o.first.Name, got, m)
+			}
+		}
+		began := time.Now()
+		i.Leave()
+		if d := time.Since(began); d > leaveTimeout {
+			t.Errorf("the goodbye took %v", d)
+		}
+		i.stop()
+		time.Sleep(time.Second)
+		for _, o := range w.all {
+			if len(o.sees()) != 4 {
+				t.Errorf("%s sees %d after the goodbye, want 4", o.first.Name, len(o.sees()))
+			}
+		}
+	})
+}
+
+// TestAnInstanceThatIsCutOffIsGone, and is seen again when one side joins the other: gossip does
+// not do that by itself.
+func TestAnInstanceThatIsCutOffIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		w.crowd(3)
+		w.cut(addrOf(2), true)
+		time.Sleep(2 * time.Minute)
+		if n := len(w.all[0].sees()); n != 2 {
+			t.Fatalf("%d are seen, want 2", n)
+		}
+		if err := w.all[0].Join(addrOf(2)); err == nil {
+			t.Error("an address that is cut off was joined")
+		}
+		w.cut(addrOf(2), false)
+		time.Sleep(2 * time.Minute)
+		if w.allSeeAll() {
+			t.Fatal("the cut has healed by itself: this test, and the search for lost peers, are for nothing")
+		}
+		if err := w.all[0].Join(addrOf(2)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if !w.allSeeAll() {
+			t.Error("not all see all")
+		}
+	})
+}
+
+// TestALabelKeepsClustersApart: what another cluster says is dropped.
+func TestALabelKeepsClustersApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		w.start(0, label)
+		w.start(1, "another")
+		if err := w.all[0].Join(addrOf(1)); err == nil {
+			t.Error("another cluster was joined")
+		}
+		time.Sleep(10 * time.Second)
+		for _, i := range w.all {
+			if len(i.sees()) != 1 {
+				t.Errorf("%s sees %d, want itself alone", i.first.Name, len(i.sees()))
+			}
+		}
+	})
+}
+
+// TestCloseEndsEverythingAtOnce, while others are silent too; the bubble fails on a goroutine that
+// is left.
+func TestCloseEndsEverythingAtOnce(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 1300 * time.Millisecond, 7 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWeb(t)
+				w.crowd(3)
+				w.cut(addrOf(1), silent)
+				w.cut(addrOf(2), silent)
+				time.Sleep(after)
+				began := time.Now()
+				w.all[0].stop()
+				if d := time.Since(began); d > 0 {
+					t.Errorf("after %v, others silent: %v: Close took %v", after, silent, d)
+				}
+				w.stop()
+			})
+		}
+	}
+}
+
+// TestCloseWaitsForTheGoodbye: memberlist panics if it is shut down while it says goodbye.
+func TestCloseWaitsForTheGoodbye(t *testing.T) {
+	for _, moment := range []time.Duration{0, 37, 71, 113, 167} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWeb(t)
+			defer w.stop()
+			w.crowd(3)
+			time.Sleep(moment * time.Millisecond)
+			go w.all[2].Leave()
+			synctest.Wait()
+			gone := w.all[2]
+			gone.stop()
+			gone.Leave() // after Close it is none
+			time.Sleep(time.Second)
+			if n := len(w.all[0].sees()); n != 2 {
+				t.Errorf("a second later %d are seen, want 2", n)
+			}
+		})
+	}
+}
+
+// Ghosts that a process with the secret makes up are taken in up to a bound, and the instances go
+// on seeing each other and working.
+func TestGhostsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		w.crowd(3)
+		attacker := w.listen(addrOf(65))
+		const ghosts = 3 * membersMax
+		for i := 0; i < ghosts; i += 4 {
+			var parts [][]byte
+			for n := i; n < i+4; n++ {
+				m := Meta{Instance: nodeidtest.ID(uint64(n) + 1e6), Name: fmt.Sprint("ghost-", n), Addr: "10.66.0.1:7947"}
+				parts = append(parts, append([]byte{4}, aliveBody(fmt.Sprintf("%024d", n), 1, m)...))
+			}
+			packet := labelled(compound(parts...), label)
+			if !sound(packet) {
+				t.Fatal("the packet of the test is not sound")
+			}
+			if err := attacker.WriteTo(packet, addrOf(0)); err != nil {
+				t.Fatal(err)
+			}
+			if i%64 == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Second)
+		i := w.all[0]
+		members, real := i.sees(), 0
+		for _, m := range members {
+			if !strings.HasPrefix(m.Name, "ghost") {
+				real++
+			}
+		}
+		if len(members) > membersMax || len(members) < membersMax/2 || real != 3 {
+			t.Errorf("%d members, %d of them real", len(members), real)
+		}
+		if known := i.list.NumMembers(); known > membersMax {
+			t.Errorf("memberlist knows %d", known)
+		}
+	})
+}
+
+// Exchanges that announce a million members, lie about lengths or cut the versions of a member
+// short hold next to nothing and stop nothing, and honest ones go on.
+func TestHostileExchangesHoldNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(t)
+		defer w.stop()
+		w.crowd(2)
+		attacker := w.listen(addrOf(65))
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		lie := append(text([]byte{0x81}, "Name"), 0xdb, 0x7f, 0xff, 0xff, 0xff, 'x')
+		for _, attack := range [][]byte{
+			header(1<<20, 0), header(1, 20<<20), append(header(exchangeNodesMax, 0), lie...), append(header(1, 0), exchanged(0xa1, 1)...),
+		} {
+			for range 16 {
+				conn, err := attacker.DialStream(t.Context(), addrOf(0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				go func() { _, _ = conn.Write(labelled(attack, label)) }()
+				go func() { _, _ = io.Copy(io.Discard, conn) }() // memberlist answers before it looks at the members
+			}
+			synctest.Wait()
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 64<<20 {
+			t.Errorf("%d MiB are held", held>>20)
+		}
+		time.Sleep(time.Minute)
+		if !w.allSeeAll() {
+			t.Error("not all see all")
+		}
+	})
+}

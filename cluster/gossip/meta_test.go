@@ -1,0 +1,60 @@
+package gossip
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+func TestMetaFitsAndReturns(t *testing.T) {
+	m := Meta{
+		Instance: nodeidtest.ID(1<<64 - 1), Group: 1<<64 - 1, At: atMax, Leader: true,
+		Name: strings.Repeat("n", NameBytesMax), Zone: strings.Repeat("z", ZoneBytesMax), Addr: strings.Repeat("a", AddrBytesMax),
+	}
+	b := m.append(nil)
+	if len(b) > metaBytesMax {
+		t.Fatalf("the largest meta data has %d bytes, and memberlist panics above %d", len(b), metaBytesMax)
+	}
+	for _, m := range []Meta{m, {Instance: nodeidtest.ID(1)}} {
+		if got, err := decodeMeta(m.append(nil)); err != nil || got != m {
+			t.Errorf("%+v came back as %+v, %v", m, got, err)
+		}
+	}
+	for _, version := range []byte{0, metaVersion - 1, metaVersion + 1} {
+		other := append([]byte{version}, b[1:]...)
+		if _, err := decodeMeta(other); err == nil {
+			t.Errorf("version %d was accepted", version)
+		}
+	}
+	lengths := map[int]bool{}
+	for turn := range uint64(16) {
+		small := Meta{Instance: nodeidtest.ID(1 << 40), Name: "n", Addr: "a:1"}
+		p := small.padded(turn)
+		lengths[len(p)] = true
+		if got, err := decodeMeta(p); err != nil || got != small || len(m.padded(turn)) > metaBytesMax {
+			t.Errorf("padded it came back as %+v, %v", got, err)
+		}
+	}
+	if len(lengths) != 16 {
+		t.Errorf("%d different lengths of one meta", len(lengths))
+	}
+	for n := range b {
+		if _, err := decodeMeta(b[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes were accepted", n, len(b))
+		}
+	}
+}
+
+func FuzzMeta(f *testing.F) {
+	f.Add(Meta{Instance: nodeidtest.ID(5), Group: 6, Name: "n", Addr: "a:1"}.append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := decodeMeta(b)
+		if err != nil {
+			return
+		}
+		if again, err := decodeMeta(m.append(nil)); err != nil || again != m {
+			t.Fatalf("%+v came back as %+v, %v", m, again, err)
+		}
+	})
+}

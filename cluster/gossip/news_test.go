@@ -1,0 +1,38 @@
+package gossip
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// However much gossip says, the owner looks at it once in a while, at the latest word of each
+// member.
+func TestNewsAreGathered(t *testing.T) {
+	var u unread
+	now := time.Now()
+	looks := 0
+	for i := range 10_000 {
+		wait, first := u.add(fmt.Sprint(i%100), Meta{At: uint64(i)}, true, now)
+		if first {
+			if looks++; wait != 0 {
+				t.Errorf("the first look waits %v", wait)
+			}
+		}
+	}
+	all := u.take(now)
+	if looks != 1 || len(all) != 100 || all[7] != (News{Name: "7", Meta: Meta{At: 9907}, Here: true}) {
+		t.Errorf("%d looks, %d names, %+v", looks, len(all), all[7])
+	}
+	if wait, first := u.add("x", Meta{}, true, now.Add(newsEvery/2)); !first || wait != newsEvery/2 {
+		t.Error(wait, first)
+	}
+	u.add("x", Meta{}, false, now)
+	u.add("x", Meta{At: 5}, true, now)
+	u.add("x", Meta{At: 6}, true, now)
+	want := []News{{Name: "x", Meta: Meta{At: 6}}, {Name: "x", Meta: Meta{At: 6}, Here: true}}
+	if all := u.take(now); !slices.Equal(all, want) {
+		t.Errorf("%+v, want %+v", all, want)
+	}
+}

@@ -1,0 +1,195 @@
+package gossip
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// wire is memberlist's transport over Net.
+//
+// memberlist's Shutdown does not wait for its goroutines, and one that waits for the answer to a
+// probe goes on waiting for up to ten seconds. So at the end the wire answers all probes that are
+// still open by itself: every goroutine of memberlist then ends at once.
+type wire struct {
+	net     Net
+	label   string
+	self    string
+	aliases aliases
+	ctx     context.Context // of everything that waits for the network
+	cancel  context.CancelFunc
+	pumps   sync.WaitGroup
+	packets chan *memberlist.Packet
+	streams chan net.Conn
+
+	mu     sync.Mutex // guards the rest
+	closed bool
+	open   map[*trackedConn]struct{}
+	probes [64]uint32 // sequence numbers of the last probes, a ring
+	next   int
+}
+
+var _ memberlist.NodeAwareTransport = (*wire)(nil)
+
+func newWire(n Net, label, self string) (*wire, error) {
+	w := &wire{
+		net: n, label: label, self: self, open: make(map[*trackedConn]struct{}),
+		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn),
+	}
+	if _, _, err := w.aliases.ip(self); err != nil {
+		return nil, fmt.Errorf("cluster: Advertise: %w", err)
+	}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.pumps.Go(w.pumpPackets)
+	w.pumps.Go(w.pumpStreams)
+	return w, nil
+}
+
+func (w *wire) pumpPackets() {
+	for {
+		data, from, at, err := w.net.ReadPacket(w.ctx)
+		if err != nil {
+			return
+		}
+		if !sound(data) {
+			continue
+		}
+		_, _, _ = w.aliases.ip(from)
+		select {
+		case w.packets <- &memberlist.Packet{Buf: data, From: address(from), Timestamp: at}:
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *wire) pumpStreams() {
+	for {
+		conn, err := w.net.AcceptStream(w.ctx)
+		if err != nil {
+			return
+		}
+		tracked, err := w.track(conn)
+		if err != nil {
+			return
+		}
+		select {
+		case w.streams <- tracked:
+		case <-w.ctx.Done():
+			tracked.Close()
+			return
+		}
+	}
+}
+
+func (w *wire) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	return w.aliases.ip(w.self)
+}
+func (w *wire) PacketCh() <-chan *memberlist.Packet { return w.packets }
+func (w *wire) StreamCh() <-chan net.Conn           { return w.streams }
+
+func (w *wire) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
+	return w.WriteTo(b, to.Addr)
+}
+
+func (w *wire) WriteTo(b []byte, addr string) (time.Time, error) {
+	w.mu.Lock()
+	closed := w.closed
+	if seq, ok := probeSequence(b); ok && !closed {
+		w.probes[w.next%len(w.probes)] = seq
+		w.next++
+	}
+	w.mu.Unlock()
+	if closed {
+		return time.Time{}, net.ErrClosed
+	}
+	_ = w.net.WriteTo(b, w.aliases.addr(addr)) // a packet that cannot be sent is a packet that is lost
+	return time.Now(), nil
+}
+
+func (w *wire) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return w.DialTimeout(to.Addr, timeout)
+}
+
+func (w *wire) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
+	defer cancel()
+	conn, err := w.net.DialStream(ctx, w.aliases.addr(addr))
+	if err != nil {
+		return nil, err
+	}
+	return w.track(conn)
+}
+
+// track remembers a stream so that Shutdown can end it.
+func (w *wire) track(conn net.Conn) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	conn = newExchange(conn)
+	c := &trackedConn{Conn: conn, wire: w}
+	w.open[c] = struct{}{}
+	return c, nil
+}
+
+// Shutdown ends the pumps and all streams and releases the goroutines that wait for a probe. memberlist calls
+// it while its listeners still run.
+func (w *wire) Shutdown() error {
+	w.cancel()
+	w.pumps.Wait()
+	if !w.ack(0) { // once this is taken, every earlier packet has been dealt with, so no new probe can come of one
+		return nil
+	}
+	w.mu.Lock()
+	w.closed = true
+	probes := w.probes
+	streams := make([]*trackedConn, 0, len(w.open))
+	for c := range w.open {
+		streams = append(streams, c)
+	}
+	w.mu.Unlock()
+	for _, c := range streams {
+		c.Close()
+	}
+	for _, seq := range probes {
+		if seq != 0 && !w.ack(seq) {
+			break
+		}
+	}
+	w.ack(0)
+	return nil
+}
+
+// ack gives memberlist the answer to a probe. No probe has number 0.
+func (w *wire) ack(seq uint32) bool {
+	b, err := memberlist.AddLabelHeaderToPacket(ackPacket(seq), w.label)
+	if err != nil {
+		return false
+	}
+	select {
+	case w.packets <- &memberlist.Packet{Buf: b, From: address(w.self), Timestamp: time.Now()}:
+		return true
+	case <-time.After(time.Second): // nothing reads it: memberlist never started, or is shut down
+		return false
+	}
+}
+
+// trackedConn is a stream that forgets itself when it is closed.
+type trackedConn struct {
+	net.Conn
+	wire *wire
+}
+
+func (c *trackedConn) Close() error {
+	c.wire.mu.Lock()
+	delete(c.wire.open, c)
+	c.wire.mu.Unlock()
+	return c.Conn.Close()
+}
