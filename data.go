@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -14,7 +15,7 @@ import (
 // outlive their writer and be the same to all: the configuration in force, the version of an order, how far a job has come. It is kept until somebody
 // takes it away with Put, in the memory of every voter, and lives as long as the group: a group that is founded anew has none.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
-	s, err := n.look(ctx, question{Op: opGet, Key: key})
+	s, err := n.look(ctx, replica.Question{Op: replica.OpGet, Key: key})
 	if err != nil || s.Data == nil {
 		return nil, 0, err
 	}
@@ -30,7 +31,7 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // same revision, and looks at what there is if that is ErrConflict; of the two no more than one takes effect, unless revision is 0 and somebody takes the data away. If the leader was lost in the middle of the call and another instance put something
 // over ours before it could be asked again, ErrConflict is returned though ours was there for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	q := question{Op: opPut, Key: key, Value: data, After: revision}
+	q := replica.Question{Op: replica.OpPut, Key: key, Value: data, After: revision}
 	for q.Nonce == (lockfsm.Nonce{}) {
 		n.env.random(q.Nonce[:])
 	}
@@ -39,7 +40,7 @@ func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64
 
 // putFor is Put for another program, which has drawn the nonce: it can repeat a question whose
 // answer was lost.
-func (n *Node) putFor(ctx context.Context, from asker, q question) (uint64, error) {
+func (n *Node) putFor(ctx context.Context, from asker, q replica.Question) (uint64, error) {
 	key, data, revision := q.Key, q.Value, q.After
 	switch {
 	case len(data) > lockfsm.MaxDataBytes:

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -40,7 +41,7 @@ func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []b
 	if err == nil {
 		within := deskTime
 		if q.Op == desk.Watch {
-			within += watchWait
+			within += replica.WatchTime
 		}
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
@@ -77,14 +78,14 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 		a.Health, err = json.Marshal(health)
 		return err
 	case desk.List:
-		seen, err := n.lookFor(ctx, from, question{Op: opList, Key: q.Key, Next: q.Next})
+		seen, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpList, Key: q.Key, Next: q.Next})
 		if err != nil {
 			return err
 		}
 		a.Next, a.More = seen.Next, seen.More
 		return seen.tell(a)
 	case desk.Peek:
-		seen, err := n.lookFor(ctx, from, question{Op: opPeek, Key: q.Key})
+		seen, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpPeek, Key: q.Key})
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 		a.Members, err = json.Marshal(page.members())
 		return err
 	case desk.Sessions:
-		page, err := n.lookFor(ctx, from, question{Op: opWho, From: q.From})
+		page, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpSessions, From: q.From})
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ func (n *Node) answerTo(ctx context.Context, from asker, q desk.Question, a *des
 		a.Events, err = json.Marshal(all)
 		return err
 	case desk.Put:
-		put := question{Op: opPut, Key: q.Key, Value: q.Data, After: q.Revision, Nonce: q.Nonce}
+		put := replica.Question{Op: replica.OpPut, Key: q.Key, Value: q.Data, After: q.Revision, Nonce: q.Nonce}
 		a.Revision, err = n.putFor(ctx, from, put)
 		return err
 	case desk.Evict:
@@ -158,7 +159,7 @@ const watchMost = 20_000
 func (n *Node) answerWatch(ctx context.Context, from asker, q desk.Question, a *desk.Answer) (err error) {
 	var events []Event
 	if q.After != 0 {
-		s, err := n.lookFor(ctx, from, question{Op: opWatch, Key: q.Key, After: q.After})
+		s, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpWatch, Key: q.Key, After: q.After})
 		if err != nil {
 			return err
 		}
@@ -199,7 +200,7 @@ func (n *Node) evictFor(ctx context.Context, from asker, q desk.Question) (ended
 	case q.Token == 0:
 		return false, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
 	}
-	seen, err := n.lookFor(ctx, from, question{Op: opEvict, Key: q.Key, Token: q.Token, By: q.By, Reason: q.Reason})
+	seen, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpEvict, Key: q.Key, Token: q.Token, By: q.By, Reason: q.Reason})
 	return seen.Held, err
 }
 

@@ -45,8 +45,8 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.lock(f.follower(), "k")
 		hostile := f.nodes[f.follower()]
-		for _, q := range []question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = opEvict, "k", uint64(l.Token())
+		for _, q := range []replica.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
+			q.Op, q.Key, q.Token = replica.OpEvict, "k", uint64(l.Token())
 			if s, err := hostile.lookOnce(brief(t), q); err == nil || s.Held {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
@@ -83,7 +83,7 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	people := known.people(&c)
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
-	page := sight{Members: []listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
+	page := sight{Members: []replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
 	known.keep(1, &page, true)
 	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
 		t.Errorf("a name in the picture: %q", name)

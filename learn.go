@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // This file is how an instance that does not gossip learns what its leader and the other replicas
@@ -47,9 +49,9 @@ func (n *Node) knowsLeader() bool {
 // askNames reports whether the leader has said names. One that has just begun to lead may know none
 // yet.
 func (n *Node) askNames() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTime) // ended by Close, with the port
+	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // ended by Close, with the port
 	defer cancel()
-	page, err := n.lookOnce(ctx, question{Op: opNames})
+	page, err := n.lookOnce(ctx, replica.Question{Op: replica.OpNames})
 	if err == nil {
 		n.known.keep(n.env.clock.Now(), &page, false)
 	}

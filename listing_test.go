@@ -157,19 +157,19 @@ func TestThePictureIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
 		var sessions []*Session
-		for i := range 3 * listPage {
+		for i := range 3 * replica.PageMax {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
 		time.Sleep(time.Second) // fake time: until the leader has looked
 		leader := f.nodes[f.leader()].replica.Load()
-		page, err := leader.look(brief(t), question{Op: opMembers, From: lockfsm.SessionCursor{}})
+		page, err := leader.look(brief(t), replica.Question{Op: replica.OpMembers, From: lockfsm.SessionCursor{}})
 		if err != nil || len(page.Members) != 3 || !page.More || page.Total != 3 {
 			t.Errorf("a page has %d members of %d, more is %t: %v", len(page.Members), page.Total, page.More, err)
 		}
 		if list := f.members(1, ""); len(list) != 3 {
 			t.Errorf("%d members, want 3", len(list))
 		}
-		if all, err := f.nodes[1].Sessions(brief(t)); err != nil || len(all) != 3*listPage+3 {
+		if all, err := f.nodes[1].Sessions(brief(t)); err != nil || len(all) != 3*replica.PageMax+3 {
 			t.Errorf("%d sessions, %v", len(all), err)
 		}
 		for _, s := range sessions {

@@ -45,17 +45,11 @@ type Standing struct {
 	WaitsFor int
 }
 
-// Most that is told of one queue.
-const (
-	peekQueue = 1000
-	listQueue = 3
-)
-
 // Peek returns who holds key and who waits for it, in order. Nobody does: a KeyInfo with an empty Queue. It asks the leader, and waits for one
 // until ctx ends. To be told while a lock is awaited is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
 // returns: compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
-	seen, err := n.look(ctx, question{Op: opPeek, Key: key})
+	seen, err := n.look(ctx, replica.Question{Op: replica.OpPeek, Key: key})
 	if err != nil || len(seen.Locks) == 0 {
 		return KeyInfo{Key: key}, err
 	}
@@ -67,7 +61,7 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 // which comes with a zero KeyInfo, the walk ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
-		q := question{Op: opList, Key: prefix}
+		q := replica.Question{Op: replica.OpList, Key: prefix}
 		for more := true; more; {
 			seen, err := n.look(ctx, q)
 			if err != nil {
@@ -103,7 +97,7 @@ type SessionInfo struct {
 // hundred at a time, and waits for one until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
-	q := question{Op: opWho}
+	q := replica.Question{Op: replica.OpSessions}
 	for more := true; more && len(all) < sessionsMost; {
 		seen, err := n.look(ctx, q)
 		if err != nil {
@@ -135,7 +129,7 @@ func (s *sight) sessions() []SessionInfo {
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever
 // leads. It is what a resource asks that cannot compare tokens; one that can needs no question and no lock server to be there.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
-	seen, err := n.look(ctx, question{Op: opCheck, Key: key, Token: uint64(token)})
+	seen, err := n.look(ctx, replica.Question{Op: replica.OpCheck, Key: key, Token: uint64(token)})
 	return seen.Held, err
 }
 
@@ -156,7 +150,7 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 	if token == 0 {
 		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)
 	}
-	seen, err := n.look(ctx, question{Op: opEvict, Key: key, Token: uint64(token), By: n.config.Name, Reason: reason})
+	seen, err := n.look(ctx, replica.Question{Op: replica.OpEvict, Key: key, Token: uint64(token), By: n.config.Name, Reason: reason})
 	return seen.Held, err
 }
 
@@ -193,7 +187,7 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 }
 
 // look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
-func (n *Node) look(ctx context.Context, q question) (sight, error) {
+func (n *Node) look(ctx context.Context, q replica.Question) (sight, error) {
 	doing := "look at the locks"
 	for {
 		if err := n.Err(); err != nil {
@@ -202,7 +196,7 @@ func (n *Node) look(ctx context.Context, q question) (sight, error) {
 		if ctx.Err() != nil {
 			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
 		}
-		asking, cancel := context.WithTimeout(ctx, q.time())
+		asking, cancel := context.WithTimeout(ctx, q.Time())
 		s, err := n.lookOnce(asking, q)
 		cancel()
 		if err == nil || errors.Is(err, ErrNotAllowed) {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -203,12 +204,12 @@ func TestAnOldEvictAnswersNobodyElse(t *testing.T) {
 		for _, n := range f.nodes {
 			for range 100 {
 				r := n.replica.Load()
-				id, _, err := r.lookers.add(question{Op: opPeek})
-				if err != nil || seen[id] || id >= lookRound || lockfsm.Number(id) > lockfsm.MaxNumber {
-					t.Fatalf("%d: %v", id, err)
+				one, err := r.questions.Ask(replica.Question{Op: replica.OpPeek})
+				if err != nil || seen[one.Number] || one.Number >= replica.QuestionRound || lockfsm.Number(one.Number) > lockfsm.MaxNumber {
+					t.Fatalf("%+v: %v", one, err)
 				}
-				seen[id] = true
-				r.lookers.take(id)
+				seen[one.Number] = true
+				r.questions.Drop(one)
 			}
 		}
 	})
@@ -267,7 +268,7 @@ func TestSessionsAreTold(t *testing.T) {
 				t.Errorf("%+v", all)
 			}
 		}
-		seen, err := f.nodes[f.leader()].look(brief(t), question{Op: opWho})
+		seen, err := f.nodes[f.leader()].look(brief(t), replica.Question{Op: replica.OpSessions})
 		if err != nil {
 			t.Fatal(err)
 		}

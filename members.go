@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -87,7 +85,7 @@ func cursorBehind(session string) (c lockfsm.SessionCursor, err error) {
 
 // membersPage asks the leader for a page, and keeps it as the last picture if it is the first page.
 func (n *Node) membersPage(ctx context.Context, from asker, at lockfsm.SessionCursor) (sight, error) {
-	page, err := n.lookFor(ctx, from, question{Op: opMembers, From: at})
+	page, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpMembers, From: at})
 	if err == nil {
 		if n.config.unreachable() { // what it has in place of an address leads nowhere
 			for i := range page.Members {
@@ -97,60 +95,6 @@ func (n *Node) membersPage(ctx context.Context, from asker, at lockfsm.SessionCu
 		n.known.keep(n.env.clock.Now(), &page, at == lockfsm.SessionCursor{})
 	}
 	return page, err
-}
-
-// listed is a member in the leader's answer. Its texts are raw.
-type listed struct {
-	Session  lockfsm.SessionID
-	Instance nodeid.ID
-	Name     string `json:",omitempty"`
-	Addr     string `json:",omitempty"`
-	Zone     string `json:",omitempty"`
-	Version  string `json:",omitempty"`
-	Tier     string
-	For      string `json:",omitempty"`
-	Since    int64  `json:",omitempty"` // Unix milliseconds
-	Votes    bool   `json:",omitempty"`
-	Leaving  bool   `json:",omitempty"`
-}
-
-// asMembers makes an answer of members out of one of sessions. It runs on the goroutine of the
-// question: to decode a hundred records takes longer than to find them. first is set for the first
-// page.
-func (r *ownReplica) asMembers(s *sight, first bool) {
-	whole := first && !s.More
-	votes := map[nodeid.ID]bool{}
-	for _, v := range replica.Placed(r.config.Load()) {
-		votes[v.Instance] = votes[v.Instance] || !v.Learner
-	}
-	for _, each := range s.Sessions {
-		o := replica.DecodeRecord(each.Record)
-		if each.Gone || o.Own {
-			continue // it is no member any more, or one is listed by its first session
-		}
-		instance := nodeid.ID(each.Opener.Instance)
-		s.Members = append(s.Members, listed{
-			Session: each.ID, Instance: instance, Name: o.Name, Addr: o.Addr, Zone: o.Zone, Version: o.Version,
-			Tier: tierOf(&o, each.Opener), For: o.For, Since: o.Since, Votes: votes[instance], Leaving: each.Leaving,
-		})
-	}
-	s.Sessions, s.Total = nil, r.registry.Members() // as of the leader's last look
-	if whole {
-		s.Total = len(s.Members)
-	}
-	s.Names = r.registry.ReplicaNames()
-}
-
-// tier is what a session's opener is: of a derived secret or certificate the leader has written it
-// into the record.
-func tierOf(r *replica.Record, opener lockfsm.Opener) string {
-	switch {
-	case opener.Capability != [32]byte{} && r.Tier == capability.Member.String():
-		return r.Tier
-	case opener.Capability != [32]byte{} || r.Guest:
-		return capability.Guest.String()
-	}
-	return capability.Root.String()
 }
 
 // members are what people are told of a page.

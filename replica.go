@@ -54,14 +54,14 @@ type ownReplica struct {
 	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
 	revision atomic.Uint64                         // of the state, at the end of the last turn
 
-	lookers  lookers                          // who looks at the locks, while this replica leads
-	registry replica.Registry                 // who has a session, while this replica leads
-	accord   replica.Accord                   // owned by the cluster's owner goroutine
-	settings atomic.Pointer[replica.Settings] // the group's; nil: not known
-	rules    atomic.Uint32                    // version of the lock rules in force
-	remarks  atomic.Pointer[[]string]         // settings that differ, while this replica leads
-	missed   seldom                           // snapshots that did not arrive
-	noRoom   seldom                           // requests for which a budget of bytes had no room
+	questions *replica.Questions               // of those who look at the locks, while this replica leads
+	registry  replica.Registry                 // who has a session, while this replica leads
+	accord    replica.Accord                   // owned by the cluster's owner goroutine
+	settings  atomic.Pointer[replica.Settings] // the group's; nil: not known
+	rules     atomic.Uint32                    // version of the lock rules in force
+	remarks   atomic.Pointer[[]string]         // settings that differ, while this replica leads
+	missed    seldom                           // snapshots that did not arrive
+	noRoom    seldom                           // requests for which a budget of bytes had no room
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
@@ -107,9 +107,9 @@ func joinReplica(n *Node, group, id uint64) (*ownReplica, error) {
 // startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
 func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, group: group, id: id, started: make(chan struct{}), stopped: make(chan struct{})}
-	r.core = replica.NewCore(replicaHost{r}, &r.registry, machine)
+	r.questions = replica.NewQuestions(id)
+	r.core = replica.NewCore(replicaHost{r}, &r.registry, r.questions, machine)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.lookers.last = id >> 2
 	if h := n.trace.History(); h != nil {
 		r.trail = history.NewTrail(group, h.Record)
 	}
@@ -169,8 +169,6 @@ func (r *ownReplica) proposeBorn() {
 func (r *ownReplica) Role(role raftlog.Role) {
 	r.role.Store(&role)
 	r.core.Role(role)
-	r.lookers.drop()
-	r.endWatches()
 	r.tellKeeper()
 	r.node.leaderKnown()
 	r.node.cluster().Look()
@@ -207,11 +205,7 @@ func (r *ownReplica) Configured(c raftlog.Configuration) {
 
 // Confirmed implements raftlog.Applier.
 func (r *ownReplica) Confirmed(term, round uint64) {
-	if round&lookRound != 0 {
-		r.see(round &^ lookRound)
-		return
-	}
-	r.keeper.Confirmed(term, round)
+	r.core.Confirmed(term, round)
 }
 
 // Snapshot implements raftlog.Applier.
@@ -242,7 +236,6 @@ func (r *ownReplica) TurnEnd() {
 	r.counts, r.used = counts, used
 	r.counting.Unlock()
 	r.revision.Store(uint64(machine.Revision()))
-	r.tellWatchers()
 	r.core.TurnEnd()
 }
 

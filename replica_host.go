@@ -23,14 +23,17 @@ func (h replicaHost) Applied(result *lockfsm.Result) {
 }
 
 func (h replicaHost) Answer(result *lockfsm.Result) {
-	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
-		h.r.changed(result)
+	if e := result.Evicted; e != nil && result.Kind == lockfsm.Evict {
+		h.r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session),
+			"by", string(e.By), "reason", string(e.Reason))
 	}
 	if result.Budget != 0 {
 		h.r.warnNoRoom(result)
 	}
 	h.r.keeper.Applied(result)
 }
+
+func (h replicaHost) Confirmed(term, round uint64) { h.r.keeper.Confirmed(term, round) }
 
 func (h replicaHost) Leads(l session.Leadership) { h.r.keeper.Leads(l) }
 

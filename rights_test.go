@@ -210,16 +210,16 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := f.follower()
-		for _, q := range []question{
-			{Op: opPeek, Key: "b"}, {Op: opGet, Key: "b"}, {Op: opCheck, Key: "b", Token: 1}, {Op: opHolders, Key: "b"}, {Op: opList, Key: "a/"}, {Op: opWalk},
-			{Op: opWatch, Key: "b"}, {Op: opPut, Key: "a/x"}, {Op: opEvict, Key: "a/x", Token: 1, By: "x"}, {Op: opEnds}, {Op: opWho}, {Op: "dance"},
+		for _, q := range []replica.Question{
+			{Op: replica.OpPeek, Key: "b"}, {Op: replica.OpGet, Key: "b"}, {Op: replica.OpCheck, Key: "b", Token: 1}, {Op: replica.OpHolders, Key: "b"}, {Op: replica.OpList, Key: "a/"}, {Op: replica.OpWalk},
+			{Op: replica.OpWatch, Key: "b"}, {Op: replica.OpPut, Key: "a/x"}, {Op: replica.OpEvict, Key: "a/x", Token: 1, By: "x"}, {Op: replica.OpEnds}, {Op: replica.OpSessions}, {Op: "dance"},
 		} {
-			q.under(c, nodeid.ID{1})
+			q.Under(c, nodeid.ID{1})
 			if _, err := f.nodes[from].look(brief(t), q); !errors.Is(err, ErrNotAllowed) {
 				t.Errorf("%s %q, forwarded: %v", q.Op, q.Key, err)
 			}
 		}
-		bad := question{Op: opPeek, Key: "a/x", Rights: "everything"}
+		bad := replica.Question{Op: replica.OpPeek, Key: "a/x", Rights: "everything"}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if s, err := f.nodes[from].look(ctx, bad); err == nil {

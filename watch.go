@@ -67,7 +67,7 @@ type watch struct {
 }
 
 // look puts a question to the leader for the program that watches.
-func (w *watch) look(q question) (sight, error) { return w.node.lookFor(w.ctx, w.asker, q) }
+func (w *watch) look(q replica.Question) (sight, error) { return w.node.lookFor(w.ctx, w.asker, q) }
 
 func (w *watch) run() {
 	missed := w.after == 0
@@ -75,7 +75,7 @@ func (w *watch) run() {
 		if missed && !w.begin() {
 			return
 		}
-		s, err := w.look(question{Op: opWatch, Key: w.prefix, After: w.after})
+		s, err := w.look(replica.Question{Op: replica.OpWatch, Key: w.prefix, After: w.after})
 		if err != nil {
 			w.yield(Event{}, err)
 			return
@@ -115,7 +115,7 @@ func (w *watch) read() (told told, whole, goOn bool) {
 	if !w.yield(Event{What: EventReset}, nil) {
 		return told, false, false
 	}
-	q := question{Op: opWalk, Key: w.prefix}
+	q := replica.Question{Op: replica.OpWalk, Key: w.prefix}
 	for more := true; more; {
 		s, whole, goOn := w.page(q, &told)
 		if !whole || !goOn {
@@ -138,7 +138,7 @@ func (w *watch) read() (told told, whole, goOn bool) {
 func (w *watch) catchUp(told *told) (whole, goOn bool) {
 	told.more = false
 	for told.from < told.upTo {
-		s, err := w.look(question{Op: opWatch, Key: w.prefix, After: told.from})
+		s, err := w.look(replica.Question{Op: replica.OpWatch, Key: w.prefix, After: told.from})
 		if err != nil {
 			w.yield(Event{}, err)
 			return false, false
@@ -159,7 +159,7 @@ func (w *watch) catchUp(told *told) (whole, goOn bool) {
 }
 
 // page asks for a part of what there is, and reports whether the same leader answers as before, and whether to go on.
-func (w *watch) page(q question, told *told) (s sight, whole, goOn bool) {
+func (w *watch) page(q replica.Question, told *told) (s sight, whole, goOn bool) {
 	s, err := w.look(q)
 	if err != nil {
 		w.yield(Event{}, err)
@@ -190,7 +190,7 @@ func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn 
 			break
 		}
 		behind := l.Queue[len(l.Queue)-1].Place
-		more, whole, goOn := w.page(question{Op: opHolders, Key: l.Key, After: uint64(behind)}, told)
+		more, whole, goOn := w.page(replica.Question{Op: replica.OpHolders, Key: l.Key, After: uint64(behind)}, told)
 		if !whole || !goOn {
 			return whole, goOn
 		}
@@ -291,7 +291,7 @@ func eventOf(e *lockfsm.Event) Event {
 func (n *Node) Audit(ctx context.Context) ([]Event, error) { return n.auditFor(ctx, asker{}) }
 
 func (n *Node) auditFor(ctx context.Context, from asker) ([]Event, error) {
-	s, err := n.lookFor(ctx, from, question{Op: opEnds})
+	s, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpEnds})
 	var all []Event
 	for i := range s.Events {
 		all = append(all, eventOf(&s.Events[i]))

@@ -270,7 +270,7 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		r := f.nodes[f.leader()].replica.Load()
-		if n := r.lookers.watching.Load(); n < 50 || n > 200 {
+		if n := r.questions.Watching(); n < 50 || n > 200 {
 			t.Errorf("%d watch", n)
 		}
 		stop()
@@ -278,8 +278,8 @@ func TestWatchersAreBoundedAndGo(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		unlock(t, f.lock(0, "k"))
 		synctest.Wait()
-		if n := r.lookers.watching.Load(); n != 0 || len(r.lookers.waiting) != 0 {
-			t.Errorf("%d still watch, %d wait", n, len(r.lookers.waiting))
+		if n := r.questions.Watching(); n != 0 {
+			t.Errorf("%d still watch", n)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func secrets() []Bug {
 		{Name: "rights-not-checked-first", Room: ".", Hazard: "none", Nodes: "TestRightsAreCheckedTwice", Breaks: "what a guest may ask is decided by the leader alone, and an instance without one asks in vain"},
 		{Name: "rights-not-forwarded", Room: ".", Hazard: "none", Nodes: "TestAGuestMayDoWhatItsTextSays", Breaks: "an instance asks the leader in its own name for a guest"},
 		{Name: "forced-end-unproved", Room: ".", Hazard: "none", Nodes: "TestAnyInstanceAnswersAGuest", Breaks: "the audit shows the name that a program claims, without the instance ID that it has proved"},
-		{Name: "rights-not-checked-by-leader", Room: ".", Hazard: "none", Nodes: "TestRightsAreCheckedTwice", Breaks: "the leader believes that the instance between it and a guest has checked the rights"},
+		{Name: "rights-not-checked-by-leader", Room: "internal/replica", Hazard: "none", Nodes: "TestRightsAreCheckedTwice", Breaks: "the leader believes that the instance between it and a guest has checked the rights"},
 		{Name: "status-for-all", Room: ".", Hazard: "none", Nodes: "TestAGuestMayDoWhatItsTextSays", Breaks: "a guest is shown all instances and how the voters stand"},
 		{Name: "recover-for-all", Room: ".", Hazard: "none", Nodes: "TestAGuestMayDoWhatItsTextSays", Breaks: "a guest gives up the group"},
 		{Name: "guest-asks-as-instance", Room: ".", Hazard: "none", Nodes: "TestAGuestIsNoInstance", Breaks: "a guest puts the questions that instances put to the leader"},

@@ -62,7 +62,7 @@ func wiring() []Bug {
 			Breaks: "the last founder that names many leaves, the group has no instance that could vote, and Leave waits until its time is over"},
 		{Name: "lost-vote-is-not-told", Room: ".", Hazard: "none", Nodes: "TestALostVoteIsTold",
 			Breaks: "Leave of the only voter returns nil, and all locks of the others end"},
-		{Name: "own-session-is-a-member", Room: ".", Hazard: "none", Nodes: "TestMembersAreTheLeadersTable",
+		{Name: "own-session-is-a-member", Room: "internal/replica", Hazard: "none", Nodes: "TestMembersAreTheLeadersTable",
 			Breaks: "each session that a program opens beside its first is shown as another member"},
 		{Name: "circle-behind-an-entry", Room: ".", Hazard: "none", Nodes: "TestACircleIsFoundBehindALockThatWasEnteredAgain",
 			Breaks: "whoever enters an outer lock again under an inner one is not known to wait under the inner one, and a circle waits for ever"},

@@ -16,6 +16,8 @@ type Host interface {
 	Applied(result *lockfsm.Result)
 	// Answer hands a result to those who wait for it. Only a replica that leads is asked to.
 	Answer(result *lockfsm.Result)
+	// Confirmed tells the keeper that a round of its own is done.
+	Confirmed(term, round uint64)
 	// Leads hands the beginning of a lead to the keeper.
 	Leads(session.Leadership)
 	// Born says, once, that the group is born.
@@ -30,17 +32,18 @@ type Host interface {
 // Core is what a replica makes of what its log hands out: it feeds the state machine and says who is
 // to hear of what. The goroutine that owns the log owns it, and alone calls it.
 type Core struct {
-	host     Host
-	registry *Registry
-	machine  *lockfsm.Machine // nil until a replica that joins has its first snapshot
-	leading  bool
-	born     bool
-	bornAt   clock.Time // when it applied Born here, or restored a snapshot that holds it
+	host      Host
+	registry  *Registry
+	questions *Questions
+	machine   *lockfsm.Machine // nil until a replica that joins has its first snapshot
+	leading   bool
+	born      bool
+	bornAt    clock.Time // when it applied Born here, or restored a snapshot that holds it
 }
 
 // NewCore returns the core of a replica. machine is nil if the leader is to send the first snapshot.
-func NewCore(host Host, registry *Registry, machine *lockfsm.Machine) *Core {
-	return &Core{host: host, registry: registry, machine: machine}
+func NewCore(host Host, registry *Registry, questions *Questions, machine *lockfsm.Machine) *Core {
+	return &Core{host: host, registry: registry, questions: questions, machine: machine}
 }
 
 // Machine returns the state, or nil as long as there is none. Restore replaces it.
@@ -51,8 +54,21 @@ func (c *Core) Patient(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
-// Role takes the replica's part in a term.
-func (c *Core) Role(role raftlog.Role) { c.leading = role.Leading }
+// Role takes the replica's part in a term. What was asked of the lead before is not answered.
+func (c *Core) Role(role raftlog.Role) {
+	c.leading = role.Leading
+	c.questions.end()
+}
+
+// Confirmed takes that a round is done: a majority has confirmed that this replica led when it was
+// called for, and the state holds all that was committed by then.
+func (c *Core) Confirmed(term, round uint64) {
+	if round&QuestionRound != 0 {
+		c.questions.see(round&^QuestionRound, c.machine)
+		return
+	}
+	c.host.Confirmed(term, round)
+}
 
 // Apply applies one entry. An error says that the state machine can no longer be trusted.
 func (c *Core) Apply(now clock.Time, index, term uint64, batch []byte) error {
@@ -64,6 +80,9 @@ func (c *Core) Apply(now clock.Time, index, term uint64, batch []byte) error {
 		}
 		if c.leading {
 			c.registry.Note(result)
+			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
+				c.questions.changed(result)
+			}
 			c.host.Answer(result)
 		}
 	})
@@ -95,9 +114,13 @@ func (c *Core) Restore(now clock.Time, state []byte) error {
 	return machine.Failed()
 }
 
-// TurnEnd hands over who has come or gone.
+// TurnEnd hands over who has come or gone, and tells those who watch what has happened.
 func (c *Core) TurnEnd() {
-	if c.machine != nil && c.registry.Publish(c.machine.Session) {
+	if c.machine == nil {
+		return
+	}
+	c.questions.tellWatchers(c.machine)
+	if c.registry.Publish(c.machine.Session) {
 		c.host.Look()
 	}
 }

@@ -19,6 +19,11 @@ func (r *ownReplica) Applied(result *lockfsm.Result) { r.p.w.watch.result(r, res
 // Answer implements replica.Host.
 func (r *ownReplica) Answer(result *lockfsm.Result) { r.results = append(r.results, result.Clone()) }
 
+// Confirmed implements replica.Host.
+func (r *ownReplica) Confirmed(term, round uint64) {
+	r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
+}
+
 // Leads implements replica.Host.
 func (r *ownReplica) Leads(lead session.Leadership) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })

@@ -41,10 +41,11 @@ type ownReplica struct {
 	survey   raftlog.Survey        // as the log has published it
 	stale    bool                  // it is to be published anew in this turn
 
-	registry replica.Registry
-	accord   replica.Accord
-	settings *replica.Settings // of the group; nil: not known
-	rules    uint32
+	registry  replica.Registry
+	questions *replica.Questions
+	accord    replica.Accord
+	settings  *replica.Settings // of the group; nil: not known
+	rules     uint32
 
 	counted bool // among those that lead
 
@@ -83,7 +84,8 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	state, err := store.Load()
 	w.must(err)
 	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: session.NewKeeperCore()}
-	r.glue = replica.NewCore(r, &r.registry, machine)
+	r.questions = replica.NewQuestions(id)
+	r.glue = replica.NewCore(r, &r.registry, r.questions, machine)
 	r.keeper.Vouch, r.keeper.Stamp = p.vouch, replica.Stamp
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
@@ -210,8 +212,7 @@ func (r *ownReplica) event(e *raftlog.Event) {
 	case raftlog.Configured:
 		r.configured(e.Config)
 	case raftlog.RoundDone:
-		term, round := e.Term, e.Round
-		r.keeping.post(func(now clock.Time) { r.keeper.Confirmed(now, term, round) })
+		r.glue.Confirmed(e.Term, e.Round)
 	case raftlog.Restored:
 		r.snap.capture = nil
 		r.p.w.must(r.glue.Restore(r.p.m.clock(), e.Data))

@@ -16,6 +16,7 @@ type Stats struct {
 	Detached, Resumed                int // holds that were let go of and stayed, and that were taken up
 	Forced, Overdue, Wanted, Delayed int // holds ended by force, by themselves; holders told that somebody waits; holds that an expiry ended after a delay
 
+	Checked                              int           // questions whether a lock is held that were answered
 	Adopted                              int           // changes of a setting of the group, as its leaders saw them
 	Changes, Replaced, Leaves, Recovered int           // configurations; voters in the place of others; votes handed over; groups given up by people
 	Leaderless                           time.Duration // the longest time without a leader
@@ -55,6 +56,7 @@ func (s *Stats) Add(o Stats) {
 	s.Delayed += o.Delayed
 	s.Detached += o.Detached
 	s.Resumed += o.Resumed
+	s.Checked += o.Checked
 	s.Adopted += o.Adopted
 	s.Changes += o.Changes
 	s.Replaced += o.Replaced

@@ -16,7 +16,7 @@ import (
 type step func(w *world)
 
 func steps() []step {
-	return []step{(*world).forceSome, (*world).resumeSome}
+	return []step{(*world).forceSome, (*world).resumeSome, (*world).lookSome}
 }
 
 // walk lets all kinds of steps happen.

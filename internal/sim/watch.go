@@ -38,6 +38,7 @@ type watch struct {
 	leaders    int                  // that lead now, in any group
 	leaderless time.Duration        // since when nobody does; 0: somebody does, or nobody has yet
 	gaveUp     map[uint64]bool      // groups, by people
+	gone       gone                 // the last one
 	bound      map[nodeid.ID]uint64 // the group to whose charter a life of an instance was bound
 }
 
@@ -304,6 +305,7 @@ func (o *watch) released(c *call, err error) {
 		e.Err = err.Error()
 	} else {
 		o.stats.Released++
+		o.gone = gone{c.group, c.keys()[0], c.token}
 		if g := o.groups[c.group]; g != nil {
 			for _, key := range c.keys() {
 				o.w.must(g.acks.Released(g.front, key, c.token))

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is people who ask whoever believes that it leads whether a lock is held: a leader that was
+// deposed, or that lags, must not answer from what it has.
+
+// looker is a question under way, and what is known from outside.
+type looker struct {
+	w     *world
+	r     *ownReplica
+	asked *replica.Asked
+	until time.Duration
+	key   string
+	token lockfsm.Token
+	by    *call // believes that it holds; nil: the release of token was confirmed before the question
+}
+
+// gone is a hold whose release was confirmed to its caller.
+type gone struct {
+	group uint64
+	key   string
+	token lockfsm.Token
+}
+
+// lookSome asks a leader about a hold that somebody believes in, or about one that is over.
+func (w *world) lookSome() {
+	var leaders []*ownReplica
+	for _, m := range w.machines {
+		if p := m.proc; p != nil && p.replica != nil && p.replica.role.Leading {
+			leaders = append(leaders, p.replica)
+		}
+	}
+	if len(leaders) == 0 {
+		return
+	}
+	a := &looker{w: w, r: leaders[w.rng.IntN(len(leaders))], until: w.now + replica.QuestionTime}
+	var believers []*call
+	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
+		for _, c := range w.watch.believers[key] {
+			if c.group == a.r.group {
+				believers = append(believers, c)
+			}
+		}
+	}
+	switch over := w.watch.gone; {
+	case len(believers) > 0 && w.chance(0.7):
+		a.by = believers[w.rng.IntN(len(believers))]
+		a.key, a.token = a.by.keys()[0], a.by.token
+	case over.group == a.r.group:
+		a.key, a.token = over.key, over.token
+	default:
+		return
+	}
+	var err error
+	if a.asked, err = a.r.questions.Ask(replica.Question{Op: replica.OpCheck, Key: a.key, Token: uint64(a.token)}); err != nil {
+		return
+	}
+	term, round := a.r.role.Term, replica.QuestionRound|a.asked.Number
+	a.r.log.post(func(clock.Time) { a.r.core.Confirm(term, round) })
+	w.after(w.between(0, 5*time.Millisecond), a.wait)
+}
+
+// wait looks whether there is an answer.
+func (a *looker) wait() {
+	select {
+	case <-a.asked.Done():
+	default:
+		if a.w.now < a.until && !a.r.log.gone() {
+			a.w.after(a.w.between(0, 5*time.Millisecond), a.wait)
+			return
+		}
+		a.r.questions.Drop(a.asked)
+		return
+	}
+	answer, err := a.asked.Answer()
+	if err != nil {
+		return
+	}
+	a.w.watch.stats.Checked++
+	switch c := a.by; {
+	case c == nil && answer.Held:
+		a.w.broken("%s says that %q is held with token %d, whose release was confirmed before the question", a.r.who, a.key, a.token)
+	case c != nil && !answer.Held && !c.forced && !c.lapsed && a.w.watch.beliefs.Believes(a.key, c.who()):
+		a.w.broken("%s says that %q is not held with token %d, and call %d believes in it", a.r.who, a.key, a.token, c.id)
+	}
+}
