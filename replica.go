@@ -171,6 +171,7 @@ func (r *ownReplica) Role(role raftlog.Role) {
 	r.core.Role(role)
 	r.tellKeeper()
 	r.node.leaderKnown()
+	r.node.cluster().Log(r.id, replica.LogOf(role))
 	r.node.cluster().Look()
 }
 

@@ -34,6 +34,11 @@ func (c *Cluster) Applied(group uint64, applied founding.Configuration) {
 	c.in.postOfLife(func() { c.own.core.Applied(c.now(), group, applied) })
 }
 
+// Log takes how far the log of a replica here goes while it knows no leader, zeros while it does.
+func (c *Cluster) Log(raft uint64, log founding.Log) {
+	c.in.postOfLife(func() { c.own.core.Log(c.now(), raft, log) })
+}
+
 // Gone takes that an instance has said on its own connection that the replica that it had is over, and lets the leader know. With a
 // directory the next process may go on with it.
 func (c *Cluster) Gone(instance nodeid.ID) {

@@ -5,6 +5,10 @@ type Role struct {
 	Term    uint64
 	Leader  uint64 // raft ID of the leader as far as known, 0: none
 	Leading bool   // this replica is the leader
+
+	// LastTerm and LastIndex are those of the last entry of the log, and set only while Leader is 0: then
+	// nothing is added to it. By them voters compare their logs.
+	LastTerm, LastIndex uint64
 }
 
 // Applier is the state machine that a log feeds, and whoever else must know in the same order. All methods are called on the

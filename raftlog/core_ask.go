@@ -77,10 +77,14 @@ func (c *Core) yields(m *raftpb.Message) bool {
 
 // matches reports whether a candidate has as much of the log as this voter.
 func (c *Core) matches(m *raftpb.Message) bool {
-	last, err := c.view.LastIndex()
-	if err != nil {
-		return false
-	}
-	term, err := c.view.Term(last)
+	term, last, err := c.lastEntry()
 	return err == nil && (m.GetLogTerm() > term || m.GetLogTerm() == term && m.GetIndex() >= last)
+}
+
+// lastEntry returns the term and the index of the last entry of the log.
+func (c *Core) lastEntry() (term, index uint64, err error) {
+	if index, err = c.view.LastIndex(); err == nil {
+		term, err = c.view.Term(index)
+	}
+	return term, index, err
 }

@@ -110,6 +110,9 @@ func (c *Core) observe() {
 		c.listen(true)
 	}
 	c.role = now
+	if now.Leader == 0 {
+		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero if that cannot be read: then nothing is known of it
+	}
 	c.out.Events = append(c.out.Events, Event{Kind: RoleChanged, Role: now})
 }
 

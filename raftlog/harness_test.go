@@ -79,7 +79,7 @@ func (p *party) send(ms []*raftpb.Message) {
 			app := p.apps[m.GetFrom()]
 			p.mu.Unlock()
 			app.view(func(r *recorder) {
-				if !slices.Contains(r.roles, Role{m.GetTerm(), m.GetFrom(), true}) {
+				if !slices.Contains(r.roles, Role{Term: m.GetTerm(), Leader: m.GetFrom(), Leading: true}) {
 					p.t.Errorf("an append of term %d left before the role was reported", m.GetTerm())
 				}
 			})

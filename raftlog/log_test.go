@@ -34,7 +34,7 @@ func TestLoneLogLeadsAtOnce(t *testing.T) {
 			if r.text != "ab" || r.entries != 1 || fmt.Sprint(r.confirmed) != "[7]" {
 				t.Errorf("applied %q in %d entries, confirmed %v", r.text, r.entries, r.confirmed)
 			}
-			want := []Role{{1, 0, false}, {2, 0, false}, {2, 1, true}}
+			want := []Role{{Term: 1, LastTerm: 1, LastIndex: 1}, {Term: 2, LastTerm: 1, LastIndex: 1}, {Term: 2, Leader: 1, Leading: true}}
 			if fmt.Sprint(r.roles) != fmt.Sprint(want) || fmt.Sprint(r.restored) != "[1]" || fmt.Sprint(r.led) != "[2]" {
 				t.Errorf("roles %v, restored %v, led %v", r.roles, r.restored, r.led)
 			}
@@ -339,7 +339,7 @@ func TestMessagesComeBeforeTime(t *testing.T) {
 			}
 		}
 		l.turn(&inbox{messages: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))}}}, true)
-		if got := core.Role(); got != (Role{1, 2, false}) {
+		if got := core.Role(); got != (Role{Term: 1, Leader: 2}) {
 			t.Errorf("seed %d: role %v", seed, got)
 		}
 	}

@@ -69,6 +69,8 @@ type Core struct {
 	at       uint64   // the number of their configuration, the newest that is known; 0: no group
 	replica
 	applied    Configuration // by this life's replica
+	log        Log           // of the replica logOf
+	logOf      uint64        // raft ID
 	fates      []*fate       // of the replicas that are known, oldest first
 	whole      time.Duration // since when all that a new group needs answer without a break; zero means they do not
 	doubts     doubts        // of the newest configuration that is known

@@ -63,8 +63,44 @@ func (c *Core) leaders(after time.Duration) (other, own bool) {
 // dead reports whether the voters that are not over are a majority in no configuration that matters.
 func (c *Core) dead(after time.Duration) bool {
 	return !slices.ContainsFunc(c.configurations(after), func(g Configuration) bool {
-		return !c.unapplied(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
+		return !c.unapplied(g) && !c.stuck(g) && g.majority(func(v Voter) bool { return !c.over(v, after) })
 	})
+}
+
+// stuck reports whether no voter of a configuration can ever be elected in it, though a majority runs:
+// each is over, or has applied another one, or lacks what others have in their logs without whose votes
+// it is no majority. So it is if a leader that has changed the voters ends before all know it. What the
+// leader has sent must have arrived by then, and all must have said so since.
+func (c *Core) stuck(g Configuration) bool {
+	since := c.whole + hearsayOver
+	if c.whole == 0 || c.now <= since {
+		return false
+	}
+	return !slices.ContainsFunc(g.Voters, func(v Voter) bool {
+		if v.Learner || c.over(v, since) {
+			return false // it is no candidate
+		}
+		at, log := c.stands(v, since)
+		if log.Term == 0 || at == 0 {
+			return true // it is silent, or has not said how it stands
+		}
+		return at == g.At && g.majority(func(w Voter) bool {
+			_, other := c.stands(w, since)
+			return !c.over(w, since) && !other.ahead(log)
+		})
+	})
+}
+
+// stands returns the configuration that a voter has applied, and how far its log goes, as it has said
+// lately: zeros if it has not.
+func (c *Core) stands(v Voter, after time.Duration) (at uint64, log Log) {
+	if v.Instance == c.instance && c.runs() == v.Raft {
+		return c.applied.At, c.ownLog()
+	}
+	if who := c.answering(v, after); who != nil && who.Standing != nil && who.Group == c.group && !who.Leader {
+		return who.Standing.Applied.At, who.Standing.Log
+	}
+	return 0, Log{}
 }
 
 // doubt notes since when the newest configuration that is known is refuted without a break.

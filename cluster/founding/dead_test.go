@@ -331,3 +331,79 @@ func TestStandingReturns(t *testing.T) {
 		t.Error("the same life of a build that does not say counts as a replica that runs")
 	}
 }
+
+// A leader that shrinks the group from three voters to itself, and ends before the slow one knows it,
+// leaves one voter that needs the leader, and one whose log is too short for the other's vote: neither
+// is ever elected. The group is given up, but not as long as the rule has no proof of that.
+func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
+	joint := Configuration{At: 8, Voters: five(3), Incoming: []uint64{3}, Outgoing: []uint64{1, 2, 3}}
+	behind, far := Log{2, 2, 16}, Log{2, 2, 29}
+	second := func(applied Configuration, log Log) Who {
+		who := life(2, 2)
+		who.At, who.Voters = applied.At, applied.Voters
+		who.Standing.Applied, who.Standing.Log = applied, log
+		return who
+	}
+	for name, tc := range map[string]struct {
+		own    Log
+		second func(round int) Who
+		ends   bool
+	}{
+		"the one is behind, the other needs the leader": {behind, func(int) Who { return second(joint, far) }, true},
+		"its last entry is of a later term":             {Log{3, 2, 40}, func(int) Who { return second(joint, Log{3, 3, 29}) }, true},
+		"the logs are alike":                            {far, func(int) Who { return second(joint, far) }, false},
+		"its own is longer":                             {Log{2, 2, 30}, func(int) Who { return second(joint, far) }, false},
+		"what it says may be of later":                  {behind, func(int) Who { return second(joint, Log{3, 2, 29}) }, false},
+		"its own is not known":                          {Log{}, func(int) Who { return second(joint, far) }, false},
+		"the other's is not known":                      {behind, func(int) Who { return second(joint, Log{}) }, false},
+		"the other can be elected": {behind, func(int) Who {
+			return second(Configuration{At: 7, Voters: five(3), Incoming: nil, Outgoing: nil}, far)
+		}, false},
+		"it has a leader now and then": {behind, func(round int) Who {
+			who := second(joint, far)
+			if who.Leader = round%20 == 0; who.Leader {
+				who.Standing.Log = Log{}
+			}
+			return who
+		}, false},
+		"what the leader has sent arrives": {behind, func(round int) Who {
+			if round < 29 {
+				return second(joint, far)
+			}
+			return second(joint, Log{})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := orphan(names3(3), five(3)...)
+			c.Log(c.now, 1, tc.own)
+			ended := false
+			for round := range 45 {
+				c.tell("n2:1", tc.second(round))
+				c.tell("n3:1", life(3, 0))
+				if ended = c.ends(); ended && time.Duration(round)*time.Second <= hearsayOver {
+					t.Fatalf("given up after %d s, when a message of the dead leader may still arrive", round)
+				}
+				if ended {
+					break
+				}
+				c.now += time.Second
+			}
+			if ended != tc.ends {
+				t.Errorf("given up is %v, want %v: %s", ended, tc.ends, c.Waiting())
+			}
+		})
+	}
+}
+
+// What was said of the log of an earlier replica here says nothing of this one.
+func TestALogIsThatOfItsReplica(t *testing.T) {
+	c := orphan(names3(3), five(3)...)
+	c.Log(c.now, 1, Log{2, 2, 16})
+	if s := c.standing(); s.Log != (Log{2, 2, 16}) {
+		t.Errorf("it tells of %+v", s.Log)
+	}
+	c.raft = 77
+	if s := c.standing(); s.Log != (Log{}) {
+		t.Errorf("replica 77 tells of %+v", s.Log)
+	}
+}

@@ -25,6 +25,35 @@ type Standing struct {
 	Raft    uint64        // the replica that runs here and has not retired; zero means none
 	Names   []string      // of the voters of Who, in their order; empty where unknown
 	Applied Configuration // what that replica has applied
+	Log     Log           // how far its log goes, while it knows no leader
+}
+
+// Log is how far the log of a replica goes. The zero Log says nothing.
+type Log struct {
+	Term      uint64 // of the replica
+	LastTerm  uint64 // of the last entry
+	LastIndex uint64
+}
+
+// Log takes how far the log of this instance's replica goes, at each change of its term or leader: the
+// zero Log while it has a leader, from which there may come more.
+func (c *Core) Log(now time.Duration, raft uint64, log Log) {
+	c.now, c.logOf, c.log = now, raft, log
+}
+
+// ownLog is how far the log of the replica goes that runs here.
+func (c *Core) ownLog() Log {
+	if c.logOf != c.runs() {
+		return Log{}
+	}
+	return c.log
+}
+
+// ahead reports whether a voter with this log refuses its vote to one with the other for good. The term
+// of the other must be no lower: what was said of it is then not from before a leader that has added to both.
+func (l Log) ahead(of Log) bool {
+	known := l.Term > 0 && of.Term >= l.Term
+	return known && (l.LastTerm > of.LastTerm || l.LastTerm == of.LastTerm && l.LastIndex > of.LastIndex)
 }
 
 // Applied takes the configuration that this instance's replica has applied, with both its halves.
@@ -53,7 +82,7 @@ func (c *Core) standing() *Standing {
 	for _, v := range c.voters {
 		s.Names = append(s.Names, c.nameOf(v.Instance))
 	}
-	s.Applied = c.applied
+	s.Applied, s.Log = c.applied, c.ownLog()
 	return s
 }
 
@@ -191,7 +220,11 @@ func appendStanding(b []byte, s *Standing) []byte {
 	}
 	b = binary.AppendUvarint(b, s.Applied.At)
 	b = appendVoters(b, s.Applied.Voters)
-	return appendIDs(appendIDs(b, s.Applied.Incoming), s.Applied.Outgoing)
+	b = appendIDs(appendIDs(b, s.Applied.Incoming), s.Applied.Outgoing)
+	for _, v := range [...]uint64{s.Log.Term, s.Log.LastTerm, s.Log.LastIndex} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
 }
 
 // standing reads what appendStanding wrote: nil where the message ends before it.
@@ -205,5 +238,6 @@ func (r *reader) standing() *Standing {
 	}
 	s.Applied = Configuration{At: r.upTo(atMax), Voters: r.voters(), Incoming: r.ids(votersMax), Outgoing: r.ids(votersMax)}
 	s.Applied.told = s.Applied.At > 0
+	s.Log = Log{Term: r.uint(), LastTerm: r.uint(), LastIndex: r.uint()}
 	return s
 }

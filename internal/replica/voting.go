@@ -37,6 +37,14 @@ func Applied(c *raftlog.Configuration) founding.Configuration {
 	return applied
 }
 
+// LogOf says how far the log of a replica goes, to the cluster room.
+func LogOf(role raftlog.Role) founding.Log {
+	if role.Leader != 0 || role.LastIndex == 0 {
+		return founding.Log{}
+	}
+	return founding.Log{Term: role.Term, LastTerm: role.LastTerm, LastIndex: role.LastIndex}
+}
+
 // Names reports whether a configuration names the instance under that raft ID.
 func Names(c *raftlog.Configuration, raft uint64, instance nodeid.ID) bool {
 	for _, m := range c.Members {

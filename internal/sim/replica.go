@@ -201,6 +201,8 @@ func (r *ownReplica) event(e *raftlog.Event) {
 		r.p.w.watch.role(r)
 		r.tellKeeper()
 		r.p.leaderKnown()
+		p, id, log := r.p, r.id, replica.LogOf(e.Role)
+		p.ofLife(func() { p.birth.Log(p.birthNow(), id, log) })
 		r.p.look()
 	case raftlog.Applied:
 		r.apply(e)
