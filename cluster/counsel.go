@@ -9,24 +9,15 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
-	"github.com/mortise-lock/mortise/cluster/voters"
-
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
 
-// Counsel is what the leader of a group says about its voters.
-type Counsel struct {
-	MayStop    bool          // nobody needs the replica that was asked about any more (rule 13)
-	AllLeaving bool          // everybody in reach has said that it leaves
-	Due        bool          // a change of voters is due or in flight
-	Known      bool          // the leader knows a session of the asking instance, and its look has counted it
-	Report     voters.Report // of the leader's last look, at most 50 ms old; of Next only Kind and Why
-	Leader     nodeid.ID     // the instance that leads
-	Remarks    []string      // voters.Facts.Remarks of the leader, at most 64
-}
+// Counsel is what the leader of a group says.
+type Counsel = lead.Counsel
 
 const (
 	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
@@ -137,22 +128,15 @@ func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 // go on as if it had not.
 func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	o := &c.own
-	s := &o.steer
 	if o.core.Phase() != founding.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
 		return Counsel{}, false
 	}
-	if now := c.now(); !s.looked || now-s.at >= lookPause {
+	if now := c.now(); !o.lead.Fresh(now) {
 		c.observe(now)
 	}
-	if !s.leads {
-		return Counsel{}, false
-	}
-	report := s.core.Report()
-	return Counsel{
-		MayStop: s.core.MayStop(q.Raft), AllLeaving: s.core.AllLeaving(), Due: report.Due, Report: report, Leader: o.core.Instance(),
-		Remarks: s.facts.Remarks,
-		Known:   s.facts.Knows(q.Instance),
-	}, true
+	counsel, leads := o.lead.Counsel(q.Raft, q.Instance)
+	counsel.Leader = o.core.Instance()
+	return counsel, leads
 }
 
 // advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
@@ -169,7 +153,7 @@ func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
 		return appendHere(nil), true
 	}
 	if counsel, leads := c.counsel(q); leads {
-		return counsel.append(nil), true
+		return appendCounsel(nil, &counsel), true
 	}
 	var other elsewhere
 	if q.Group == c.own.core.Group() && c.own.core.Phase() == founding.Member {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -62,7 +62,7 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 			t.Errorf("another group is answered by the leader: % x", b)
 		}
 		// It looks anew for whoever asks, though nobody has said that anything has changed.
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		facts.Registered = slices.Clone(facts.Registered[:3])
 		for i := range facts.Registered {
 			facts.Registered[i].Leaving = true
@@ -82,7 +82,7 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 		facts.Config.Voters = slices.DeleteFunc(slices.Clone(facts.Config.Voters), func(id uint64) bool { return id == gone })
 		facts.Replicas = slices.DeleteFunc(slices.Clone(facts.Replicas), func(r voters.Replica) bool { return r.ID == gone })
 		g.leader.lead(1, facts)
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		if got, err := f.nodes[1].ConsultFor(ctx, gone); err != nil || !got.MayStop {
 			t.Errorf("%+v, %v about a replica that was removed", got, err)
 		}
@@ -113,7 +113,7 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 		f.nodes[1].follows(nil)
 		facts.Self = f.nodes[1].place().Raft
 		f.nodes[1].lead(2, facts)
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		plain.consults(f.nodes[1], 50*time.Millisecond)
 		g.leader.consults(f.nodes[1], 50*time.Millisecond)
 		f.nodes[1].consults(f.nodes[1], 0)
@@ -235,7 +235,7 @@ func fullCounsel() Counsel {
 func TestCounselReturns(t *testing.T) {
 	full := fullCounsel()
 	for _, c := range []Counsel{full, {}, {Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
-		b := c.append(nil)
+		b := appendCounsel(nil, &c)
 		if got, err := decodeCounsel(b); err != nil || !reflect.DeepEqual(got, c) {
 			t.Errorf("%+v came back as %+v, %v", c, got, err)
 		}
@@ -253,7 +253,7 @@ func TestCounselReturns(t *testing.T) {
 	long.Remarks = append(slices.Clone(full.Remarks), "one more")
 	long.Report.Missing[0].Name = "n\xff"
 	long.Report.Next.Why = strings.Repeat("é", whyBytesMax)
-	got, err := decodeCounsel(long.append(nil))
+	got, err := decodeCounsel(appendCounsel(nil, &long))
 	if err != nil || len(got.Report.Missing) != listedMax || len(got.Remarks) != listedMax || len(got.Report.Next.Why) != whyBytesMax {
 		t.Errorf("what is too long came back as %d, %d bytes, %v", len(got.Report.Missing), len(got.Report.Next.Why), err)
 	}
@@ -262,7 +262,7 @@ func TestCounselReturns(t *testing.T) {
 // FuzzCounsel feeds any bytes to the decoders. What is accepted comes back as it is, and none is taken for a message of another kind.
 func FuzzCounsel(f *testing.F) {
 	full := fullCounsel()
-	f.Add(full.append(nil))
+	f.Add(appendCounsel(nil, &full))
 	f.Add(consultation{1, nodeidtest.ID(2), 3}.append(nil))
 	f.Add(elsewhere{nodeidtest.ID(4), "a:1"}.append(nil))
 	f.Add(appendProbe(nil))
@@ -275,7 +275,7 @@ func FuzzCounsel(f *testing.F) {
 			}
 		}
 		if c, err := decodeCounsel(b); err == nil {
-			same(c.append(nil))
+			same(appendCounsel(nil, &c))
 		}
 		if q, err := decodeConsultation(b); err == nil {
 			same(q.append(nil))

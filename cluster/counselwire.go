@@ -73,7 +73,7 @@ func appendHere(b []byte) []byte  { return append(b, counselVersion, kindHere) }
 func isProbe(b []byte) bool       { return openCounsel(b, kindProbe).done() == nil }
 
 // append encodes what people and programs need of a Counsel: of the next step only its kind and why.
-func (c *Counsel) append(b []byte) []byte {
+func appendCounsel(b []byte, c *Counsel) []byte {
 	b = append(b, counselVersion, kindCounsel)
 	flags := byte(0)
 	for i, set := range [counselFlags]bool{c.MayStop, c.AllLeaving, c.Due, c.Known, c.Report.Quorum} {

@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // The kinds of birth's messages that the tests look for.
@@ -107,7 +106,7 @@ func TestWhatBecomesOfAPrepare(t *testing.T) {
 					if second != 0 || len(steps) == 0 || steps[0].step.Kind != voters.AddLearner || steps[0].about != want || steps[0].term != 4 {
 						t.Errorf("offered %x then, and carried out %+v", second, steps)
 					}
-				} else if second == 0 || took < c.again-time.Millisecond || took > c.again+askWithin+2*lookPause || len(n.carriedOut()) > 0 {
+				} else if second == 0 || took < c.again-time.Millisecond || took > c.again+askWithin+2*lead.Pause || len(n.carriedOut()) > 0 {
 					t.Errorf("offered another after %v, want %v; carried out %v", took, c.again, kinds(n.carriedOut()))
 				}
 				asks := f.net.played(kindPrepare, addrOf(0), addrOf(50))

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
 // kindWhoIs is the second byte of birth's question who an instance is.
@@ -160,7 +162,7 @@ func TestTheLeaderTellsAFewAtATime(t *testing.T) {
 			f.net.muffle(addrOf(i), true)
 		}
 		g.leader.lead(1, g.see())
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		g.leader.Configured(g.id, 9, with(g.config, 90))
 		time.Sleep(10 * time.Second)
 		told := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
-
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -33,7 +33,7 @@ type owner struct {
 	asking   map[string]bool          // the addresses of those under way
 	find     finder
 	pull     pulling
-	steer    steward
+	lead     lead.Lead
 	said     report
 	telling  context.CancelFunc // ends the telling of a configuration that is under way; nil: none is
 	told     gossip.Meta        // what gossip says about this instance
@@ -155,7 +155,7 @@ func (c *Cluster) carryOut(e founding.Event) {
 		c.cfg.Logger.Debug("restarting in place", "why", e.Text, "instance", e.Instance)
 		c.tellAll(nil)
 		o.back = false
-		o.raft, o.book, o.backlog, o.pull, o.steer = 0, founding.Book{}, nil, pulling{}, steward{}
+		o.raft, o.book, o.backlog, o.pull, o.lead = 0, founding.Book{}, nil, pulling{}, lead.Lead{}
 		c.yield()
 		c.publish()
 		c.cfg.Host.Restart(o.begin(e.Instance, c.cfg.Random), errors.New(e.Text))
@@ -199,7 +199,7 @@ func (c *Cluster) readdressed(changed bool) {
 	c.own.core.Voters(c.now(), c.own.core.Group(), c.own.book.At(), c.own.book.Voters())
 	c.publish()
 	c.tellVoters()
-	if !c.own.steer.leads {
+	if !c.own.lead.Leads() {
 		return
 	}
 	for _, v := range c.own.book.Voters() { // the others believe the leader

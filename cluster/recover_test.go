@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -180,7 +180,7 @@ func TestSoloHasAReportAndCounsel(t *testing.T) {
 			Replicas:   []voters.Replica{{ID: self.Raft, Instance: self.Instance, Active: true}},
 			Registered: []voters.Registered{n.registered()},
 		})
-		time.Sleep(lookPause) // what it saw without the lead is good for so long
+		time.Sleep(lead.Pause) // what it saw without the lead is good for so long
 		c := n.consults(n, 0)
 		if r, ok := n.Report(); !ok || r.Due || c.Due || !c.Known || c.MayStop || len(n.carriedOut()) > 0 {
 			t.Errorf("the report is %+v, the counsel %+v", r, c)

@@ -44,15 +44,8 @@ func (c *Cluster) Log(raft uint64, log founding.Log) {
 func (c *Cluster) Gone(instance nodeid.ID) {
 	c.in.postOfLife(func() {
 		c.own.core.Departed(c.now(), instance)
-		s := &c.own.steer
-		if !s.leads || s.facts.Settings.Durable {
-			return
-		}
-		for _, v := range c.own.book.Voters() {
-			if v.Instance == instance {
-				s.core.Retired(v.Raft)
-				c.looking.Store(true)
-			}
+		if c.own.lead.Gone(instance, c.own.book.Voters()) {
+			c.looking.Store(true)
 		}
 	})
 }
@@ -122,19 +115,9 @@ func (c *Cluster) dismiss(before []Voter) {
 // tellAttached lets the leader tell all whose sessions are attached to it, so that they know the voters of now when it is gone: of
 // several changes within a second each may replace a voter, and an instance that knows none of them any more has to begin anew.
 func (c *Cluster) tellAttached(before []Voter) {
-	s := &c.own.steer
-	if !s.leads {
-		return
+	if c.own.lead.Leads() {
+		c.tellAll(c.own.lead.Attached(slices.Concat(before, c.own.book.Voters()))) // these hear it by the log, or by dismiss
 	}
-	replicas := slices.Concat(before, c.own.book.Voters()) // these hear it by the log, or by dismiss
-	var all []Voter
-	for r := range s.facts.All() {
-		is := func(v Voter) bool { return v.Instance == r.Instance }
-		if r.Session && r.Reachable && r.Addr != "" && !slices.ContainsFunc(replicas, is) {
-			all = append(all, Voter{Instance: r.Instance, Addr: r.Addr})
-		}
-	}
-	c.tellAll(all)
 }
 
 // tellAll tells instances the newest configuration, a few at a time and each once. What is still to

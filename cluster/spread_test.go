@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
@@ -202,7 +203,7 @@ func TestTheLeaderTellsAllThatAreAttached(t *testing.T) {
 			n.follows(g.leader)
 		}
 		g.leader.lead(1, g.see())
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		f.net.tape()
 		g.leader.Configured(g.id, 9, with(g.config, 90))
 		time.Sleep(20 * time.Millisecond)

@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
-
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
 
 // kinds are the kinds of the steps that a host was given.
@@ -106,7 +105,7 @@ func TestAllCandidatesAreAskedSoon(t *testing.T) {
 		f.net.muffle(addrOf(51), true)
 		f.net.tape()
 		n.lead(1, facts)
-		time.Sleep(2 * lookPause)
+		time.Sleep(2 * lead.Pause)
 		if asks := f.net.played(kindPrepare, addrOf(0), ""); len(asks) != 2 || asks[0].to == asks[1].to {
 			t.Errorf("%d were asked: %+v", len(asks), asks)
 		}
@@ -133,7 +132,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 			change(&again.Replicas[2])
 			return again
 		}
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		ready := next(func(r *voters.Replica) { r.Active, r.CaughtUp = true, true })
 		n.lead(1, ready)
 		began := time.Now()
@@ -144,7 +143,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 			}
 		}
 		check(1, "at once")
-		for time.Since(began) < tryAgain-lookPause {
+		for time.Since(began) < time.Second-lead.Pause {
 			time.Sleep(20 * time.Millisecond)
 			later := ready
 			later.Replicas = slices.Clone(ready.Replicas)
@@ -152,7 +151,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 			n.lead(1, later)
 		}
 		check(1, "though the log is slow")
-		time.Sleep(3 * lookPause)
+		time.Sleep(3 * lead.Pause)
 		check(2, "as nothing came of it in a second")
 		if f.logged("changing the voters") != 1 {
 			t.Error("a step that is tried again has another line in the log")
@@ -160,10 +159,10 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 		moved := ready
 		moved.Registered = append(slices.Clone(ready.Registered), f.nodes[1].registered())
 		n.lead(1, moved)
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		check(3, "as the facts have changed")
 		n.lead(2, moved)
-		time.Sleep(lookPause)
+		time.Sleep(lead.Pause)
 		check(4, "in another term")
 		if got := n.carriedOut()[3]; got.term != 2 || f.logged("changing the voters") != 2 {
 			t.Errorf("a new term: %+v, %d lines", got, f.logged("changing the voters"))
@@ -210,14 +209,14 @@ func TestLooksAreAtMostOneIn50ms(t *testing.T) {
 		}
 		looks := n.looks(began)
 		for i, at := range looks[1:] {
-			if at.Sub(looks[i]) < lookPause {
+			if at.Sub(looks[i]) < lead.Pause {
 				t.Fatalf("%v between two looks", at.Sub(looks[i]))
 			}
 		}
 		if len(looks) < 18 || len(looks) > 21 {
 			t.Errorf("%d looks in a second in which something changed all the time", len(looks))
 		}
-		began = time.Now().Add(lookPause)
+		began = time.Now().Add(lead.Pause)
 		time.Sleep(time.Minute)
 		if n := len(n.looks(began)); n < 55 || n > 61 {
 			t.Errorf("%d looks in a minute of rest, want one each second", n)

@@ -16,7 +16,7 @@ func isCore(s source) bool {
 	}
 	name := s.path[strings.LastIndex(s.path, "/")+1:]
 	switch s.room {
-	case "lockfsm", "cluster/founding", "cluster/voters", "internal/capability":
+	case "lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "internal/capability":
 		return true
 	case "session":
 		return !slices.Contains([]string{"client.go", "clientinbox.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)

@@ -13,6 +13,7 @@ var allowed = map[string][]string{
 	"cluster/discovery":            {"cluster/founding"},
 	"cluster/gossip":               {"internal/nodeid", "github.com/hashicorp/memberlist"},
 	"cluster/voters":               {"internal/nodeid"},
+	"cluster/lead":                 {"cluster/founding", "cluster/voters", "internal/nodeid"},
 	"internal/nodeid":              {},
 	"internal/nodeid/nodeidtest":   {"internal/nodeid"},
 	"internal/clock":               {"golang.org/x/sys/..."},
@@ -36,7 +37,7 @@ var allowed = map[string][]string{
 	"raftlog":              {"go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "internal/clock"},
 	"raftlog/storage":      {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/...", "go.etcd.io/bbolt/...", "golang.org/x/sys/..."},
 	"internal/logtest":     {"raftlog", "go.etcd.io/raft/v3/...", "google.golang.org/protobuf/..."},
-	"cluster":              {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/voters", "internal/clock", "internal/nodeid"},
+	"cluster":              {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "internal/clock", "internal/nodeid"},
 	"transport":            {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
 		"lockfsm", "cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "session", "raftlog", "raftlog/storage", "transport", "internal/capability", "internal/clock", "internal/credentials", "internal/desk", "internal/history",
@@ -69,7 +70,7 @@ var allowed = map[string][]string{
 	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
 	"internal/mutants": {},
 	"internal/sim": {
-		"lockfsm", "cluster/founding", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
+		"lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "session", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},

@@ -13,7 +13,7 @@ func identity() []Bug {
 		{Name: "barred-by-anybody", Some: true, Room: "cluster/founding", Hazard: "none", Breaks: "the word of any instance keeps another from founding or joining"},
 		{Name: "attached-not-told", Room: "cluster", Hazard: "none",
 			Breaks: "an instance learns of new voters by gossip alone, and knows none of them when several are replaced within a second"},
-		{Name: "foreign-ends-a-life", Room: "cluster", Hazard: "none", Nodes: "TestHostileProbes",
+		{Name: "foreign-ends-a-life", Room: "cluster/lead", Hazard: "none", Nodes: "TestHostileProbes",
 			Breaks: "a voter whose address another service answers is removed"},
 		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none", Breaks: "a directory is used whose key is not that of its instance"},
 		{Name: "name-ends-a-life", Room: "cluster/voters", Hazard: "none", Nodes: "TestHostileNames",

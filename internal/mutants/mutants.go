@@ -101,6 +101,7 @@ func Layers() []Layer {
 		{Name: "discovery", Package: "cluster/discovery", Rooms: []string{"cluster/discovery"}},
 		{Name: "gossip", Package: "cluster/gossip", Rooms: []string{"cluster/gossip"}},
 		{Name: "voters", Package: "cluster/voters", Rooms: []string{"cluster/voters"}},
+		{Name: "lead", Package: "cluster/lead", Rooms: []string{"cluster/lead"}},
 		{Name: "log", Package: "raftlog", Run: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "replica", Package: "raftlog", Skip: "^TestChaos(WithChanges)?$", Rooms: []string{"raftlog"}},
 		{Name: "directory", Package: "raftlog/storage", Skip: disks, Rooms: []string{"raftlog/storage"}},
@@ -108,10 +109,10 @@ func Layers() []Layer {
 		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
-		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip"}, Dear: true},
+		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
-		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
-		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: nodes, Package: ".", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/replica", "."}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
@@ -22,7 +23,7 @@ type query struct {
 type reply struct {
 	from      nodeid.ID // that has proved itself
 	body      []byte
-	counsel   *counsel       // of a leader
+	counsel   *lead.Counsel  // of a leader
 	elsewhere session.Target // of who is none
 }
 

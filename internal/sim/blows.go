@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -76,8 +77,8 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 			w.after(settlePoll, look)
 			return
 		}
-		p.consult(func() uint64 { return p.raft }, until-w.now, func(c counsel, ok bool) {
-			if ok && c.known && !c.due {
+		p.consult(func() uint64 { return p.raft }, until-w.now, func(c lead.Counsel, ok bool) {
+			if ok && c.Known && !c.Due {
 				end()
 				return
 			}

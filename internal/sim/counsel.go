@@ -5,18 +5,13 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for counsel.go of the cluster room: what a leader says about its voters to whoever asks.
-
-// counsel is what the leader of a group says.
-type counsel struct {
-	mayStop, allLeaving, due, known bool
-}
 
 // consultation is the question for it.
 type consultation struct {
@@ -34,19 +29,19 @@ const (
 type asking struct {
 	p    *proc
 	raft func() uint64
-	then func(counsel, bool)
+	then func(lead.Counsel, bool)
 	over bool
 	try  int
 }
 
 // consult asks until somebody who leads has answered, and calls then; with false if that takes longer than within.
-func (p *proc) consult(raft func() uint64, within time.Duration, then func(counsel, bool)) {
+func (p *proc) consult(raft func() uint64, within time.Duration, then func(lead.Counsel, bool)) {
 	a := &asking{p: p, raft: raft, then: then}
-	p.later(within, func() { a.end(counsel{}, false) })
+	p.later(within, func() { a.end(lead.Counsel{}, false) })
 	a.attempt()
 }
 
-func (a *asking) end(c counsel, ok bool) {
+func (a *asking) end(c lead.Counsel, ok bool) {
 	if !a.over && !a.p.dead {
 		a.over = true
 		a.then(c, ok)
@@ -113,21 +108,14 @@ func (p *proc) advisor(try int) session.Target {
 }
 
 // counsel is what this instance says if it leads, from a look that is not old.
-func (p *proc) counsel(q consultation) (counsel, bool) {
-	s := &p.steer
+func (p *proc) counsel(q consultation) (lead.Counsel, bool) {
 	if !p.settled() || q.group != p.birth.Group() {
-		return counsel{}, false
+		return lead.Counsel{}, false
 	}
-	if now := p.birthNow(); !s.looked || now-s.at >= lookPause {
+	if now := p.birthNow(); !p.lead.Fresh(now) {
 		p.observe(now)
 	}
-	if !s.leads {
-		return counsel{}, false
-	}
-	return counsel{
-		mayStop: s.core.MayStop(q.raft), allLeaving: s.core.AllLeaving(), due: s.core.Report().Due,
-		known: slices.ContainsFunc(s.facts.Registered, func(r voters.Registered) bool { return r.Session && r.Instance == q.instance }),
-	}, true
+	return p.lead.Counsel(q.raft, q.instance)
 }
 
 // advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.

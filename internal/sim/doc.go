@@ -43,7 +43,7 @@
 //	client    the shell of the session's client; caller.go has those who call it, kinds.go what they ask for
 //	wishes    what callers want of a hold besides; steps.go has what people do to holds of others: new kinds of either go there
 //	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
-//	steward   the leader's look at the voters; counsel.go and spread.go are the same room's. voting.go is that of the root package
+//	steward   who carries out what cluster/lead decides; counsel.go and spread.go are of the cluster room. voting.go is that of the root package
 //	replica   a voter or a learner: the log's core, the keeper's, and between them that of
 //	          internal/replica, which glue.go connects; keeping.go has the keeper, snapshot.go how a
 //	          snapshot is taken, retold.go what the instances are told of the group's settings
@@ -55,7 +55,7 @@
 //	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes, watchholds.go
 //	          of ends by force and by themselves, delays and notices
 //
-// What life, steward, counsel, spread and leave do is written again here, since the shells of the
+// What life, counsel, spread and leave do is written again here, since the shells of the
 // product are made of goroutines. Where the two differ a bug can hide; the tests of whole nodes in the
 // root package are for those.
 //

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -163,7 +164,7 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	case q.probe:
 		then(reply{})
 	case q.consult != nil:
-		then(reply{counsel: &counsel{mayStop: true, allLeaving: true, known: true}})
+		then(reply{counsel: &lead.Counsel{MayStop: true, AllLeaving: true, Known: true}})
 	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == founding.Newborn:
 	default:
 		p := m.proc

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -66,14 +67,14 @@ func (l *leaver) depart() {
 		l.close(false)
 		return
 	}
-	p.consult(func() uint64 { return r.id }, min(leaderless, l.until-w.now), func(c counsel, ok bool) {
+	p.consult(func() uint64 { return r.id }, min(leaderless, l.until-w.now), func(c lead.Counsel, ok bool) {
 		switch {
 		case !ok:
 			w.note("%v leaves without handing its vote over", p)
 			l.close(true)
-		case c.allLeaving:
+		case c.AllLeaving:
 			l.seeOff(min(w.now+lastWords, l.until))
-		case c.mayStop:
+		case c.MayStop:
 			w.watch.stats.Leaves++
 			l.close(false)
 		default:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -134,7 +135,7 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 	}
 	p.hangUp()
 	p.instance, p.group, p.raft, p.book, p.member = instance, 0, 0, founding.Book{}, false
-	p.pull, p.steer = pulling{}, steward{}
+	p.pull, p.lead = pulling{}, lead.Lead{}
 	clear(p.dialing)
 	clear(p.backOff)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -30,7 +31,7 @@ type proc struct {
 	birth   *founding.Core
 	book    founding.Book
 	saved   uint64 // revision of birth that is on disk
-	steer   steward
+	lead    lead.Lead
 	pull    pulling
 	peers   map[int]meta // what gossip has shown last of each process
 	looking bool         // the facts may have changed since the last look

@@ -62,7 +62,7 @@ func (p *proc) readdressed(changed bool) {
 		p.birth.Voters(p.birthNow(), p.birth.Group(), p.book.At(), p.book.Voters())
 		p.tellVoters()
 		for _, v := range p.book.Voters() {
-			if p.steer.leads && v.Instance != p.instance {
+			if p.lead.Leads() && v.Instance != p.instance {
 				p.announceTo(v.Instance, v.Addr, 1)
 			}
 		}
@@ -71,11 +71,8 @@ func (p *proc) readdressed(changed bool) {
 
 // gone takes that an instance has said that the replica that it had is over.
 func (p *proc) gone(instance nodeid.ID) {
-	for _, v := range p.book.Voters() {
-		if v.Instance == instance && p.steer.leads && !p.steer.facts.Settings.Durable {
-			p.steer.core.Retired(v.Raft)
-			p.look()
-		}
+	if p.lead.Gone(instance, p.book.Voters()) {
+		p.look()
 	}
 }
 
@@ -110,15 +107,8 @@ func (p *proc) dismissed(before []founding.Voter) {
 
 // tellAttached lets the leader tell all whose sessions are attached to it.
 func (p *proc) tellAttached(before []founding.Voter) {
-	if !p.steer.leads {
-		return
-	}
-	replicas := slices.Concat(before, p.book.Voters())
-	for _, r := range p.steer.facts.Registered {
-		is := func(v founding.Voter) bool { return v.Instance == r.Instance }
-		if r.Session && r.Reachable && !slices.ContainsFunc(replicas, is) {
-			p.announceTo(r.Instance, r.Addr, 1)
-		}
+	for _, v := range p.lead.Attached(slices.Concat(before, p.book.Voters())) {
+		p.announceTo(v.Instance, v.Addr, 1)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -145,10 +146,10 @@ func (p *proc) removed(raft uint64) {
 		if p.replica != r || r.log.gone() {
 			return
 		}
-		p.consult(func() uint64 { return raft }, time.Hour, func(c counsel, ok bool) {
+		p.consult(func() uint64 { return raft }, time.Hour, func(c lead.Counsel, ok bool) {
 			switch {
 			case p.replica != r || r.log.gone():
-			case ok && c.mayStop:
+			case ok && c.MayStop:
 				p.dismiss(r)
 				p.ofLife(func() { p.birth.Retired(p.birthNow(), raft) })
 			default:

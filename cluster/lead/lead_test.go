@@ -1,0 +1,142 @@
+package lead
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// shrunk are the facts of the leader of three voters, of which the third is over, while a fourth
+// instance could take its place.
+func shrunk() voters.Facts {
+	f := voters.Facts{
+		Self: 1, Settings: voters.Settings{Voters: 3, Founders: []string{"a", "b", "c", "d"}}, Config: voters.Config{Voters: []uint64{1, 2, 3}},
+	}
+	for id := range uint64(4) {
+		who := nodeidtest.ID(id + 1)
+		if id < 3 {
+			f.Replicas = append(f.Replicas, voters.Replica{
+				ID: id + 1, Instance: who, Addr: "x:1", Active: id < 2, Linked: id < 2, CaughtUp: id < 2, Full: id < 2, Settled: id < 2, SilentFor: time.Duration(id/2) * time.Hour,
+			})
+		}
+		if id != 2 {
+			f.Registered = append(f.Registered, voters.Registered{
+				Instance: who, Name: string(rune('a' + id)), Addr: "x:1", Session: true, Reachable: true, Order: id + 1,
+			})
+		}
+	}
+	return f
+}
+
+// prepared has the fourth instance run a replica, as far as its answer says, and returns what follows.
+func prepared(t *testing.T, l *Lead) (now time.Duration, o Orders) {
+	t.Helper()
+	now = time.Hour
+	o = l.Look(now, shrunk(), 5, 99)
+	for range 100 { // the third voter has to be over for long enough
+		if o.Prepare != nil {
+			break
+		}
+		for _, p := range o.Probes {
+			l.Probed(now, 5, p, founding.Refused)
+		}
+		now += Pause
+		o = l.Look(now, shrunk(), 5, 99)
+	}
+	if o.Prepare == nil {
+		t.Fatalf("no instance is asked for a replica: %+v", l.Report())
+	}
+	return now, o
+}
+
+// answer is that of an instance to the question for a replica, as the wire has it.
+func answer(step voters.Step, state founding.PreparedState) []byte {
+	return append(binary.AppendUvarint([]byte{1, 8}, step.ID), byte(state), 0)
+}
+
+// TestAStepIsCarriedOnce: as long as nothing changes, and again after a second, and at once in the next term.
+func TestAStepIsCarriedOnce(t *testing.T) {
+	var l Lead
+	now, o := prepared(t, &l)
+	step := *o.Prepare
+	if look, _ := l.Answered(now, 5, step, founding.Answered, answer(step, founding.Running)); !look {
+		t.Fatal("an answer calls for no look")
+	}
+	carried := 0
+	for at := now; at < now+tryAgain; at += Pause {
+		if c := l.Look(at, shrunk(), 5, 99).Carry; c != nil {
+			carried++
+			if c.Step.Kind != voters.AddLearner || c.About.Instance != step.Instance || c.About.Raft != step.ID || c.Term != 5 || c.Again {
+				t.Errorf("carried %+v", c)
+			}
+		}
+	}
+	if carried != 1 {
+		t.Errorf("the step was carried %d times within a second", carried)
+	}
+	if c := l.Look(now+2*tryAgain, shrunk(), 5, 99).Carry; c == nil || !c.Again {
+		t.Errorf("a step that may be lost is carried again as %+v", c)
+	}
+}
+
+// TestAnswersOfAnotherLeadMeanNothing: nor do those of another replica, and those that cannot be read.
+func TestAnswersOfAnotherLeadMeanNothing(t *testing.T) {
+	var l Lead
+	now, o := prepared(t, &l)
+	step, other := *o.Prepare, *o.Prepare
+	other.ID++
+	for name, look := range map[string]bool{
+		"silence":                     first(l.Answered(now, 5, step, founding.Silent, nil)),
+		"another term":                first(l.Answered(now, 4, step, founding.Answered, answer(step, founding.Running))),
+		"another replica":             first(l.Answered(now, 5, step, founding.Answered, answer(other, founding.Running))),
+		"no words":                    first(l.Answered(now, 5, step, founding.Answered, []byte{1, 2, 3})),
+		"a probe of another term":     l.Probed(now, 4, voters.Probe{ID: 2}, founding.Refused),
+		"a stranger at the address":   l.Probed(now, 5, voters.Probe{ID: 2}, founding.Foreign),
+		"silence at the address":      l.Probed(now, 5, voters.Probe{ID: 2}, founding.Silent),
+		"the end of an unnamed voter": l.Gone(nodeidtest.ID(9), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}),
+	} {
+		if look {
+			t.Errorf("%s calls for a look", name)
+		}
+	}
+	if look, why := l.Answered(now, 5, step, founding.Answered, answer(step, founding.Declined)); !look || why != "" {
+		t.Errorf("an instance that declines: %v, %q", look, why)
+	}
+	if !l.Probed(now, 5, voters.Probe{ID: 2}, founding.Other) || !l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+		t.Error("the end of a life calls for no look")
+	}
+	l.Rest(now)
+	if _, leads := l.Counsel(1, nodeidtest.ID(1)); leads || l.Leads() || l.Gone(nodeidtest.ID(2), []founding.Voter{{Raft: 2, Instance: nodeidtest.ID(2)}}) {
+		t.Error("it does not lead, and speaks for the group")
+	}
+}
+
+func first(look bool, _ string) bool { return look }
+
+// TestWhenToLook: not within 50 ms, after a second while it leads, and when something may have changed.
+func TestWhenToLook(t *testing.T) {
+	var l Lead
+	if due := l.Due(7, true); due != 7 {
+		t.Errorf("the first look is due at %v", due)
+	}
+	if due := l.Due(7, false); due != 7+never {
+		t.Errorf("an instance that does not lead looks at %v", due)
+	}
+	well := shrunk()
+	well.Settings.Founders, well.Settings.Voters = nil, 1
+	well.Config, well.Replicas = voters.Config{Voters: []uint64{1}}, well.Replicas[:1]
+	well.Registered = well.Registered[:1]
+	l.Look(time.Minute, well, 5, 99)
+	for wanted, after := range map[bool]time.Duration{true: Pause, false: every} {
+		if due := l.Due(time.Minute, wanted); due != time.Minute+after {
+			t.Errorf("wanted: %v, the next look is after %v", wanted, due-time.Minute)
+		}
+	}
+	if !l.Fresh(time.Minute+Pause-1) || l.Fresh(time.Minute+Pause) {
+		t.Error("a look is good for 50 ms")
+	}
+}
