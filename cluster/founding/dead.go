@@ -19,10 +19,13 @@ import (
 func (c *Core) member() {
 	c.follow(c.newest())
 	c.follow(c.applied.Voters)
+	after := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
+	for _, g := range c.later(after) {
+		c.follow(g.Voters)
+	}
 	if c.superseded() {
 		return
 	}
-	after := c.since + max(c.settings.SessionTTL, c.rulesOf.SessionTTL)
 	if c.leader || c.settings.Solo || c.durable || c.now <= after {
 		c.whole = 0
 		return // its locks may still be believed in
@@ -180,6 +183,26 @@ func (c *Core) configurations(after time.Duration) []Configuration {
 			if who := c.answering(v, after); who != nil && who.Standing != nil && who.Group == c.group {
 				add(who.Standing.Applied)
 			}
+		}
+	}
+	for _, g := range c.later(after) {
+		add(g)
+	}
+	return list
+}
+
+// later returns the configurations newer than any that is known here of which instances say lately that
+// a replica of this group there has applied them. This instance may have been cut off while the voters
+// changed, and the voters that it knows may all be gone. Such a word is not believed for anything else:
+// it can only keep this instance in its group, as the word can that the group has a leader.
+func (c *Core) later(after time.Duration) (list []Configuration) {
+	for _, p := range c.places {
+		who, ok := p.seenSince(after, c.now)
+		if !ok || who.Phase != Member || who.Group != c.group || who.Standing == nil || who.Standing.Raft == 0 {
+			continue
+		}
+		if g := who.Standing.Applied; g.At > c.at && len(list) < votersMax {
+			list = append(list, g)
 		}
 	}
 	return list

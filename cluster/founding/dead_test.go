@@ -395,6 +395,54 @@ func TestAGroupInWhichNoneCanBeElectedIsDead(t *testing.T) {
 	}
 }
 
+// An instance that was cut off while the voters changed knows none of those that run. It stays as long as
+// one that is no voter that it knows says that they are a majority, and goes when that is over too.
+func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
+	fourth := Voter{Raft: 44, Instance: nodeidtest.ID(4), Addr: "n4:1", Life: 1}
+	fifth := Voter{Raft: 55, Instance: nodeidtest.ID(5), Addr: "n5:1", Life: 1}
+	moved := func(voters ...Voter) func(int) Who {
+		return func(int) Who {
+			who := life(4, 44)
+			who.Standing.Applied = Configuration{At: 20, Voters: voters, Incoming: nil, Outgoing: nil, told: true}
+			return who
+		}
+	}
+	with := moved(five(1)[0], fourth, fifth)
+	for name, tc := range map[string]struct {
+		fourth func(round int) Who
+		ends   bool
+	}{
+		"its majority runs": {with, false},
+		"it had one": {func(round int) Who {
+			return map[bool]func(int) Who{true: with, false: func(int) Who { return life(4, 0) }}[round < 5](round)
+		}, true},
+		"it has none":            {moved(five(3)[1], fourth, fifth), true},
+		"it runs no replica":     {func(int) Who { who := with(0); who.Standing.Raft = 0; return who }, true},
+		"it is of another group": {func(int) Who { who := with(0); who.Group = 8; return who }, true},
+		"it is older":            {func(int) Who { who := with(0); who.Standing.Applied.At = 6; return who }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := orphan(names3(5), five(3)...)
+			ended := false
+			for round := range 20 {
+				for i := uint64(2); i <= 5; i++ {
+					if who := life(i, 0); i != 4 {
+						c.tell(who.Addr, who)
+					}
+				}
+				c.tell("n4:1", tc.fourth(round))
+				if ended = c.ends(); ended {
+					break
+				}
+				c.now += time.Second
+			}
+			if ended != tc.ends {
+				t.Errorf("given up is %v, want %v: %s", ended, tc.ends, c.Waiting())
+			}
+		})
+	}
+}
+
 // What was said of the log of an earlier replica here says nothing of this one.
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)

@@ -35,6 +35,7 @@ func founding() []Bug {
 		{Name: "directory-given-up-on-hearsay", Room: "cluster/founding", Hazard: "none", Some: true, Breaks: "any holder of the secret ends a replica with a directory that was cut off for one TTL"},
 		{Name: "todays-rule", Room: "cluster/founding", Hazard: "L1", Some: true, Breaks: "a group whose links were cut is given up before its voters have connections again"},
 		{Name: "lives-instead-of-replicas", Room: "cluster/founding", Hazard: "none", Some: true, Breaks: "a group two of whose three replicas have retired waits for them forever"},
+		{Name: "later-configuration-ignored", Room: "cluster/founding", Hazard: "none", Breaks: "an instance that was cut off while the voters changed gives up a group whose majority runs"},
 		{Name: "stuck-by-older-word", Room: "cluster/founding", Hazard: "none", Breaks: "a voter counts as unable to be elected by what was said before a leader added to its log"},
 		{Name: "stuck-at-once", Room: "cluster/founding", Hazard: "none", Breaks: "a group is given up while what its last leader has sent may still arrive"},
 		{Name: "stuck-for-ever", Room: "cluster/founding", Hazard: "none", Breaks: "a group whose leader ended while it shrank to itself waits for ever, though none can be elected"},
