@@ -186,7 +186,7 @@ func (r *ownReplica) tellKeeper() {
 
 // Apply implements raftlog.Applier.
 func (r *ownReplica) Apply(index, term uint64, batch []byte) error {
-	return r.core.Apply(r.node.env.clock.Now(), index, term, batch)
+	return r.core.Apply(index, term, batch)
 }
 
 // Leads implements raftlog.Applier.
@@ -219,7 +219,7 @@ func (r *ownReplica) Snapshot() (raftlog.Capture, error) {
 
 // Restore implements raftlog.Applier.
 func (r *ownReplica) Restore(index, _ uint64, state []byte) error {
-	err := r.core.Restore(r.node.env.clock.Now(), state)
+	err := r.core.Restore(state)
 	if r.trail != nil && err == nil {
 		r.trail.Start(index, r.core.Machine())
 	}

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
@@ -37,9 +38,10 @@ func (h replicaHost) Confirmed(term, round uint64) { h.r.keeper.Confirmed(term, 
 
 func (h replicaHost) Leads(l session.Leadership) { h.r.keeper.Leads(l) }
 
-func (h replicaHost) Born() {
+func (h replicaHost) Born() clock.Time {
 	h.r.born.Store(true)
 	h.r.node.cluster().BornApplied(h.r.group)
+	return h.r.node.env.clock.Now()
 }
 
 func (h replicaHost) Charter(rules uint32, settings *replica.Settings) {

@@ -20,8 +20,8 @@ type Host interface {
 	Confirmed(term, round uint64)
 	// Leads hands the beginning of a lead to the keeper.
 	Leads(session.Leadership)
-	// Born says, once, that the group is born.
-	Born()
+	// Born says, once, that the group is born, and returns the time.
+	Born() clock.Time
 	// Charter says what the group goes by: at the start, and when that has changed. settings is nil if
 	// none were kept: they were longer than what is kept, and what this instance was told holds.
 	Charter(rules uint32, settings *Settings)
@@ -71,7 +71,7 @@ func (c *Core) Confirmed(term, round uint64) {
 }
 
 // Apply applies one entry. An error says that the state machine can no longer be trusted.
-func (c *Core) Apply(now clock.Time, index, term uint64, batch []byte) error {
+func (c *Core) Apply(index, term uint64, batch []byte) error {
 	c.host.Applying(index, batch)
 	c.machine.ApplyEntry(index, term, batch, func(result *lockfsm.Result) {
 		c.host.Applied(result)
@@ -86,7 +86,7 @@ func (c *Core) Apply(now clock.Time, index, term uint64, batch []byte) error {
 			c.host.Answer(result)
 		}
 	})
-	c.noticeBirth(now)
+	c.noticeBirth()
 	return c.machine.Failed()
 }
 
@@ -103,13 +103,13 @@ func (c *Core) Leads(term uint64) {
 }
 
 // Restore takes a snapshot in place of the state.
-func (c *Core) Restore(now clock.Time, state []byte) error {
+func (c *Core) Restore(state []byte) error {
 	machine, err := lockfsm.Restore(state)
 	if err != nil {
 		return err
 	}
 	c.machine = machine
-	c.noticeBirth(now)
+	c.noticeBirth()
 	c.charter()
 	return machine.Failed()
 }
@@ -126,10 +126,9 @@ func (c *Core) TurnEnd() {
 }
 
 // noticeBirth tells once that the group is born. From now on the grace is counted.
-func (c *Core) noticeBirth(now clock.Time) {
+func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
-		c.born, c.bornAt = true, now
-		c.host.Born()
+		c.born, c.bornAt = true, c.host.Born()
 	}
 }
 

@@ -19,7 +19,7 @@ func (*quiet) Applied(*lockfsm.Result)    {}
 func (*quiet) Answer(*lockfsm.Result)     {}
 func (q *quiet) Confirmed(uint64, uint64) { q.rounds++ }
 func (*quiet) Leads(session.Leadership)   {}
-func (*quiet) Born()                      {}
+func (*quiet) Born() clock.Time           { return 1 }
 func (*quiet) Charter(uint32, *Settings)  {}
 func (*quiet) Look()                      {}
 
@@ -32,7 +32,7 @@ func leading(t *testing.T) (*Core, *Questions, *quiet) {
 	}
 	q, host := NewQuestions(4), &quiet{}
 	c := NewCore(host, &Registry{}, q, machine)
-	if err := c.Apply(clock.Time(time.Minute), 1, 1, lockfsm.Command{Kind: lockfsm.Born}.Append(nil)); err != nil {
+	if err := c.Apply(1, 1, lockfsm.Command{Kind: lockfsm.Born}.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	c.Role(raftlog.Role{Term: 2, Leader: 4, Leading: true})
@@ -116,7 +116,7 @@ func TestAWatchWaitsForItsKey(t *testing.T) {
 		t.Errorf("%+v, %v", a, err)
 	}
 	put := lockfsm.Command{Kind: lockfsm.Put, Number: 9, Key: "k", Value: []byte("v"), Nonce: lockfsm.Nonce{1}}
-	if err := c.Apply(clock.Time(time.Hour), 10, 2, put.Append(nil)); err != nil {
+	if err := c.Apply(10, 2, put.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	c.TurnEnd()

@@ -30,11 +30,12 @@ func (r *ownReplica) Leads(lead session.Leadership) {
 }
 
 // Born implements replica.Host.
-func (r *ownReplica) Born() {
+func (r *ownReplica) Born() clock.Time {
 	r.born = true
 	r.p.w.watch.born(r)
 	p, group := r.p, r.group
 	p.cluster.post(func(clock.Time) { p.birth.Born(p.birthNow(), group) })
+	return p.m.clock()
 }
 
 // Charter implements replica.Host.

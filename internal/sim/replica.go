@@ -217,7 +217,7 @@ func (r *ownReplica) event(e *raftlog.Event) {
 		r.glue.Confirmed(e.Term, e.Round)
 	case raftlog.Restored:
 		r.snap.capture = nil
-		r.p.w.must(r.glue.Restore(r.p.m.clock(), e.Data))
+		r.p.w.must(r.glue.Restore(e.Data))
 		r.p.w.watch.restored(r, e)
 	}
 }
@@ -235,7 +235,7 @@ func (r *ownReplica) configured(c *raftlog.Configuration) {
 
 func (r *ownReplica) apply(e *raftlog.Event) {
 	r.p.w.watch.applies(r, e)
-	r.p.w.must(r.glue.Apply(r.p.m.clock(), e.Index, e.Term, e.Data))
+	r.p.w.must(r.glue.Apply(e.Index, e.Term, e.Data))
 	r.p.w.watch.applied(r, e)
 	if results := r.results; len(results) > 0 {
 		r.results = nil
