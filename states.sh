@@ -58,7 +58,7 @@ How each grows:
 - **Sending it** to a new voter has a stream of its own. Who receives it builds the state in one go, about 2 µs for each lock, and takes no part meanwhile.
 - **A start** reads the snapshot and the log behind it, which is at most half as long again as the snapshot.
 - **Renewals** cost the leader about 0.5 µs and three small messages for each, a third of a TTL apart: 10,000 instances with the default TTL of 10 s are 3,000 renewals a second
-  (\`go test -run xxx -bench Renewals ./session\`). What is at rest beside them adds nothing.
+  (\`go test -run xxx -bench Renewals ./session/keeper\`). What is at rest beside them adds nothing.
 - **The end of a session** frees all its locks in one command. With a million in one session that is a pause of most of a second for all
   (\`go test -run xxx -bench EndOfASession ./lockfsm\`).
 PAGE
