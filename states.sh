@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what large states cost, and what they do to those who want a lock meanwhile (states_test.go): up to a million locks and a hundred
+# Measures what large states cost, and what they do to those who want a lock meanwhile (internal/e2e/states_test.go): up to a million locks and a hundred
 # thousand sessions, with real nodes over loopback. Ten minutes on a quiet machine.
 #
 #   ./states.sh [-o FILE] [LOCKS/SESSIONS ...]
@@ -20,13 +20,13 @@ shift $((OPTIND - 1))
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-MORTISE_STATES=${*:-all} go test -count=1 -timeout=2h -v -run 'TestBigStates' . | tee /dev/stderr >"$work/out"
+MORTISE_STATES=${*:-all} go test -count=1 -timeout=2h -v -run 'TestBigStates' ./internal/e2e | tee /dev/stderr >"$work/out"
 
 rows() { sed -n "s/^$1 //p" "$work/out"; }
 cat >"$work/page" <<PAGE
 # Large states
 
-Written by \`./states.sh -o docs/STATES.md${*:+ $*}\`, which measures all of it again ([states_test.go](../states_test.go)). $(date -u '+%-d %B %Y'): $(nproc) cores
+Written by \`./states.sh -o docs/STATES.md${*:+ $*}\`, which measures all of it again ([internal/e2e/states_test.go](../internal/e2e/states_test.go)). $(date -u '+%-d %B %Y'): $(nproc) cores
 ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)), $(go env GOVERSION). The budgets of bytes are raised (\`MaxSessionBytes\` 2 GiB, \`MaxGroupBytes\` 4 GiB): the
 defaults hold about 350,000 locks. All nodes are in one process and share those cores, and the callers do, too: three voters, an
 instance that holds all the locks, and 64 callers who lock and unlock keys of their own on the voters all the time, without a pause. Times in which something happens

@@ -82,7 +82,7 @@ step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pag
 # golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
 # Three at a time, since many wait for the network.
 step "all else, under the race detector" go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
-step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" .
+step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" ./internal/e2e
 step "without it: 64 nodes in one process" go test -count=1 -run LargeCluster ./mortisetest
 step "simulated clusters" ./sim.sh "${seeds[@]}"
 step "simulated births" ./sim.sh -b "${births[@]}"
