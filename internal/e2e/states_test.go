@@ -22,11 +22,11 @@ import (
 )
 
 // TestBigStates measures how mortise bears large states: what they cost, and what they do to those who want a lock meanwhile. It is a
-// campaign of minutes and has its own command, states.sh, which makes docs/STATES.md of what is printed here.
+// campaign of minutes and has its own command, scripts/states, which makes docs/STATES.md of what is printed here.
 func TestBigStates(t *testing.T) {
 	wanted := os.Getenv("MORTISE_STATES")
 	if wanted == "" {
-		t.Skip("./states.sh runs it")
+		t.Skip("scripts/states runs it")
 	}
 	for _, row := range []struct{ locks, sessions int }{{10_000, 100}, {100_000, 100}, {1_000_000, 100}, {10_000, 10_000}, {10_000, 100_000}} {
 		name := fmt.Sprintf("%d locks, %d sessions", row.locks, row.sessions)
