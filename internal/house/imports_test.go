@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"internal/house": {},
 	"internal/e2e":   {},
 	"internal/outside": {
-		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage", "session", "transport",
+		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage", "session/client", "session/keeper", "transport",
 		"go.etcd.io/raft/v3/raftpb",
 	},
 	"internal/capability":  {},
