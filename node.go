@@ -142,6 +142,9 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
 	n.watchDisk()
+	if env.inside != nil {
+		env.inside(n.inside())
+	}
 	return n, nil
 }
 

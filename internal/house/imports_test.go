@@ -25,8 +25,12 @@ var allowed = map[string][]string{
 	"internal/replica": {
 		"cluster/founding", "cluster/voters", "internal/capability", "internal/clock", "internal/nodeid", "internal/plain", "lockfsm", "raftlog", "session", "session/client", "session/keeper",
 	},
-	"internal/house":       {},
-	"internal/outside":     {"internal/clock"},
+	"internal/house": {},
+	"internal/e2e":   {},
+	"internal/outside": {
+		"cluster", "internal/clock", "internal/nodeid", "internal/replica", "lockfsm", "raftlog", "raftlog/storage", "session/client", "session/keeper", "transport",
+		"go.etcd.io/raft/v3/raftpb",
+	},
 	"internal/capability":  {},
 	"internal/credentials": {"internal/capability"},
 	"internal/desk":        {"lockfsm"},
