@@ -40,7 +40,7 @@ type Role struct {
 // Leadership is what a keeper must know when the first entry of its own term is applied.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps them
+	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps them, and changes none
 	Born      bool
 	GraceOver bool
 	BornAt    clock.Time // when this node itself applied Born, or restored a snapshot that holds it; if Born
