@@ -17,6 +17,8 @@ type Log struct {
 	// Owned by the owner goroutine.
 	core      *Core
 	out       []*raftpb.Message // to be sent at the end of the turn
+
+	duplicates []*raftpb.Message // those of out that are sent a second way, too
 	called    bool              // something was handed out in this turn, so that it has an end
 	where     place             // whose code runs, for the panic that may come
 	transfers []transfer        // waiting for their outcome

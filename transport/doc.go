@@ -11,8 +11,8 @@
 //     raft messages, with one [Frame] per turn: a sender goroutine per link takes everything that
 //     waits, renewals first, encodes it once and sends it. Either side dials on demand. All that a lock
 //     waits for goes this way, so a stream is a connection of its own, on which frames stand behind
-//     their lengths. A node that does not vote keeps links to two voters beside the leader
-//     ([Port.Spare]): so after a change of leader a fleet of thousands has its links already.
+//     their lengths. [Port.Spare] keeps links that the next leader will need: so
+//     after a change of leader a fleet of thousands has its links already.
 //   - Questions. [Port.Ask] asks whichever instance is at an address, or one instance, and
 //     distinguishes "refused", "foreign", "another instance" and "silence".
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.

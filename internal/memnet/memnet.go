@@ -36,6 +36,7 @@ type Network struct {
 	conns     map[*conn]struct{}
 	cuts      map[route]struct{}
 	latency   time.Duration // of bytes that are written from now on
+	lost      func() time.Duration
 	healed    chan struct{} // closed and replaced whenever a cut ends
 	nextPort  int
 }
@@ -127,6 +128,7 @@ func (n *Network) connect(host, address string) (here, there *conn) {
 	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
 	here, there = newPair(n, addr(local), addr(address))
 	here.in.latency, there.in.latency = n.latency, n.latency
+	here.in.lost, there.in.lost = n.lost, n.lost
 	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
 	return here, there
 }
@@ -183,6 +185,20 @@ func (n *Network) SetLatency(d time.Duration) {
 	n.mu.Unlock()
 	for _, c := range conns {
 		c.in.setLatency(d)
+	}
+}
+
+// SetLost sets loss
+func (n *Network) SetLost(lost func() time.Duration) {
+	n.mu.Lock()
+	n.lost = lost
+	conns := make([]*conn, 0, len(n.conns))
+	for c := range n.conns {
+		conns = append(conns, c)
+	}
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.in.change(func() { c.in.lost = lost })
 	}
 }
 
