@@ -71,10 +71,10 @@ type queue struct {
 	buf      []byte
 	latency  time.Duration
 	lost     func() time.Duration // nil: nothing is lost
-	flying   []flight // the last bytes of buf that have not arrived yet, oldest first
-	stalled  bool     // a cut: nothing gets through
-	readErr  error    // what the reader gets once buf is empty
-	writeErr error    // what the writer gets at once
+	flying   []flight             // the last bytes of buf that have not arrived yet, oldest first
+	stalled  bool                 // a cut: nothing gets through
+	readErr  error                // what the reader gets once buf is empty
+	writeErr error                // what the writer gets at once
 	readBy   time.Time
 	writeBy  time.Time
 }
