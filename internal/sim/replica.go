@@ -149,7 +149,7 @@ func (r *ownReplica) carry(out *raftlog.Output) {
 	if out.Take != nil {
 		r.beginSnapshot(*out.Take)
 	}
-	r.outbox = append(r.outbox, out.Messages...)
+	r.outbox = append(r.outbox, out.Messages...) // Duplicates are lost here; step draws its own
 	for _, m := range out.Snapshots {
 		r.sendSnapshot(m)
 	}
