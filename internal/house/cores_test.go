@@ -20,7 +20,7 @@ func isCore(s source) bool {
 		return true
 	case "session":
 		return !slices.Contains([]string{"client.go", "clientinbox.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)
-	case "raftlog":
+	case "cluster", "raftlog":
 		return strings.HasPrefix(name, "core")
 	}
 	return false

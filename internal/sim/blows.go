@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/session"
 )
@@ -77,7 +77,7 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 			w.after(settlePoll, look)
 			return
 		}
-		p.consult(func() uint64 { return p.raft }, until-w.now, func(c lead.Counsel, ok bool) {
+		p.consult(nil, until-w.now, func(c cluster.Counsel, ok bool) {
 			if ok && c.Known && !c.Due {
 				end()
 				return

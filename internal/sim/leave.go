@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -60,14 +60,14 @@ func (l *leaver) depart() {
 	p, w := l.p, l.p.w
 	r := p.replica
 	switch {
-	case p.birth.Phase() != founding.Member:
+	case p.core.Founding.Phase() != founding.Member:
 		l.close(true)
 		return
 	case r == nil || w.now >= l.until:
 		l.close(false)
 		return
 	}
-	p.consult(func() uint64 { return r.id }, min(leaderless, l.until-w.now), func(c lead.Counsel, ok bool) {
+	p.consult(&r.id, min(leaderless, l.until-w.now), func(c cluster.Counsel, ok bool) {
 		switch {
 		case !ok:
 			w.note("%v leaves without handing its vote over", p)

@@ -15,6 +15,9 @@ import (
 
 // This file is what the watch sees of who votes.
 
+// charterAt is the index of the configuration that a charter makes.
+const charterAt = 1
+
 // begins sees a replica begin, empty or with what the disk has kept.
 func (o *watch) begins(r *ownReplica, empty bool) {
 	o.w.must(o.members.Begins(r.group, r.id, nodeidtest.Number(r.p.instance), empty))
