@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
@@ -45,22 +46,24 @@ type Core struct {
 	// Founding is the part of birth. Inputs that concern nothing else go straight to it.
 	Founding *founding.Core
 
-	cfg    CoreConfig
-	self   string // the address of this instance
-	book   founding.Book
-	raft   uint64                   // of this life; 0: no replica that counts
-	unfit  bool                     // the directory cannot be written
-	join   []founding.Entry         // what Join leads to
-	peers  map[string]gossip.Meta   // by memberlist's name: what gossip sees, this instance among it
-	moved  bool                     // join or peers must be told to Founding anew
-	rivals map[string]time.Duration // addresses that hint at another group with a leader, and since when
-	rival  founding.Who             // a member of such a group that has said so itself; zero: none
-	find   finder
-	spread spreading
-	lead   lead.Lead
-	wanted bool             // the facts may have changed since the last look
-	events []founding.Event // not yet handed out
-	acts   Acts             // not yet handed out
+	cfg       CoreConfig
+	self      string // the address of this instance
+	book      founding.Book
+	raft      uint64                   // of this life; 0: no replica that counts
+	unfit     bool                     // the directory cannot be written
+	join      []founding.Entry         // what Join leads to
+	peers     map[string]gossip.Meta   // by memberlist's name: what gossip sees, this instance among it
+	moved     bool                     // join or peers must be told to Founding anew
+	rivals    map[string]time.Duration // addresses that hint at another group with a leader, and since when
+	rival     founding.Who             // a member of such a group that has said so itself; zero: none
+	find      finder
+	spread    spreading
+	lead      lead.Lead
+	wanted    bool             // the facts may have changed since the last look
+	report    *voters.Report   // of the last look; nil: this instance does not lead
+	inquiries []*Inquiry       // under way
+	events    []founding.Event // not yet handed out
+	acts      Acts             // not yet handed out
 }
 
 // NewCore returns the core of an instance that starts.
@@ -138,10 +141,12 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 		return
 	case founding.Prepared:
 		c.raft = e.Raft
+		c.linger(0)
 	case founding.Removed:
 		if c.raft == e.Raft {
 			c.raft = 0
 		}
+		c.linger(e.Raft)
 	case founding.Restarted, founding.Barred:
 		c.forget()
 	}
@@ -151,22 +156,28 @@ func (c *Core) follow(now time.Duration, e founding.Event) {
 // forget ends what the core knows of its group, at the end of a life.
 func (c *Core) forget() {
 	c.raft, c.book, c.spread, c.lead = 0, founding.Book{}, spreading{}, lead.Lead{}
-	c.acts, c.rival = Acts{}, founding.Who{}
+	c.acts, c.rival, c.report = Acts{}, founding.Who{}, nil
+	c.linger(0)
+	for _, q := range c.inquiries {
+		q.asking, q.due = false, 0 // what comes of a question of an earlier life is not heard
+	}
 }
 
 // Acts are what a turn wants done beside what the host is told. All may be done side by side.
 type Acts struct {
-	Carry   []lead.Carry  // steps for the log
-	Errands []Errand      // questions, whose outcomes go to Done
-	Gossip  []string      // addresses to gossip with, whose outcomes go to Gossiped
-	Next    time.Duration // when the next turn is due at the latest, beside that of founding
+	Carry     []lead.Carry  // steps for the log
+	Errands   []Errand      // questions, whose outcomes go to Done
+	Gossip    []string      // addresses to gossip with, whose outcomes go to Gossiped
+	Told      []Told        // answers to inquiries
+	Dismissed uint64        // the replica that was removed may stop; zero: none
+	Next      time.Duration // when the next turn is due at the latest, beside that of founding
 }
 
 // Act looks at the voters if it is time to, and returns what is to be done. It is the last step of a
 // turn. fresh is a raft ID that was never used, and word is random.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
-	next = min(next, c.tell(now), c.pullDue(now), c.seekRival(now), c.rejoin(now, word))
+	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.seekRival(now), c.rejoin(now, word))
 	acts := c.acts
 	acts.Next = next
 	c.acts = Acts{}
@@ -197,5 +208,6 @@ func (c *Core) Retired(now time.Duration, raft uint64) {
 	if c.raft == raft {
 		c.raft = 0
 	}
+	c.inquiries = slices.DeleteFunc(c.inquiries, func(q *Inquiry) bool { return q.lingers && q.Raft == raft })
 	c.Founding.Retired(now, raft)
 }

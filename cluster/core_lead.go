@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
@@ -16,7 +15,7 @@ import (
 type Errand struct {
 	To   nodeid.ID
 	Addr string
-	Body []byte // a message of founding; nil: whether that instance is there
+	Body []byte // a message of founding; nil, without Consult: whether that instance is there
 
 	Prepare *voters.Step // what it asks for, if it asks for a replica
 	term    uint64       // of the lead in which it was decided
@@ -24,6 +23,9 @@ type Errand struct {
 	probe     *voters.Probe
 	announced *announcement
 	attached  bool
+
+	Consult *Consultation // not nil: a consultation, whose answer goes to Advised in place of Done
+	inquiry *Inquiry
 }
 
 // Look takes that what Sight.Facts returns may have changed.
@@ -47,9 +49,12 @@ func (c *Core) observe(now time.Duration, fresh uint64) {
 	facts, term, leads := c.cfg.Sight.Facts()
 	if !leads {
 		c.lead.Rest(now)
+		c.report = nil
 		return
 	}
 	orders := c.lead.Look(now, facts, term, fresh)
+	report := c.lead.Report()
+	c.report = &report
 	if orders.Carry != nil {
 		c.acts.Carry = append(c.acts.Carry, *orders.Carry)
 	}
@@ -97,107 +102,6 @@ func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
 	}
 }
 
-// Report returns how the voters stood at the last look, if this instance leads. Its slices must not be
-// changed.
-func (c *Core) Report() (report voters.Report, leads bool) {
-	if !c.lead.Leads() {
-		return report, false
-	}
-	return c.lead.Report(), true
-}
-
-// Consultation is the question how the voters of a group stand, and whether a replica may stop.
-type Consultation struct {
-	Group    uint64
-	Instance nodeid.ID // that asks
-	Raft     uint64    // of the replica
-}
-
-// Advice is the answer of an instance: that of the leader, or which instance leads.
-type Advice struct {
-	Counsel *Counsel  // nil: this instance does not lead
-	Leader  nodeid.ID // which instance leads, and where; zero: that is not known here
-	Addr    string
-}
-
-// Advise answers a consultation. A leader looks anew if it has not looked for a while: one that has
-// lost its lead must not go on as if it had not. fresh is a raft ID that was never used.
-func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice) {
-	if q.Group != c.Founding.Group() {
-		return a
-	}
-	if c.settled() {
-		if !c.lead.Fresh(now) {
-			c.observe(now, fresh)
-		}
-		if counsel, leads := c.lead.Counsel(q.Raft, q.Instance); leads {
-			counsel.Leader = c.Founding.Instance()
-			return Advice{Counsel: &counsel}
-		}
-	}
-	if c.Founding.Phase() != founding.Member {
-		return a
-	}
-	if instance, addr := c.cfg.Sight.Leader(); instance != c.Founding.Instance() && instance != q.Instance {
-		a.Leader, a.Addr = instance, addr
-	}
-	return a
-}
-
-// whom returns an instance to ask: the one that leads as far as is known here, and by turns some voter,
-// since that may be out of date. word is random.
-func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
-	self := c.Founding.Instance()
-	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
-		return nodeid.ID{}, ""
-	}
-	if instance, addr = c.cfg.Sight.Leader(); instance == self {
-		instance, addr = nodeid.ID{}, ""
-	}
-	others := slices.DeleteFunc(c.book.Voters(), func(v Voter) bool { return v.Learner || v.Instance == self })
-	if len(others) == 0 || !instance.IsZero() && try%2 == 0 {
-		return instance, addr
-	}
-	v := others[word%uint64(len(others))]
-	return v.Instance, v.Addr
-}
-
-const (
-	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
-)
-
-// Route is an attempt to have the leader answer a consultation.
-type Route struct {
-	Counsel  *Counsel // not nil: it has answered, and there is nothing more to do
-	Question Consultation
-	To       nodeid.ID     // the instance to put the question to
-	Addr     string        // empty: there is none to ask now
-	Pause    time.Duration // until the next attempt, if nothing comes of this one
-	hops     int
-}
-
-// Consult begins an attempt. About which replica is asked is read anew for each: that of this instance
-// if raft is nil. fresh is a raft ID that was never used, and word is random.
-func (c *Core) Consult(now time.Duration, raft *uint64, try int, fresh, word uint64) Route {
-	if raft == nil {
-		raft = &c.raft
-	}
-	q := Consultation{Group: c.Founding.Group(), Instance: c.Founding.Instance(), Raft: *raft}
-	r := Route{Question: q, Pause: consultEvery + time.Duration(word%uint64(consultEvery/2)), hops: consultHops}
-	if r.Counsel = c.Advise(now, q, fresh).Counsel; r.Counsel == nil {
-		r.To, r.Addr = c.whom(try, word)
-	}
-	return r
-}
-
-// Advised takes an answer, and reports whether the attempt goes on: with another instance, which the
-// one that was asked has named.
-func (r *Route) Advised(a Advice) (again bool) {
-	other := a.Leader
-	if r.Counsel = a.Counsel; r.Counsel != nil || r.hops == 0 || other.IsZero() || other == r.To {
-		return false
-	}
-	r.To, r.Addr, r.hops = other, a.Addr, r.hops-1
-	return true
-}
+// Report returns how the voters stood at the last look, or nil if this instance does not lead. It is
+// never changed.
+func (c *Core) Report() *voters.Report { return c.report }

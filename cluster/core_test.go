@@ -133,29 +133,137 @@ func TestAnAnnouncementNamesTheNewest(t *testing.T) {
 	}
 }
 
-// TestARouteEnds: an attempt follows a few instances that name others, and no instance that names itself.
-func TestARouteEnds(t *testing.T) {
+// consulted returns the consultation that a turn asks for, if it is one.
+func consulted(t *testing.T, acts Acts) Errand {
+	t.Helper()
+	if len(acts.Errands) != 1 || acts.Errands[0].Consult == nil {
+		t.Fatalf("the turn asks %+v", acts.Errands)
+	}
+	return acts.Errands[0]
+}
+
+// TestAnInquiryFollowsAFew: an attempt goes on with a few instances that are named one by another, and
+// none that names itself, and begins anew after a pause. A leader asks no other instance.
+func TestAnInquiryFollowsAFew(t *testing.T) {
 	s := &sight{leader: nodeidtest.ID(2)}
 	c, now := member(t, s)
-	r := c.Consult(now, nil, 0, 99, 5)
-	if r.Counsel != nil || r.To != s.leader || r.Question != (Consultation{Group: testGroup, Instance: nodeidtest.ID(1), Raft: c.Raft()}) {
-		t.Fatalf("it asks %+v", r)
+	c.Inquire(&Inquiry{Raft: 3})
+	_, acts := turn(c, now)
+	e := consulted(t, acts)
+	if e.To != s.leader || *e.Consult != (Consultation{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
+		t.Fatalf("it asks %+v", e)
 	}
-	if again := r; again.Advised(Advice{Leader: r.To, Addr: addrOf(1)}) || again.Advised(Advice{}) {
-		t.Error("it goes on with an instance that names itself, or none")
+	for id := range uint64(consultHops) {
+		c.Advised(now, e, Advice{Leader: nodeidtest.ID(id + 3), Addr: addrOf(1)}, true)
+		_, acts = turn(c, now)
+		e = consulted(t, acts)
 	}
-	hops := 0
-	for id := uint64(3); r.Advised(Advice{Leader: nodeidtest.ID(id%2 + 3), Addr: addrOf(1)}); id++ {
-		hops++
+	for i, a := range []Advice{{Leader: nodeidtest.ID(9), Addr: addrOf(1)}, {Addr: addrOf(1)}, {}} {
+		if i == 1 {
+			a.Leader = e.To
+		}
+		c.Advised(now, e, a, true)
+		if _, acts = turn(c, now); len(acts.Errands) > 0 || acts.Next > now+2*consultEvery {
+			t.Errorf("after %+v it asks %+v at once, and again after %v", a, acts.Errands, acts.Next-now)
+		}
+		now += 2 * consultEvery
+		_, acts = turn(c, now)
+		e = consulted(t, acts)
 	}
-	if hops != consultHops {
-		t.Errorf("%d instances are asked after the first", hops)
+	c.Advised(now, e, Advice{}, false)
+	s.term, now = 5, now+2*consultEvery
+	_, acts = turn(c, now)
+	if len(acts.Told) != 1 || acts.Told[0].Counsel.Leader != nodeidtest.ID(1) || len(acts.Errands) > 0 {
+		t.Errorf("as the leader it is told %+v, and asks %+v", acts.Told, acts.Errands)
 	}
-	if r.Advised(Advice{Counsel: &Counsel{}}) || r.Counsel == nil {
-		t.Error("it goes on after the leader has answered")
+	if _, acts = turn(c, now+time.Second); len(acts.Told) > 0 {
+		t.Error("it is told again")
 	}
-	s.term = 5
-	if r := c.Consult(now+lead.Pause, nil, 0, 99, 5); r.Counsel == nil || r.Counsel.Leader != nodeidtest.ID(1) {
-		t.Error("a leader asks another instance")
+}
+
+// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop (rule 13), and no longer than it runs.
+func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		c, now := member(t, &sight{leader: nodeidtest.ID(2)})
+		c.Configured(now, testGroup, 9, replicas(3)[1:])
+		events, acts := turn(c, now)
+		if !slices.ContainsFunc(events, func(e founding.Event) bool { return e.Kind == founding.Removed && e.Raft == 1 }) {
+			t.Fatalf("it is not removed: %+v", events)
+		}
+		for range 3 {
+			e := consulted(t, acts)
+			if e.Consult.Raft != 1 || acts.Dismissed != 0 {
+				t.Fatalf("it asks about %x; dismissed: %x", e.Consult.Raft, acts.Dismissed)
+			}
+			c.Advised(now, e, Advice{Counsel: &Counsel{}}, true)
+			now += 2 * consultEvery
+			_, acts = turn(c, now)
+		}
+		if e := consulted(t, acts); ends {
+			c.Retired(now, 1)
+			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+		} else {
+			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+		}
+		if _, acts = turn(c, now); (acts.Dismissed == 1) == ends {
+			t.Errorf("ended: %v, dismissed: %x", ends, acts.Dismissed)
+		}
+		if _, acts = turn(c, now+time.Minute); len(acts.Errands) > 0 {
+			t.Errorf("it goes on asking: %+v", acts.Errands)
+		}
+	}
+}
+
+// TestWhatADepartureComesTo: an instance leaves without an error only if the leader lets it, if all
+// leave, or if there is no instance that could need its vote.
+func TestWhatADepartureComesTo(t *testing.T) {
+	voter := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
+	with := func(change func(*Leaver)) Leaver {
+		l := voter
+		change(&l)
+		return l
+	}
+	over, alone := with(func(l *Leaver) { l.TimeOver = true }), with(func(l *Leaver) { l.Company = false })
+	plain := with(func(l *Leaver) { l.Votes = false })
+	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}, Remarks: []string{"settings differ"}}
+	words := "the heir catches up; settings differ"
+	for _, c := range []struct {
+		name   string
+		leaver Leaver
+		said   *Counsel // nil: it is not asked
+		want   Parting
+	}{
+		{"it belongs to no group", Leaver{Raft: 1}, nil, Parting{Alone: true}},
+		{"it has no replica", Leaver{Member: true}, nil, Parting{}},
+		{"there is time", voter, nil, Parting{Ask: true}},
+		{"its time is over", over, nil, Parting{Lost: words}},
+		{"its time is over, and it does not vote", with(func(l *Leaver) { l.TimeOver, l.Votes = true, false }), nil, Parting{}},
+		{"it is needed", voter, waits, Parting{Ask: true}},
+		{"it may stop", voter, &Counsel{MayStop: true}, Parting{}},
+		{"all leave", voter, &Counsel{AllLeaving: true, MayStop: true}, Parting{Alone: true, SeeOff: true}},
+	} {
+		d := Departure{words: words}
+		got := d.Next(c.leaver)
+		if c.said != nil {
+			got = d.Heard(c.leaver, c.said)
+		}
+		if got != c.want || d.words != words {
+			t.Errorf("%s: %+v, want %+v; the leader's words: %q", c.name, got, c.want, d.words)
+		}
+	}
+	for want, l := range map[Parting]Leaver{
+		{Alone: true, Lost: "no leader has answered"}: voter, {Alone: true}: alone, {Lost: words}: over,
+	} {
+		d := Departure{words: words}
+		if got := d.Heard(l, nil); got != want {
+			t.Errorf("no leader answers %+v: %+v, want %+v", l, got, want)
+		}
+	}
+	if d := (Departure{}); d.Heard(plain, nil) != (Parting{Alone: true}) {
+		t.Error("an instance without a vote loses one")
+	}
+	leads := with(func(l *Leaver) { l.Leads = true })
+	if !leads.Stays() || voter.Stays() || with(func(l *Leaver) { l.Leads, l.Company = true, false }).Stays() || (Leaver{Leads: true, Company: true}).Stays() {
+		t.Error("a leader goes last as long as another replica is there, and no other instance does")
 	}
 }

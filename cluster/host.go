@@ -33,10 +33,12 @@ type Host interface {
 	// Prepared says that the group's leader has asked this instance for a replica under that raft ID: start an empty one, or, after a start
 	// with a directory, go on with its log. An earlier replica ends before.
 	Prepared(group, raft uint64)
-	// Removed says that a configuration without this instance's replica is committed. The instance goes on as a plain member. Until a leader
-	// says that the replica may stop (ConsultFor), its vote may be needed by voters who do not know yet what is committed: then the host
-	// ends it and calls Retired. If the process ends before, the next start with the directory goes on with it, and says Removed again.
+	// Removed says that a configuration without this instance's replica is committed. The instance goes on as a plain member. The vote of
+	// the replica may be needed by voters that do not know yet what is committed, so it goes on, until Dismissed. A host that does not run
+	// it calls Retired. If the process ends before, the next start with the directory goes on with it, and says Removed again.
 	Removed(raft uint64)
+	// Dismissed says that a replica that was removed is not needed any more: the host ends it, and calls Retired.
+	Dismissed(raft uint64)
 	// Carry hands a step to the log: AddLearner, where about says who that is, Change or Transfer. It counts only if the replica still leads in
 	// that term. It must not block, and nobody is told what became of it: the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)

@@ -130,6 +130,12 @@ func (c *Cluster) act(acts *Acts) {
 	for _, addr := range acts.Gossip {
 		c.rejoin(addr)
 	}
+	for _, told := range acts.Told {
+		told.Inquiry.Caller.(chan Counsel) <- told.Counsel // it has room for one
+	}
+	if acts.Dismissed != 0 {
+		c.cfg.Host.Dismissed(acts.Dismissed)
+	}
 }
 
 // carryOut carries out one decision of the core.

@@ -61,10 +61,7 @@ func (c *Cluster) publish() {
 			Phase: birth.Phase(), Instance: birth.Instance(), Life: birth.Life(), Waiting: c.waiting(), Group: birth.Group(),
 			Voters: core.Voters(), Members: c.members(),
 		},
-		byRaft: make(map[uint64]Voter),
-	}
-	if report, leads := core.Report(); leads {
-		v.standing = &report
+		byRaft: make(map[uint64]Voter), standing: core.Report(),
 	}
 	v.Namesake = c.namesake(v.Members)
 	for _, voter := range v.Voters {

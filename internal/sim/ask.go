@@ -38,10 +38,30 @@ func (p *proc) ask(q founding.Question) {
 // errand puts a question of the cluster's core.
 func (p *proc) errand(e cluster.Errand) {
 	instance := p.instance
-	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil}, func(outcome founding.Outcome, r reply) {
-		if p.alive(instance) {
-			p.ofLife(func() { p.core.Done(p.birthNow(), e, outcome, r.body) })
+	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult}, func(outcome founding.Outcome, r reply) {
+		if !p.alive(instance) {
+			return
 		}
+		p.ofLife(func() {
+			if e.Consult != nil {
+				p.core.Advised(p.birthNow(), e, r.advice, outcome == founding.Answered)
+				return
+			}
+			p.core.Done(p.birthNow(), e, outcome, r.body)
+		})
+	})
+}
+
+// consult asks the leader how the voters stand, and calls then; with false if that takes longer than within.
+func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(cluster.Counsel, bool)) {
+	q.Caller = then
+	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
+	p.later(within, func() {
+		p.cluster.post(func(clock.Time) {
+			if p.core.GiveUp(&q) {
+				then(cluster.Counsel{}, false)
+			}
+		})
 	})
 }
 
@@ -89,11 +109,11 @@ func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 	}
 	p.cluster.post(func(clock.Time) {
 		switch {
-		case q.probe:
-			then(reply{})
-			return
 		case q.consult != nil:
 			then(reply{advice: p.core.Advise(p.birthNow(), *q.consult, p.w.id())})
+			return
+		case q.probe:
+			then(reply{})
 			return
 		}
 		b := p.core.Ask(p.birthNow(), p.m.wallUnixMS(), from, q.body)

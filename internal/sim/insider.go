@@ -162,10 +162,10 @@ func (i *insider) ask(to *proc, body []byte) {
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
-	case q.probe:
-		then(reply{})
 	case q.consult != nil:
 		then(reply{advice: cluster.Advice{Counsel: &cluster.Counsel{MayStop: true, AllLeaving: true, Known: true}}})
+	case q.probe:
+		then(reply{})
 	case m == nil || m.proc == nil || m.proc.core == nil || m.proc.core.Founding.Phase() == founding.Newborn:
 	default:
 		p := m.proc

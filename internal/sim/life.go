@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -37,6 +38,12 @@ func (p *proc) clusterTurn(clock.Time) clock.Time {
 	}
 	for _, addr := range acts.Gossip {
 		p.core.Gossiped(addr) // gossip.go shows it when it can be heard
+	}
+	for _, told := range acts.Told {
+		told.Inquiry.Caller.(func(cluster.Counsel, bool))(told.Counsel, true)
+	}
+	if acts.Dismissed != 0 {
+		p.dismissed(acts.Dismissed)
 	}
 	return p.m.origin + clock.Time(min(out.Next, acts.Next))
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
@@ -134,9 +133,7 @@ func (p *proc) prepared(group, raft uint64) {
 	p.group = group
 }
 
-const settlePoll = 100 * time.Millisecond
-
-// removed is told that a configuration without this instance's replica is committed. The replica lingers until a leader says that it may stop.
+// removed is told that a configuration without this instance's replica is committed. The replica goes on until it is dismissed.
 func (p *proc) removed(raft uint64) {
 	r := p.replica
 	if r == nil || r.id != raft {
@@ -144,36 +141,17 @@ func (p *proc) removed(raft uint64) {
 		return
 	}
 	p.w.note("%v is removed: replica %x", p, raft)
-	var ask func()
-	ask = func() {
-		if p.replica != r || r.log.gone() {
-			return
-		}
-		p.consult(&raft, time.Hour, func(c cluster.Counsel, ok bool) {
-			switch {
-			case p.replica != r || r.log.gone():
-			case ok && c.MayStop:
-				p.dismiss(r)
-				p.ofLife(func() { p.core.Retired(p.birthNow(), raft) })
-			default:
-				p.later(settlePoll, ask)
-			}
-		})
-	}
-	ask()
 }
 
-// dismiss ends a replica that is not wanted any more.
-func (p *proc) dismiss(r *ownReplica) {
-	if r.log.gone() {
-		return
-	}
-	p.w.note("%v ends its replica %x", p, r.id)
-	r.stop()
-	if p.replica == r {
+// dismissed ends a replica that is not needed any more.
+func (p *proc) dismissed(raft uint64) {
+	if r := p.replica; r != nil && r.id == raft {
+		p.w.note("%v ends its replica %x", p, r.id)
+		r.stop()
 		p.replica = nil
+		p.leaderKnown()
 	}
-	p.leaderKnown()
+	p.ofLife(func() { p.core.Retired(p.birthNow(), raft) })
 }
 
 // later runs f after a while, if the process is there; a paused one waits.
