@@ -3,10 +3,8 @@ package mortise
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -16,49 +14,6 @@ import (
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
-
-// Where only ordinary text belongs nothing else enters.
-func TestRawTextIsRefused(t *testing.T) {
-	if _, err := Start(t.Context(), Config{Name: "a\u202eb"}); err == nil || !strings.Contains(err.Error(), `Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
-		t.Errorf("Name: %v", err)
-	}
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 1)
-		l := f.lock(0, "k")
-		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
-		wantIs(t, err, ErrBadRequest)
-		for _, q := range []desk.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = desk.Evict, "k", uint64(l.Token())
-			_, err := f.nodes[0].evictFor(brief(t), asker{}, q)
-			wantIs(t, err, ErrBadRequest)
-			if plain.Lines(err.Error()) != err.Error() {
-				t.Errorf("raw: %v", err)
-			}
-		}
-		unlock(t, l)
-	})
-}
-
-// A hostile instance asks the leader itself, and leaves the checks of its own side out.
-func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3)
-		l := f.lock(f.follower(), "k")
-		hostile := f.nodes[f.follower()]
-		for _, q := range []replica.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = replica.OpEvict, "k", uint64(l.Token())
-			if s, err := hostile.lookOnce(brief(t), q); err == nil || s.Held {
-				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
-			}
-		}
-		time.Sleep(time.Second) // fake time
-		if err := l.Err(); err != nil {
-			t.Errorf("the hold has ended: %v", err)
-		}
-		unlock(t, l)
-		f.nothingLeft()
-	})
-}
 
 // What others say of themselves is in many sentences, and raw in none.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
@@ -96,5 +51,18 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	if text := s.String(); plain.Lines(text) != text || strings.Count(text, "\n") != 5 {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestThePictureIsBounded: an instance keeps the names of a few voters.
+func TestThePictureIsBounded(t *testing.T) {
+	var p picture
+	var page sight
+	for i := range uint64(1000) {
+		page.Names = map[nodeid.ID]string{nodeidtest.ID(i + 1): "x"}
+		p.keep(1, &page, false)
+	}
+	if len(p.voters) > votersKept {
+		t.Errorf("%d names are kept", len(p.voters))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the call and its return. It is a value of its own.
@@ -194,7 +194,7 @@ func (n *Node) look(ctx context.Context, q replica.Question) (sight, error) {
 			return sight{}, err
 		}
 		if ctx.Err() != nil {
-			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
+			return sight{}, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, q.Time())
 		s, err := n.lookOnce(asking, q)

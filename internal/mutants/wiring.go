@@ -48,7 +48,7 @@ func wiring() []Bug {
 		{Name: "candidates-not-counted", Room: ".", Hazard: "none", Nodes: "TestStandby", Breaks: "a healthy election is an alert for ever"},
 		{Name: "solo-listens", Room: ".", Hazard: "none", Nodes: "TestANodeOnItsOwnListensNowhere",
 			Breaks: "a node on its own opens a port, by which every user of the machine can take and break its locks"},
-		{Name: "config-shows-secret", Room: ".", Hazard: "none", Nodes: "TestNoSecretIsPrinted", Breaks: "a Config that is printed or logged shows the cluster's secret"},
+		{Name: "config-shows-secret", Room: ".", Hazard: "none", Breaks: "a Config that is printed or logged shows the cluster's secret"},
 		{Name: "damage-not-told", Room: ".", Hazard: "none", Nodes: "TestADamagedLogOfTheOnlyVoterIsTold",
 			Breaks: "an instance whose own log is damaged says that it waits for a leader, and not what to do"},
 		{Name: "raw-reason", Room: ".", Hazard: "none", Nodes: "TestARawReasonIsRefusedByTheLeader",
