@@ -56,11 +56,5 @@ func log() []Bug {
 		{Name: "rests-beside-followers", Room: "raftlog", Hazard: "none", Breaks: "a leader with followers that has nothing to do sends no heartbeats and is deposed"},
 		{Name: "dead-leader-remembered", Room: "raftlog", Hazard: "L10", Some: true,
 			Breaks: "a learner names a leader that is dead for ever, newborns join its group, and no new one is founded"},
-		{Name: "messages-counted-on", Room: "raftlog", Hazard: "none", Breaks: "a replica is deaf after 64 MiB of messages in its life"},
-		{Name: "batches-counted-on", Room: "raftlog", Hazard: "none", Breaks: "a leader takes no command after 64 MiB of them"},
-		{Name: "stands-at-every-turn", Room: "raftlog", Hazard: "none", Breaks: "a replica that was asked once to stand for election stands again with every turn"},
-		{Name: "ended-log-collects", Room: "raftlog", Hazard: "none", Breaks: "a log that has ended keeps what it is brought, for a turn that never comes"},
-		{Name: "lost-stream-ignored", Room: "raftlog", Hazard: "none", Breaks: "what was lost with a stream counts as sent until the replica refuses what follows"},
-		{Name: "lost-leader-ignored", Room: "raftlog", Hazard: "A7", Breaks: "the end of a leader's last stream reaches the log and not its core, and a crash costs an election timeout"},
 	}
 }
