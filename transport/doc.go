@@ -89,8 +89,7 @@
 //
 // On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other machine for
 // three seconds. After a cut TCP would wait as long again before it tries once more. On Linux, too, each
-// side of any connection sends again at equal intervals what was lost, and since Linux 6.15 60 ms after
-// a round trip instead of 200 ms.
+// side of any connection sends again at equal intervals what was lost.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for the end
 // of the pause, or fails at once with ErrSilent if its context ends before that. It never repeats what

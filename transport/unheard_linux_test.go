@@ -23,7 +23,7 @@ func (l recorded) Accept() (net.Conn, error) {
 }
 
 // A link whose bytes the other machine does not acknowledge is ended by the kernel after three seconds,
-// and not after a quarter of an hour. What is lost on any connection is sent again soon, by either side.
+// and not after a quarter of an hour. What is lost on any connection is sent again at equal intervals, by either side.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var dialed, accepted []*net.TCPConn
@@ -75,12 +75,6 @@ func TestUnheardConnectionsEnd(t *testing.T) {
 		for _, conn := range conns {
 			if thin, err := option(conn, tcpThinLinearTimeouts); err != nil || thin != 1 {
 				t.Errorf("%s: the pauses between tries are equal: %d (%v), want 1", side, thin, err)
-			}
-			least, err := option(conn, tcpMinRTO)
-			if err != nil {
-				t.Logf("this kernel does not know the option: %v", err)
-			} else if least != int(tryAgainAfter.Microseconds()) {
-				t.Errorf("%s: a try waits for %d us beyond a round trip, want %v", side, least, tryAgainAfter)
 			}
 		}
 	}
