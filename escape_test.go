@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -27,9 +27,9 @@ func TestRawTextIsRefused(t *testing.T) {
 		l := f.lock(0, "k")
 		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
 		wantIs(t, err, ErrBadRequest)
-		for _, q := range []desk.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = desk.Evict, "k", uint64(l.Token())
-			_, err := f.nodes[0].evictFor(brief(t), asker{}, q)
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+			q.Key, q.Token = []byte("k"), uint64(l.Token())
+			_, err := admin{n: f.nodes[0]}.Evict(brief(t), q)
 			wantIs(t, err, ErrBadRequest)
 			if plain.Lines(err.Error()) != err.Error() {
 				t.Errorf("raw: %v", err)
@@ -45,9 +45,9 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.lock(f.follower(), "k")
 		hostile := f.nodes[f.follower()]
-		for _, q := range []replica.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = replica.OpEvict, "k", uint64(l.Token())
-			if s, err := hostile.lookOnce(brief(t), q); err == nil || s.Held {
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+			q.Key, q.Token = []byte("k"), uint64(l.Token())
+			if s, err := lookOnce(brief(t), hostile, query.QueryClient.Evict, q); err == nil || s.GetHeld() {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
 		}
@@ -83,8 +83,12 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	people := known.people(&c)
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
-	page := sight{Members: []replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
-	known.keep(1, &page, true)
+	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
+	page := &query.MemberList{
+		Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}},
+		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
+	}
+	known.keep(1, page, true)
 	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
 		t.Errorf("a name in the picture: %q", name)
 	}

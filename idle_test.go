@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // bytesPerRun returns how much f allocates, the mean of a thousand runs.
@@ -120,7 +121,7 @@ func BenchmarkMembersPage(b *testing.B) {
 			idle(b, node, 0, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				page, err := node.membersPage(b.Context(), asker{}, lockfsm.SessionCursor{})
+				page, err := node.membersPage(b.Context(), &query.PageRequest{})
 				if err != nil || len(page.Members) < 99 {
 					b.Fatal(len(page.Members), err)
 				}

@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/desk"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // members returns what node i lists behind a session.
@@ -117,9 +115,9 @@ func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withFounders)
-			a := f.visit(derived(t, rights)).desk(1, desk.Question{Op: desk.Members})
-			if got := a.Kind != desk.Denied; got != want || got && a.Error != "" {
-				t.Errorf("%s: %+v", rights, a)
+			_, failed := asks(t, f.visit(derived(t, rights)).admin(1), query.AdminClient.Members, &query.PageRequest{})
+			if want != (failed == nil) || !want && failed.Kind != query.Failure_DENIED {
+				t.Errorf("%s: %v", rights, failed)
 			}
 		})
 	}
@@ -162,7 +160,7 @@ func TestThePictureIsBounded(t *testing.T) {
 		}
 		time.Sleep(time.Second) // fake time: until the leader has looked
 		leader := f.nodes[f.leader()].replica.Load()
-		page, err := leader.look(brief(t), replica.Question{Op: replica.OpMembers, From: lockfsm.SessionCursor{}})
+		page, err := look(brief(t), leader.node, query.QueryClient.Members, &query.PageRequest{})
 		if err != nil || len(page.Members) != 3 || !page.More || page.Total != 3 {
 			t.Errorf("a page has %d members of %d, more is %t: %v", len(page.Members), page.Total, page.More, err)
 		}
@@ -179,10 +177,9 @@ func TestThePictureIsBounded(t *testing.T) {
 		}
 	})
 	var p picture
-	var page sight
 	for i := range uint64(1000) {
-		page.Names = map[nodeid.ID]string{nodeidtest.ID(i + 1): "x"}
-		p.keep(1, &page, false)
+		id := nodeidtest.ID(i + 1)
+		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
 	}
 	if len(p.voters) > votersKept {
 		t.Errorf("%d names are kept", len(p.voters))

@@ -268,7 +268,7 @@ func TestSessionsAreTold(t *testing.T) {
 				t.Errorf("%+v", all)
 			}
 		}
-		seen, err := f.nodes[f.leader()].look(brief(t), replica.Question{Op: replica.OpSessions})
+		seen, err := f.nodes[f.leader()].lookHere(brief(t), replica.Question{Op: replica.OpSessions})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,19 @@ var ErrNoLeader = errors.New("cluster: no leader has answered")
 // Counsel is what the leader of a group says.
 type Counsel = lead.Counsel
 
+// Consultation is the question of Consult: how do the voters of a group stand, and may one of its replicas stop?
+type Consultation struct {
+	Group uint64
+	Raft  uint64 // the replica
+}
+
+// Advice is the answer to a Consultation.
+type Advice struct {
+	Counsel *Counsel  // nil if the asked instance does not lead
+	Leader  nodeid.ID // the instance that leads then, zero if that is not known
+	Addr    string    // and where it is
+}
+
 const (
 	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
 	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
@@ -60,7 +73,7 @@ func (c *Cluster) consult(ctx context.Context, whose func() uint64) (Counsel, er
 type route struct {
 	done    bool
 	counsel Counsel
-	body    []byte
+	q       Consultation
 	to      nodeid.ID
 	addr    string
 	spread  time.Duration // how much longer to wait until the next attempt
@@ -70,11 +83,9 @@ type route struct {
 func (c *Cluster) route(ctx context.Context, whose func() uint64, try int) (route, bool) {
 	reply := make(chan route, 1)
 	c.in.post(func() {
-		r := route{spread: time.Duration(c.word() % uint64(consultEvery/2))}
-		q := consultation{Group: c.own.core.Group(), Instance: c.own.core.Instance(), Raft: whose()}
-		if r.counsel, r.done = c.counsel(q); !r.done {
+		r := route{spread: time.Duration(c.word() % uint64(consultEvery/2)), q: Consultation{Group: c.own.core.Group(), Raft: whose()}}
+		if r.counsel, r.done = c.counsel(c.own.core.Instance(), r.q); !r.done {
 			r.to, r.addr = c.whom(try)
-			r.body = q.append(nil)
 		}
 		reply <- r
 	})
@@ -107,26 +118,22 @@ func (c *Cluster) whom(try int) (instance nodeid.ID, addr string) {
 func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
 	for range 1 + consultHops {
 		asking, cancel := context.WithTimeout(ctx, askWithin)
-		answer, _, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
+		a, err := c.cfg.Net.Consult(asking, r.addr, r.to, r.q)
 		cancel()
-		if outcomeOf(answer, err) != founding.Answered {
+		if err == nil && a.Counsel != nil {
+			return *a.Counsel, true
+		}
+		if err != nil || a.Leader.IsZero() || a.Leader == r.to {
 			break
 		}
-		if counsel, err := decodeCounsel(answer); err == nil {
-			return counsel, true
-		}
-		other, err := decodeElsewhere(answer)
-		if err != nil || other.Instance.IsZero() || other.Instance == r.to {
-			break
-		}
-		r.to, r.addr = other.Instance, other.Addr
+		r.to, r.addr = a.Leader, a.Addr
 	}
 	return Counsel{}, false
 }
 
 // counsel is what this instance says if it leads. It looks anew if it has not looked for a while: a leader that has lost its lead must not
 // go on as if it had not.
-func (c *Cluster) counsel(q consultation) (Counsel, bool) {
+func (c *Cluster) counsel(from nodeid.ID, q Consultation) (Counsel, bool) {
 	o := &c.own
 	if o.core.Phase() != founding.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
 		return Counsel{}, false
@@ -134,32 +141,38 @@ func (c *Cluster) counsel(q consultation) (Counsel, bool) {
 	if now := c.now(); !o.lead.Fresh(now) {
 		c.observe(now)
 	}
-	counsel, leads := o.lead.Counsel(q.Raft, q.Instance)
+	counsel, leads := o.lead.Counsel(q.Raft, from)
 	counsel.Leader = o.core.Instance()
 	return counsel, leads
 }
 
-// advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
-func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
-	q, err := decodeConsultation(question)
-	q.Instance = from
-	probe := isProbe(question)
-	switch {
-	case err != nil && !probe:
-		return nil, false
-	case c.own.core.Refusal() != "":
-		return nil, true
-	case probe:
-		return appendHere(nil), true
+// Advise answers a consultation of another instance. It reports false where silence is the answer.
+func (c *Cluster) Advise(from nodeid.ID, q Consultation) (Advice, bool) {
+	a := asked(c, func() *Advice { return c.advise(from, q) })
+	if a == nil {
+		return Advice{}, false
 	}
-	if counsel, leads := c.counsel(q); leads {
-		return appendCounsel(nil, &counsel), true
+	return *a, true
+}
+
+// advise returns nil where silence is the answer.
+func (c *Cluster) advise(from nodeid.ID, q Consultation) *Advice {
+	if c.own.core.Refusal() != "" {
+		return nil
 	}
-	var other elsewhere
+	if counsel, leads := c.counsel(from, q); leads {
+		return &Advice{Counsel: &counsel}
+	}
+	a := &Advice{}
 	if q.Group == c.own.core.Group() && c.own.core.Phase() == founding.Member {
-		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= gossip.AddrBytesMax {
-			other = elsewhere{Instance: instance, Addr: addr}
+		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != from && len(addr) <= gossip.AddrBytesMax {
+			a.Leader, a.Addr = instance, addr
 		}
 	}
-	return other.append(nil), true
+	return a
+}
+
+// Present reports whether this instance is there for others: it goes on, and may.
+func (c *Cluster) Present() bool {
+	return asked(c, func() bool { return c.own.core.Refusal() == "" })
 }

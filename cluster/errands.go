@@ -46,9 +46,17 @@ func (c *Cluster) prepare(step voters.Step) {
 // probe finds out whether a life is still there.
 func (c *Cluster) probe(p voters.Probe) {
 	term := c.own.lead.Term()
-	c.errand(p.Addr, p.Instance, appendProbe(nil), func(outcome founding.Outcome, _ []byte) {
-		if c.own.lead.Probed(c.now(), term, p, outcome) {
-			c.looking.Store(true)
-		}
+	if c.cfg.Net == nil || p.Addr == "" {
+		return
+	}
+	c.help(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
+		defer cancel()
+		err := c.cfg.Net.Probe(ctx, p.Addr, p.Instance)
+		c.in.postOfLife(func() {
+			if c.own.lead.Probed(c.now(), term, p, outcomeOfError(err)) {
+				c.looking.Store(true)
+			}
+		})
 	})
 }

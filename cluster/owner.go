@@ -211,9 +211,6 @@ func (c *Cluster) readdressed(changed bool) {
 
 // answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
-	if b, ours := c.advise(from.Instance, question); ours {
-		return b
-	}
 	c.own.core.Guide(c.cfg.Host.Guide())
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {
