@@ -18,7 +18,7 @@ type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
 
 // serve answers a question that came in. The whole of it must arrive within twice the dial timeout,
 // else its connection is closed.
-func (p *Port) serve(method string, stream asked) error {
+func (p *Port) serve(answers method, stream asked) error {
 	conn, ok := acceptedOn(remoteOf(stream.Context()))
 	if !ok {
 		return noConnection()
@@ -37,7 +37,7 @@ func (p *Port) serve(method string, stream asked) error {
 	var answer []byte
 	failed := false
 	if refusal == nil {
-		answer, failed, refusal = p.handle(stream.Context(), from, method, body)
+		answer, failed, refusal = p.handle(stream.Context(), from, answers, body)
 	}
 	if refusal != nil {
 		return stream.Send(&wire.Answer{Refusal: refusal})
@@ -71,10 +71,10 @@ func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire
 
 // handle has the room above answer. The bytes of what it returns are held for the asker. failed reports
 // that they say why it does not do what is asked.
-func (p *Port) handle(ctx context.Context, from Identity, method string, body []byte) (answer []byte, failed bool, _ *wire.Refusal) {
+func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool, _ *wire.Refusal) {
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	said, err := p.config.Services.call(asking, from, method, func(v any) error { return proto.Unmarshal(body, v.(proto.Message)) })
+	said, err := answers(asking, from, func(v any) error { return proto.Unmarshal(body, v.(proto.Message)) })
 	if err == nil {
 		answer, err = proto.Marshal(said.(proto.Message))
 	}

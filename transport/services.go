@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -42,38 +43,31 @@ func AskerOf(ctx context.Context) Identity {
 	return from
 }
 
-// call answers a question. decode fills in the message of the question.
-func (s *Services) call(ctx context.Context, from Identity, name string, decode func(any) error) (any, error) {
-	for _, each := range s.List {
-		for _, m := range each.Desc.Methods {
-			if nameOf(each.Desc, m) == name {
-				return m.Handler(each.Impl, context.WithValue(ctx, askerKey{}, from), decode, s.Intercept)
-			}
-		}
-	}
-	return nil, status.Error(codes.Unimplemented, name)
-}
+// method answers the questions of one kind. decode fills in the message of the question.
+type method func(ctx context.Context, from Identity, decode func(any) error) (any, error)
 
-// nameOf returns the full name of a method, as generated code has it.
-func nameOf(of *grpc.ServiceDesc, m grpc.MethodDesc) string {
-	return "/" + of.ServiceName + "/" + m.MethodName
+func (s *Services) method(of Service, m grpc.MethodDesc) method {
+	return func(ctx context.Context, from Identity, decode func(any) error) (any, error) {
+		return m.Handler(of.Impl, context.WithValue(ctx, askerKey{}, from), decode, s.Intercept)
+	}
 }
 
 // register has the server answer all services. On the wire each method is a stream of pieces in both
 // directions: gRPC gathers a message before this port can see whose it is and how much that instance
 // has here already.
 func (p *Port) register(s *Services) {
-	for _, each := range s.List {
-		desc := grpc.ServiceDesc{ServiceName: each.Desc.ServiceName, HandlerType: each.Desc.HandlerType, Metadata: each.Desc.Metadata}
-		for _, m := range each.Desc.Methods {
+	for _, of := range s.List {
+		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType, Metadata: of.Desc.Metadata}
+		for _, m := range of.Desc.Methods {
+			answers := s.method(of, m)
 			desc.Streams = append(desc.Streams, grpc.StreamDesc{
 				StreamName: m.MethodName, ClientStreams: true, ServerStreams: true,
 				Handler: func(_ any, stream grpc.ServerStream) error {
-					return p.serve(nameOf(each.Desc, m), &grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
+					return p.serve(answers, &grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
 				},
 			})
 		}
-		p.server.RegisterService(&desc, each.Impl)
+		p.server.RegisterService(&desc, of.Impl)
 	}
 }
 
@@ -86,8 +80,12 @@ type local struct {
 	from     Identity
 }
 
-func (l local) Invoke(ctx context.Context, method string, question, answer any, _ ...grpc.CallOption) error {
-	said, err := l.services.call(ctx, l.from, method, func(v any) error {
+func (l local) Invoke(ctx context.Context, name string, question, answer any, _ ...grpc.CallOption) error {
+	answers := l.find(name)
+	if answers == nil {
+		return status.Error(codes.Unimplemented, name)
+	}
+	said, err := answers(ctx, l.from, func(v any) error {
 		proto.Merge(v.(proto.Message), question.(proto.Message))
 		return nil
 	})
@@ -97,6 +95,19 @@ func (l local) Invoke(ctx context.Context, method string, question, answer any, 
 	return err
 }
 
-func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
-	return (*Remote)(nil).NewStream(ctx, desc, method)
+// find returns the method of a full name, as generated code has it, or nil.
+func (l local) find(name string) method {
+	service, of, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	for _, each := range l.services.List {
+		for _, m := range each.Desc.Methods {
+			if each.Desc.ServiceName == service && m.MethodName == of {
+				return l.services.method(each, m)
+			}
+		}
+	}
+	return nil
+}
+
+func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	return (*Remote)(nil).NewStream(ctx, desc, name)
 }

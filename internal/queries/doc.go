@@ -1,6 +1,6 @@
 // Package queries is what instances and programs ask each other beside links and gossip: the services
-// Query, Admin and Cluster of transport/wire/mortise/query/v1. It says who may ask what, and makes the
-// messages of what the rooms have.
+// Query, Admin and Cluster of transport/wire/mortise/query/v1. It decides which asker may ask what, and makes
+// the messages of what the rooms have.
 //
 //	asker                                        asked instance
 //	Ask(client, method, question) ── transport ──▶ Guard ──▶ Query    replica.Question, at the leader

@@ -4,6 +4,6 @@
 //
 //	sh transport/wire/generate.sh
 //
-// The field layouts are the contract between versions of mortise. Package internal/queries says who may
-// ask what, and makes the messages of what the rooms have; package transport carries them.
+// The field layouts are the contract between versions of mortise. Package internal/queries decides which
+// asker may ask what, and makes the messages of what the rooms have; package transport carries them.
 package query
