@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
@@ -57,7 +57,7 @@ func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
 	case code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case code == lockfsm.OverGroupBudget:
-		return 0, fmt.Errorf("Put %q: %w", key, session.BudgetErrorOf(code, s.Budget))
+		return 0, fmt.Errorf("Put %q: %w", key, client.BudgetErrorOf(code, s.Budget))
 	}
 	return 0, fmt.Errorf("%w: Put %q: too many keys have data, at most %d", ErrNoRoom, key, lockfsm.MaxData)
 }

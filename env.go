@@ -27,6 +27,7 @@ type env struct {
 	files   storage.FS
 	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
 	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
+	inside  func(outside.Inside)                  // is given the inside of the node; nil: nothing is
 }
 
 // envOf returns the real world, but for what the context of Start has in its place: package mortisetest puts that there.
@@ -44,6 +45,19 @@ func envOf(ctx context.Context) env {
 	if w.Clock != nil {
 		e.clock = w.Clock
 	}
+	if w.Wall != nil {
+		e.wall = w.Wall
+	}
+	if w.Random != nil {
+		e.random = w.Random
+	}
+	if w.Files != nil {
+		e.files = w.Files
+	}
+	if w.Limits != (lockfsm.Limits{}) {
+		e.limits = w.Limits
+	}
+	e.records, e.inside = w.Records, w.Inside
 	return e
 }
 

@@ -1,6 +1,7 @@
 package mortise
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -185,7 +186,7 @@ func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 			t.Errorf("%#o: %q, %v", mode, c.warnings, err)
 		}
 	}
-	var log lines
+	var log bytes.Buffer
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +199,10 @@ func TestOpenSecretFilesAreWarnedOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.Close()
-	if len(log.matching("may be read or changed by others")) != 1 {
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "may be read or changed by others") != 1 {
 		t.Error("Start does not say so")
 	}
 }

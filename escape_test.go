@@ -3,7 +3,6 @@ package mortise
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -16,49 +15,6 @@ import (
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
 const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
-
-// Where only ordinary text belongs nothing else enters.
-func TestRawTextIsRefused(t *testing.T) {
-	if _, err := Start(t.Context(), Config{Name: "a\u202eb"}); err == nil || !strings.Contains(err.Error(), `Config.Name: "a\u202eb" is not UTF-8 text without control characters and marks`) {
-		t.Errorf("Name: %v", err)
-	}
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 1)
-		l := f.lock(0, "k")
-		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
-		wantIs(t, err, ErrBadRequest)
-		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
-			q.Key, q.Token = []byte("k"), uint64(l.Token())
-			_, err := admin{n: f.nodes[0]}.Evict(brief(t), q)
-			wantIs(t, err, ErrBadRequest)
-			if plain.Lines(err.Error()) != err.Error() {
-				t.Errorf("raw: %v", err)
-			}
-		}
-		unlock(t, l)
-	})
-}
-
-// A hostile instance asks the leader itself, and leaves the checks of its own side out.
-func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3)
-		l := f.lock(f.follower(), "k")
-		hostile := f.nodes[f.follower()]
-		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
-			q.Key, q.Token = []byte("k"), uint64(l.Token())
-			if s, err := lookOnce(brief(t), hostile, query.QueryClient.Evict, q); err == nil || s.GetHeld() {
-				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
-			}
-		}
-		time.Sleep(time.Second) // fake time
-		if err := l.Err(); err != nil {
-			t.Errorf("the hold has ended: %v", err)
-		}
-		unlock(t, l)
-		f.nothingLeft()
-	})
-}
 
 // What others say of themselves is in many sentences, and raw in none.
 func TestNoErrorOrStatusIsRaw(t *testing.T) {
@@ -100,5 +56,17 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	if text := s.String(); plain.Lines(text) != text || strings.Count(text, "\n") != 5 {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestThePictureIsBounded: an instance keeps the names of a few voters.
+func TestThePictureIsBounded(t *testing.T) {
+	var p picture
+	for i := range uint64(1000) {
+		id := nodeidtest.ID(i + 1)
+		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
+	}
+	if len(p.voters) > votersKept {
+		t.Errorf("%d names are kept", len(p.voters))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -32,7 +33,7 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
+			return nil, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
 		a, err := lookOnce(asking, n, method, q)

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog/storage"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -43,7 +43,7 @@ type Node struct {
 	dir      *storage.Dir  // nil: memory
 	port     *transport.Port
 	services transport.Services // what others may ask
-	client   *session.Client
+	client   *client.Client
 	own      ownSessions                      // of the user
 	members  atomic.Pointer[cluster.Cluster]  // nil until it is started
 	replica  atomic.Pointer[ownReplica]       // nil unless this instance votes
@@ -123,7 +123,7 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 	}
 	n.trace = newTracer(config, env, n.spawn)
 	n.grantable.begin(env.clock.Now())
-	n.client = session.NewClient(session.ClientConfig{
+	n.client = client.New(client.Config{
 		Clock: env.clock, TTL: config.SessionTTL, Send: n.submit, Random: env.random, Logger: n.logger, Changed: n.phaseChanged,
 		Watch: (&witness{node: n}).news,
 	})
@@ -144,6 +144,9 @@ func start(ctx context.Context, config Config, env env) (*Node, error) {
 		return nil, errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
 	}
 	n.watchDisk()
+	if env.inside != nil {
+		env.inside(n.inside())
+	}
 	return n, nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -32,7 +32,7 @@ type ownReplica struct {
 
 	started chan struct{} // closed when log is set
 	log     *raftlog.Log
-	keeper  *session.Keeper
+	keeper  *keeper.Keeper
 	ctx     context.Context // ends with the replica; bounds what it sends in the background
 	cancel  context.CancelFunc
 
@@ -115,12 +115,12 @@ func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockf
 	}
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})
-	r.keeper = session.NewKeeper(session.KeeperConfig{
+	r.keeper = keeper.New(keeper.Config{
 		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: replica.Stamp,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
 	log, err := raftlog.Start(raftlog.Config{
-		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *ownReplica) tellKeeper() {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	role := r.role.Load()
-	r.keeper.Role(session.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
+	r.keeper.Role(keeper.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
 }
 
 // Apply implements raftlog.Applier.
@@ -250,12 +250,29 @@ func (r *ownReplica) counted() lockfsm.Counts {
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
 // at once to look for another leader.
 func (r *ownReplica) Retired(err error) {
-	r.keeper.Role(session.Role{Term: r.role.Load().Term + 1})
+	r.keeper.Role(keeper.Role{Term: r.role.Load().Term + 1})
 	r.node.spawn(func() { r.node.retire(r, err) })
 }
 
 // send hands raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {
+	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
+		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
+			r.log.Unreachable(to)
+		}
+	})
+}
+
+// sendDuplicates hands over messages that also travel beside the links.
+func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
+	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
+		r.node.port.SendDuplicates(r.node.peer(to), mine)
+	})
+}
+
+// eachReplica gives the messages to send, together with the replica that they are for. send must not
+// keep the slice.
+func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
 	for i, first := range messages {
 		to := first.GetTo()
@@ -268,9 +285,7 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 				mine = append(mine, m)
 			}
 		}
-		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
-			r.log.Unreachable(to)
-		}
+		send(to, mine)
 		clear(mine)
 		r.frame = mine
 	}

@@ -2,14 +2,11 @@ package mortise
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,140 +19,19 @@ const (
 	secretB = "msk1_8b06eff9d884aff3122f597b40e3466123db53891ce2e1a68c79c6caa5f890b828caa9a0"
 )
 
-func withSecret(secret string, old ...string) func(*Config) {
-	return func(c *Config) { c.Insecure, c.Secret, c.OldSecrets = false, secret, old }
-}
-
-func TestOneSecretIsEnough(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, withSecret(secretA))
-		for i := range 3 {
-			unlock(t, f.lock(i, "k"))
-		}
-		if n := len(f.nodes[0].cluster().Members()); n != 3 {
-			t.Errorf("gossip sees %d members, want 3", n)
-		}
-		f.crash(f.leader())
-		unlock(t, f.lock(f.leader(), "k"))
-		f.nothingLeft()
-	})
-}
-
-// lines collects log lines.
-type lines struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-// matching returns the lines that contain part.
-func (l *lines) matching(part string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var found []string
-	for line := range strings.Lines(l.text.String()) {
-		if strings.Contains(line, part) {
-			found = append(found, line)
-		}
+// derived returns a secret that was derived from secretA for the label of the tests.
+func derived(t *testing.T, words ...string) string {
+	t.Helper()
+	c, err := capability.Build("cron-host", time.Time{}, words...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return found
-}
-
-// TestStrangersStayOutside: an instance that has another secret than the group, none, or one where the group has none is refused, with
-// the reason on each side, and the group does not suffer.
-func TestStrangersStayOutside(t *testing.T) {
-	const addrs = `10\.0\.0\.1:7947, 10\.0\.0\.2:7947, 10\.0\.0\.3:7947`
-	other := `birth waits: 1 of 3 instances \(Replicas: 3\) are here \(node-3\); another cluster or another program listens at ` + addrs + ` \(`
-	for _, c := range []struct {
-		name           string
-		group, changed func(*Config)
-		waits          string // what Status and Lock of the stranger say
-	}{
-		{"wrong secret", withSecret(secretA), withSecret(secretB), other + `the other side has another secret \("mortise authority [0-9a-f]{16}"\): set the same Config\.Secret and .*\)`},
-		{"no secret", withSecret(secretA), func(*Config) {}, `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OwnPlain)},
-		{"a secret where the group has none", func(*Config) {}, withSecret(secretA), `birth waits: ` + addrs + ` cannot be asked: ` + regexp.QuoteMeta(credentials.OtherPlain)},
-		{"another cluster", withSecret(secretA), func(c *Config) { withSecret(secretA)(c); c.Cluster = "other" }, other + `the other side belongs to another cluster: set the same .*\)`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				var ours, theirs lines
-				f := startFleet(t, 3, c.group, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&ours, nil)) })
-				mine := f.lock(0, "k")
-				stranger := f.config(3, 3)
-				c.changed(&stranger)
-				stranger.Logger = slog.New(slog.NewTextHandler(&theirs, nil))
-				f.start(3, stranger)
-				time.Sleep(15 * time.Second) // fake time: longer than a lease
-				if err := mine.Err(); err != nil {
-					t.Errorf("a stranger cost a lock: %v", err)
-				}
-				s := f.nodes[3].Status()
-				if s.Group != "" || len(f.nodes[3].cluster().Members()) > 1 {
-					t.Errorf("the stranger has come in:\n%v", s)
-				}
-				if n := len(f.nodes[0].cluster().Members()); n != 3 {
-					t.Errorf("gossip sees %d members, want 3", n)
-				}
-				if n := len(ours.matching("level=WARN")); n == 0 || n > 30 { // one line per kind and ten seconds, on each of three nodes
-					t.Errorf("the group logged %d warnings in 15 s:\n%s", n, ours.text.String())
-				}
-				if n := len(theirs.matching("level=")); n == 0 || n > 30 {
-					t.Errorf("the stranger logged %d lines in 15 s:\n%s", n, theirs.text.String())
-				}
-				if !regexp.MustCompile("^" + c.waits + "$").MatchString(s.Waiting) {
-					t.Errorf("the stranger waits for\n%s\nwant\n%s", s.Waiting, c.waits)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_, err := f.nodes[3].Lock(ctx, "k")
-				if !errors.Is(err, context.DeadlineExceeded) || !regexp.MustCompile(`\(`+c.waits+`\)$`).MatchString(err.Error()) {
-					t.Errorf("Lock of the stranger: %v", err)
-				}
-				t.Logf("the stranger's log: %v\nthe group's: %v", first(theirs.matching("level=WARN")), first(ours.matching("level=WARN")))
-				unlock(t, mine)
-			})
-		})
+	secret, err := credentials.DeriveSecret(secretA, "mortise", c.Text())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return secret
 }
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
-}
-
-// TestSecretIsReplacedByRollingDeploys goes through the three steps that Config.OldSecrets describes, one instance at a time. The group
-// keeps a leader and a lock is held throughout by an instance that is restarted last.
-func TestSecretIsReplacedByRollingDeploys(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := startFleet(t, 3, withSecret(secretA))
-		// Voters are not replaced yet, so a fourth instance goes through the steps; the three voters are told apart by it alone.
-		for step, change := range []func(*Config){withSecret(secretA), withSecret(secretA, secretB), withSecret(secretB, secretA)} {
-			c := f.config(3, 3)
-			change(&c)
-			f.start(3, c)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			l, err := f.nodes[3].Lock(ctx, fmt.Sprintf("step %d", step))
-			cancel()
-			switch {
-			case step < 2 && err != nil:
-				t.Fatalf("step %d: %v", step, err)
-			case step < 2:
-				unlock(t, l)
-			case !errors.Is(err, context.DeadlineExceeded):
-				t.Errorf("an instance two steps ahead of the voters was let in: %v", err)
-			}
-			f.close(3)
-		}
-	})
-}
-
 func TestSecurityMistakesNameTheField(t *testing.T) {
 	for _, c := range []struct {
 		config Config
@@ -176,20 +52,6 @@ func TestSecurityMistakesNameTheField(t *testing.T) {
 			t.Errorf("the error shows the secret: %v", err)
 		}
 	}
-}
-
-// derived returns a secret that was derived from secretA for the label of the tests.
-func derived(t *testing.T, words ...string) string {
-	t.Helper()
-	c, err := capability.Build("cron-host", time.Time{}, words...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := credentials.DeriveSecret(secretA, "mortise", c.Text())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret
 }
 
 // TestDerivedSecretsAtStart: what no derived secret may be is refused before anything listens, by the name of the field.

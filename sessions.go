@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Session is a lease of its own beside the node's, for locks that should be free sooner after a crash, at the price that a shorter outage loses them; or for a
 // part of a service whose locks should be lost, or kept, together. All its methods are safe for concurrent use. It ends with its node.
 type Session struct {
 	node   *Node
-	client *session.Client
+	client *client.Client
 }
 
 // minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the leader's.
@@ -34,7 +35,7 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
-	s := &Session{node: n, client: session.NewClient(session.ClientConfig{
+	s := &Session{node: n, client: client.New(client.Config{
 		Clock: n.env.clock, TTL: ttl, Send: n.submit, Random: n.env.random, Logger: n.logger, Watch: (&witness{node: n, own: true}).news,
 	})}
 	if err := n.own.add(s.client); err != nil {
@@ -66,7 +67,7 @@ func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 // error says so: unlock them first. After any other error, as when ctx ends before a leader is found, the session is over for this process, and runs out in the group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
-	if errors.Is(err, session.ErrStillHeld) {
+	if errors.Is(err, client.ErrStillHeld) {
 		return err
 	}
 	s.node.own.drop(s.client)
@@ -80,7 +81,7 @@ func (s *Session) Close(ctx context.Context) error {
 // ownSessions are the user's sessions of a node.
 type ownSessions struct {
 	mu      sync.Mutex // never held across a wait
-	all     []*session.Client
+	all     []*client.Client
 	record  []byte // of the present life; nil: the node is in no group
 	targets []session.Target
 	life    uint64 // counts what was said of them
@@ -88,18 +89,18 @@ type ownSessions struct {
 }
 
 // clients returns all clients of the node.
-func (n *Node) clients() []*session.Client {
-	return append([]*session.Client{n.client}, n.own.list()...)
+func (n *Node) clients() []*client.Client {
+	return append([]*client.Client{n.client}, n.own.list()...)
 }
 
-func (o *ownSessions) list() []*session.Client {
+func (o *ownSessions) list() []*client.Client {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.all)
 }
 
 // add takes a new client in, and binds it if the node is in a group.
-func (o *ownSessions) add(c *session.Client) error {
+func (o *ownSessions) add(c *client.Client) error {
 	o.mu.Lock()
 	switch {
 	case o.ended:
@@ -122,10 +123,10 @@ func (o *ownSessions) add(c *session.Client) error {
 	return nil
 }
 
-func (o *ownSessions) drop(c *session.Client) {
+func (o *ownSessions) drop(c *client.Client) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all = slices.DeleteFunc(o.all, func(each *session.Client) bool { return each == c })
+	o.all = slices.DeleteFunc(o.all, func(each *client.Client) bool { return each == c })
 }
 
 // rebind begins a new life of all, or with a nil record ends the present one.

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
@@ -64,13 +64,13 @@ type Status struct {
 func (n *Node) Status() Status {
 	s := Status{Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: n.instance().String(), Address: n.address, Tier: Tier(n.self.Tier.String()), Err: n.Err()}
 	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
-	client := n.client.Status()
-	s.Session, s.Lease, s.Held, s.Waiters = SessionPhase(client.Phase.String()), LeaseState(client.Lease.String()), client.Held, client.Waiting
+	mine := n.client.Status()
+	s.Session, s.Lease, s.Held, s.Waiters = SessionPhase(mine.Phase.String()), LeaseState(mine.Lease.String()), mine.Held, mine.Waiting
 	now := n.env.clock.Now()
-	s.LeaseFor = max(client.Deadline.Sub(now), 0)
+	s.LeaseFor = max(mine.Deadline.Sub(now), 0)
 	s.LeaseTightest = s.LeaseFor
 	s.Standby = int(n.standby.Load())
-	s.Sessions = withSession(s.Sessions, client.Session)
+	s.Sessions = withSession(s.Sessions, mine.Session)
 	for _, own := range n.own.list() {
 		status := own.Status()
 		s.Sessions = withSession(s.Sessions, status.Session)
@@ -80,7 +80,7 @@ func (n *Node) Status() Status {
 	s.Age, s.Available = n.grantable.share(now)
 	s.HooksDropped = n.trace.Dropped()
 	s.Members, s.MembersTotal, s.MembersAge = n.known.last(now)
-	leader := client.Leader.Peer
+	leader := mine.Leader.Peer
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()
 		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
@@ -98,17 +98,17 @@ func (n *Node) Status() Status {
 		}
 	}
 	unread := n.unread.Load()
-	if unread != nil && s.Err == nil && client.Phase != session.Attached {
+	if unread != nil && s.Err == nil && mine.Phase != client.Attached {
 		s.Waiting = n.waitsForLog(s, *unread)
 	}
 	if n.dir != nil {
 		s.Disk, s.FaultyDisks = n.diskFault(), n.faultyDisks()
 	}
-	if text := n.waitsForDisks(s); text != "" && s.Err == nil && client.Phase != session.Attached && unread == nil {
+	if text := n.waitsForDisks(s); text != "" && s.Err == nil && mine.Phase != client.Attached && unread == nil {
 		s.Waiting = text
 	}
 	if s.Waiting == "" {
-		s.Waiting = n.waitsFor(s, client)
+		s.Waiting = n.waitsFor(s, mine)
 	}
 	if n.config.unreachable() || n.isMember() { // what it has in place of an address leads nowhere
 		s.Address = ""
@@ -162,17 +162,17 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]
 }
 
 // waitsFor says what stands between this node and a lock once it belongs to a group.
-func (n *Node) waitsFor(s Status, client session.ClientStatus) string {
+func (n *Node) waitsFor(s Status, mine client.Status) string {
 	switch {
 	case s.Err != nil:
 		return ""
-	case client.Phase == session.Attached && client.GraceUntil != 0:
-		left := max(client.GraceUntil.Sub(n.env.clock.Now()), 0)
+	case mine.Phase == client.Attached && mine.GraceUntil != 0:
+		left := max(mine.GraceUntil.Sub(n.env.clock.Now()), 0)
 		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an earlier group could still believe in its lock", left.Round(time.Second/10))
-	case client.Phase == session.Attached:
+	case mine.Phase == client.Attached:
 		return ""
 	case s.Leader != "":
-		return fmt.Sprintf("%s a session with the leader, %s", client.Phase, s.Leader)
+		return fmt.Sprintf("%s a session with the leader, %s", mine.Phase, s.Leader)
 	case len(s.Voters) == 0:
 		return "no group is known yet"
 	}
@@ -240,10 +240,10 @@ func orNone(name string) string {
 }
 
 // phaseChanged takes whether this instance's session is attached to a leader; the client calls it when its phase changes.
-func (n *Node) phaseChanged(phase session.Phase) {
-	n.attached.Store(phase == session.Attached)
+func (n *Node) phaseChanged(phase client.Phase) {
+	n.attached.Store(phase == client.Attached)
 	n.leaderKnown()
-	if phase == session.Attached {
+	if phase == client.Attached {
 		n.learnNames()
 	}
 }

@@ -4,7 +4,7 @@
 #
 #   ./test.sh [-long]
 #
-#   -long  the race detector on every test, more seeds, every planted bug and all of proctest.sh: some
+#   -long  the race detector on every test, more seeds, every planted bug and all of scripts/proctest: some
 #          two hours, every night
 #
 # It says which step runs, and since when. What a step needs and cannot find here is skipped, loudly.
@@ -63,7 +63,7 @@ fips() { # FIPS 140-3
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 raced=$(go list ./... | grep -vxF "$plain")
 # Tests that take the race detector minutes, and whose code runs under it in others too.
-hours='Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+hours='ALossyNetwork|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then
@@ -82,24 +82,24 @@ step "cores, programs and pages" go test -p=4 -count=1 $plain # programs and pag
 # golang.org/issue/78156; rarely, and with SIGSEGV or "ThreadSanitizer: CHECK failed").
 # Three at a time, since many wait for the network.
 step "all else, under the race detector" go test -race -p=3 -cpu=1 -count=1 -timeout=60m -skip "$skip" $raced
-step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" .
+step "without it: long times, attacks, allocations, words" go test -count=1 -run "$hours|$never" ./internal/e2e
 step "without it: 64 nodes in one process" go test -count=1 -run LargeCluster ./mortisetest
-step "simulated clusters" ./sim.sh "${seeds[@]}"
-step "simulated births" ./sim.sh -b "${births[@]}"
+step "simulated clusters" scripts/sim "${seeds[@]}"
+step "simulated births" scripts/sim -b "${births[@]}"
 # Real processes wait most of the time, so the planted bugs run beside them.
 machines=$(mktemp)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$machines"' EXIT
-./proctest.sh "${real[@]}" >"$machines" 2>&1 &
+scripts/proctest "${real[@]}" >"$machines" 2>&1 &
 processes=$!
-step "planted bugs: the tests must notice them" ./planted.sh "${bugs[@]}"
-nightly "planted bugs: the simulation must notice them" ./planted.sh -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
+step "planted bugs: the tests must notice them" scripts/planted "${bugs[@]}"
+nightly "planted bugs: the simulation must notice them" scripts/planted -layers clusters no-margin no-extend stale-ack fifo-broken context-dropped-in-snapshot even-voters leader-removes-itself removed-not-told not-auto-leave small-passes-large permits-not-counted one-of-several-is-enough deadlock-not-seen
 step "real processes, each on a machine of its own (begun with the planted bugs)" ended "$processes" "$machines"
 if command -v spin >/dev/null; then
   step "the model of the lease hand-over" model/run.sh -quick
 else
   printf '\n*** SKIPPED: the model of the lease hand-over. spin is not installed: apt-get install -y --no-install-recommends spin ***\n\n' >&2
 fi
-step "a process with the secret attacks three others" ./attack.sh "${attack[@]}" -p99 10s # what it costs in time depends on the machine
+step "a process with the secret attacks three others" scripts/attack "${attack[@]}" -p99 10s # what it costs in time depends on the machine
 step "the second judge" nested judge
 step "the types of Kubernetes" nested deploy/check
 step "everything that users install, from an empty module" scripts/publish-check
@@ -107,5 +107,5 @@ nightly "the newest dependencies, and beside other modules" scripts/versions-che
 step "OpenTelemetry, and the alert rules with promtool" nested adapters/mortiseotel -race
 step "databases behind a fence: SQLite and PostgreSQL" nested fence/sqltest -race
 step "FIPS 140-3" fips
-step "known vulnerabilities" ./vulncheck.sh
+step "known vulnerabilities" scripts/vulncheck
 printf '\nall of it holds, after %dm%02ds\n' $((SECONDS / 60)) $((SECONDS % 60)) >&2

@@ -53,7 +53,7 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 			}
 		}
 		for _, n := range []*node{plain, g.leader} {
-			if a, ok := n.Advise(nodeidtest.ID(5), Consultation{Group: g.id + 1, Raft: 6}); !ok || a != (Advice{}) {
+			if a, ok := n.Advise(Consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok || a != (Advice{}) {
 				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
 			}
 		}

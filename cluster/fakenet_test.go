@@ -177,7 +177,7 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 func (p *fakePort) Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (a Advice, err error) {
 	_, err = p.exchange(ctx, addr, to, []byte{0, kindConsultation}, func(other *fakePort, self Asker) (ok bool) {
 		if c := other.owner(); c != nil {
-			a, ok = c.Advise(self.Instance, q)
+			a, ok = c.Advise(q)
 		}
 		return ok
 	})

@@ -10,7 +10,7 @@
 //
 // Limits: it has only Do, and it is not a group: nobody is ever without a leader.
 //
-// Refused alternative: real nodes in every test. They exist (the root's tests run three of them in a bubble), and they cannot be made to
+// Refused alternative: real nodes in every test. They exist (the tests of internal/e2e run three of them in a bubble), and they cannot be made to
 // lose one lock at a given moment.
 package fakelock
 

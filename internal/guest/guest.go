@@ -21,6 +21,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -34,8 +35,8 @@ type Guest struct {
 	source   *credentials.Source // nil: plain text
 	key      nodeid.Key
 	port     *transport.Port
-	sessions atomic.Pointer[session.Client] // of the Session; nil: none
-	asking   sync.WaitGroup                 // questions whose answer nobody waits for any more
+	sessions atomic.Pointer[client.Client] // of the Session; nil: none
+	asking   sync.WaitGroup                // questions whose answer nobody waits for any more
 }
 
 // Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers,

@@ -15,6 +15,7 @@ func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	boxes := map[string]string{
 		"root": "", "session": "session", "raftlog": "raftlog", "cluster": "cluster", "transport": "transport", "lockfsm": "lockfsm",
 		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding", "gossip": "cluster/gossip", "voters": "cluster/voters",
+		"client": "session/client", "keeper": "session/keeper",
 	}
 	_, diagram, found := strings.Cut(readPage(t, "ARCHITECTURE.md"), "```mermaid\n")
 	diagram, _, _ = strings.Cut(diagram, "```")

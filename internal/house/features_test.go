@@ -13,7 +13,7 @@ import (
 
 var (
 	// featureTest finds a test that docs/FEATURES.md names, featureName a call or a field of the root.
-	featureTest = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
+	featureTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Example|Fuzz)[A-Za-z0-9_]*)`")
 	featureName = regexp.MustCompile("`([A-Z][A-Za-z]*)(?:\\.([A-Z][A-Za-z]*))?`")
 )
 

@@ -46,7 +46,7 @@ func TestGuaranteesAreShown(t *testing.T) {
 		t.Errorf("docs/GUARANTEES.md: %s", fault)
 	}
 	for what, change := range map[string][2]string{
-		"a promise without a test": {"Shown by `mortise.TestFirstComeFirstServed`", "Believed of `mortise.TestFirstComeFirstServed`"},
+		"a promise without a test": {"Shown by `internal/e2e.TestFirstComeFirstServed`", "Believed of `internal/e2e.TestFirstComeFirstServed`"},
 		"a number that is missing": {"### 5. ", "### 6. "},
 	} {
 		if len(guaranteeFaults(strings.Replace(page, change[0], change[1], 1))) == 0 {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// vulncheck runs ./vulncheck.sh with these variables and returns its exit code and what it printed.
+// vulncheck runs scripts/vulncheck with these variables and returns its exit code and what it printed.
 func vulncheck(t *testing.T, env ...string) (code int, output string) {
 	t.Helper()
-	cmd := exec.Command("bash", filepath.Join(root, "vulncheck.sh"))
+	cmd := exec.Command("bash", filepath.Join(root, "scripts/vulncheck"))
 	cmd.Env = append(os.Environ(), env...)
 	text, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); err != nil && !ended {
@@ -46,7 +46,7 @@ func database(t *testing.T) string {
 	return "MORTISE_VULNDB=file://" + dir
 }
 
-// TestVulnerabilitiesFailTheBuild holds vulncheck.sh to its outcomes: it is skipped only if something
+// TestVulnerabilitiesFailTheBuild holds scripts/vulncheck to its outcomes: it is skipped only if something
 // cannot be fetched, and no skip hides a finding.
 func TestVulnerabilitiesFailTheBuild(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {

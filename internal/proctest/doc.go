@@ -1,6 +1,6 @@
 // Package proctest tests mortise as it is run: processes of their own, each on a machine of its own (a network namespace with an address),
 // that are killed, leave, are cut off, move and come back while all of them take and hold locks. Only its tests matter; proctest/instance is
-// the program that the machines run. ./proctest.sh at the root runs it: root and the command ip are needed, and it says loudly if it cannot.
+// the program that the machines run. scripts/proctest runs it: root and the command ip are needed, and it says loudly if it cannot.
 //
 // # What a scenario is
 //

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What ./proctest.sh says in the environment.
+// What scripts/proctest says in the environment.
 const (
 	wantEnv     = "MORTISE_PROCTEST"           // "part", what every merge runs, or "all"; without it nothing is run, since this takes minutes
 	programsEnv = "MORTISE_PROCTEST_INSTANCES" // a directory with the program of the instances, and its next version
@@ -41,9 +41,9 @@ func begin(t *testing.T, s scope) {
 	t.Helper()
 	switch want := os.Getenv(wantEnv); {
 	case want == "":
-		t.Skip("process tests run by ./proctest.sh")
+		t.Skip("process tests run by scripts/proctest")
 	case want == "part" && s == whole:
-		t.Skip("left out of ./proctest.sh -part")
+		t.Skip("left out of scripts/proctest -part")
 	}
 	if missing := missing(); missing != "" {
 		t.Skipf("*** SKIPPED: process tests need root, the command ip and network namespaces: %s ***", missing)

@@ -58,7 +58,7 @@ func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAn
 }
 
 func (g group) Consult(ctx context.Context, q *query.ConsultRequest) (*query.ConsultAnswer, error) {
-	a, ok := g.of().Advise(transport.AskerOf(ctx).Instance, cluster.Consultation{Group: q.Group, Raft: q.Raft})
+	a, ok := g.of().Advise(cluster.Consultation{Group: q.Group, Instance: transport.AskerOf(ctx).Instance, Raft: q.Raft})
 	if !ok {
 		return nil, errSilence
 	}

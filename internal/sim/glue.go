@@ -4,7 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // This file is where the core of a replica meets this world: what it says goes to the keeper's and the
@@ -25,7 +25,7 @@ func (r *ownReplica) Confirmed(term, round uint64) {
 }
 
 // Leads implements replica.Host.
-func (r *ownReplica) Leads(lead session.Leadership) {
+func (r *ownReplica) Leads(lead keeper.Leadership) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
 }
 
@@ -34,7 +34,7 @@ func (r *ownReplica) Born() clock.Time {
 	r.born = true
 	r.p.w.watch.born(r)
 	p, group := r.p, r.group
-	p.cluster.post(func(clock.Time) { p.birth.Born(p.birthNow(), group) })
+	p.cluster.post(func(clock.Time) { p.core.Founding.Born(p.birthNow(), group) })
 	return p.m.clock()
 }
 
@@ -46,7 +46,7 @@ func (r *ownReplica) Charter(rules uint32, settings *replica.Settings) {
 	r.p.w.adopted(r, settings)
 	r.settings = settings
 	p, group, adopted := r.p, r.group, settings.Founding(false)
-	p.ofLife(func() { p.birth.Adopt(p.birthNow(), group, adopted) })
+	p.ofLife(func() { p.core.Founding.Adopt(p.birthNow(), group, adopted) })
 }
 
 // Look implements replica.Host.

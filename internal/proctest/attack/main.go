@@ -2,7 +2,7 @@
 
 // Attack is a campaign against three instances that run as processes with a secret: one more process
 // has that secret and attacks them in all ways at once, while their callers take locks and record what
-// they see. ../../../attack.sh builds and runs it.
+// they see. ../../../scripts/attack builds and runs it.
 //
 //	attack -instance PROGRAM [-t 1h] [-keep DIR] [-rss 512] [-p99 1s] [-ratio 0] [-only TEXT]
 //

@@ -41,7 +41,7 @@ const (
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
+	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
 	// Conn is a byte stream of gossip.
 	Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error)
@@ -108,7 +108,7 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
+	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
 	// Conn is a byte stream of gossip.
 	Conn(grpc.BidiStreamingServer[Bytes, Bytes]) error

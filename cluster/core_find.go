@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+)
+
+// Times and bounds of finding lost peers again.
+const (
+	rejoinEvery = 5 * time.Second // plus up to the same again at random
+	rejoinPause = 5 * time.Second // between two attempts at one address that has answered a question
+	rejoinMany  = 4               // attempts under way
+	addrsMax    = 256             // addresses of former members that are remembered
+)
+
+// finder decides which addresses to gossip with beside those that gossip sees. memberlist forgets a
+// member half a minute after it was declared dead, and two halves that have forgotten each other
+// never meet again by themselves. So every address that was ever seen, every founder that was met,
+// and, with Replicas, every voter and every address behind Join is tried for ever, a few at a time.
+// The owner goroutine owns it.
+type finder struct {
+	self  string
+	next  time.Duration
+	turn  uint64
+	known []string                 // addresses once seen, oldest first
+	tried map[string]time.Duration // last attempts; never iterated but to forget old ones
+	now   []string                 // answered a question, and so can be joined at once
+	busy  map[string]bool          // attempts under way
+}
+
+func newFinder(self string) finder {
+	return finder{self: self, tried: make(map[string]time.Duration), busy: make(map[string]bool)}
+}
+
+// met notes that somebody of us has just answered at the address.
+func (f *finder) met(addr string, now time.Duration) {
+	if last, tried := f.tried[addr]; (!tried || now-last > rejoinPause) && !slices.Contains(f.now, addr) {
+		f.now = append(f.now, addr)
+	}
+}
+
+// remember keeps an address that gossip has seen.
+func (f *finder) remember(addr string) {
+	if addr == "" || addr == f.self || slices.Contains(f.known, addr) {
+		return
+	}
+	if len(f.known) >= addrsMax {
+		f.known = slices.Delete(f.known, 0, 1)
+	}
+	f.known = append(f.known, addr)
+}
+
+// due returns whom to join now: those just met, and in every round some of those who are missing, each in its turn. here are the
+// addresses that gossip sees.
+func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
+	var out []string
+	full := func() bool { return len(f.busy) >= rejoinMany }
+	pick := func(addr string) bool {
+		if full() || addr == "" || addr == f.self || f.busy[addr] || slices.Contains(here, addr) || slices.Contains(out, addr) {
+			return false
+		}
+		out = append(out, addr)
+		f.busy[addr], f.tried[addr] = true, now
+		return true
+	}
+	for len(f.now) > 0 && !full() { // the others wait for these: then gossip may see them
+		pick(f.now[0])
+		f.now = f.now[1:]
+	}
+	if f.next > now {
+		return out
+	}
+	f.next = now + rejoinEvery + time.Duration(random%uint64(rejoinEvery))
+	for addr, last := range f.tried {
+		if now-last > time.Hour {
+			delete(f.tried, addr)
+		}
+	}
+	all := slices.Concat(wanted, f.known)
+	for n := 0; n < len(all) && len(f.busy) < rejoinMany; n++ {
+		f.turn++
+		pick(all[f.turn%uint64(len(all))])
+	}
+	return out
+}
+
+// rejoin decides which addresses to gossip with now, and returns when the next round is. word is random.
+func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
+	if !c.cfg.Gossips {
+		return now + idle
+	}
+	if len(c.find.now) == 0 && c.find.next > now {
+		return c.find.next
+	}
+	wanted := c.Founding.Founders() // the others do not gossip
+	if len(c.cfg.Founding.Settings.Founders) == 0 {
+		wanted = nil
+		for _, entry := range c.join {
+			wanted = append(wanted, entry.Addrs...)
+		}
+		for _, v := range c.book.Voters() {
+			wanted = append(wanted, v.Addr)
+		}
+	}
+	var here []string
+	for _, m := range c.peers {
+		here = append(here, m.Addr)
+	}
+	c.acts.Gossip = c.find.due(now, wanted, here, word)
+	return c.find.next
+}
+
+// Gossiped takes that an attempt to gossip with an address is over.
+func (c *Core) Gossiped(addr string) { delete(c.find.busy, addr) }

@@ -1,0 +1,271 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/memnet"
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// fleet is a set of whole nodes on a network in memory, inside a synctest bubble: real gossip, gRPC and raft, fake time.
+type fleet struct {
+	t     *testing.T
+	net   *memnet.Network
+	nodes []*node              // nil where the node has crashed
+	alter func(*outside.World) // of every node, if set
+	begun func(*node)          // is given every node that starts, if set
+
+	tapes    []*tapeFile // what the nodes recorded, judged at the end
+	unjudged bool        // clocks or groups are apart on purpose, or a node records nothing
+}
+
+// bubble runs a test on fake time. Every goroutine that a node leaves behind fails the test.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func host(i int) string    { return fmt.Sprintf("10.0.0.%d", i+1) }
+func address(i int) string { return host(i) + ":7947" }
+
+// newFleet prepares an empty fleet, which is closed at the end of the test.
+func newFleet(t *testing.T) *fleet {
+	f := &fleet{t: t, net: memnet.New()}
+	t.Cleanup(func() {
+		for i := range f.nodes {
+			f.close(i)
+		}
+		f.judge()
+	})
+	return f
+}
+
+// config is that of node i of a fleet of n.
+func (f *fleet) config(i, n int) mortise.Config {
+	c := mortise.Config{
+		Name: fmt.Sprintf("node-%d", i), Bind: address(i), Replicas: n, SessionTTL: 2 * time.Second, Grace: -1, Insecure: true,
+		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)).With("node", i),
+	}
+	c.History = new(tapeFile)
+	for j := range n {
+		c.Join = append(c.Join, address(j))
+	}
+	return c
+}
+
+// env gives node i its place in the network.
+func (f *fleet) world(i int) outside.World {
+	e := realWorld()
+	e.Listen = func(a string) (net.Listener, error) { return f.net.Listen(a) }
+	e.Dial = f.net.Dialer(host(i))
+	e.Resolve = func(_ context.Context, h string) ([]string, error) { return []string{h}, nil }
+	e.Clock = clock.Monotonic()
+	if f.alter != nil {
+		f.alter(&e)
+	}
+	return e
+}
+
+// start starts node i.
+func (f *fleet) start(i int, c mortise.Config) *node {
+	f.t.Helper()
+	if tape, ours := c.History.(*tapeFile); ours {
+		f.tapes = append(f.tapes, tape)
+	} else {
+		f.unjudged = true
+	}
+	n, err := start(f.t.Context(), c, f.world(i))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for len(f.nodes) <= i {
+		f.nodes = append(f.nodes, nil)
+	}
+	f.nodes[i] = n
+	if f.begun != nil {
+		f.begun(n)
+	}
+	return n
+}
+
+// startFleet starts n nodes and waits until all are ready.
+func startFleet(t *testing.T, n int, change ...func(*mortise.Config)) *fleet {
+	t.Helper()
+	f := newFleet(t)
+	for i := range n {
+		c := f.config(i, n)
+		for _, apply := range change {
+			apply(&c)
+		}
+		f.start(i, c)
+	}
+	f.ready()
+	return f
+}
+
+// ready waits until every living node is ready.
+func (f *fleet) ready() {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	defer cancel()
+	for _, n := range f.nodes {
+		if n == nil {
+			continue
+		}
+		if err := n.Ready(ctx); err != nil {
+			f.t.Fatalf("%s: %v\n%v", n.config.Name, err, n.Status())
+		}
+	}
+}
+
+func (f *fleet) close(i int) {
+	if n := f.nodes[i]; n != nil {
+		f.nodes[i] = nil
+		if err := n.Close(); err != nil {
+			f.t.Errorf("close %s: %v", n.config.Name, err)
+		}
+	}
+}
+
+// crash ends node i as the end of its process does: its connections are reset, and nothing is said.
+func (f *fleet) crash(i int) {
+	f.net.Crash(host(i))
+	f.close(i)
+}
+
+// isolate cuts a node off from all others, silently; rejoin ends it.
+func (f *fleet) isolate(i int) { f.each(i, f.net.Cut) }
+func (f *fleet) rejoin(i int)  { f.each(i, f.net.Heal) }
+
+func (f *fleet) each(i int, do func(a, b string)) {
+	for j := range f.nodes {
+		if j != i {
+			do(host(i), host(j))
+		}
+	}
+}
+
+// leader waits until a node leads and returns its place.
+func (f *fleet) leader() int {
+	f.t.Helper()
+	for range 1000 {
+		for i, n := range f.nodes {
+			if n != nil && n.Status().Leading {
+				return i
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // fake time
+	}
+	f.t.Fatal("nobody leads after 20 s")
+	return -1
+}
+
+// follower returns the place of a living node that does not lead.
+func (f *fleet) follower() int {
+	leader := f.leader()
+	for i, n := range f.nodes {
+		if n != nil && i != leader {
+			return i
+		}
+	}
+	f.t.Fatal("no follower lives")
+	return -1
+}
+
+// lock locks key on node i within a generous time.
+func (f *fleet) lock(i int, key string) *mortise.Lock {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
+	defer cancel()
+	l, err := f.nodes[i].Lock(ctx, key)
+	if err != nil {
+		f.t.Fatalf("node %d: %v", i, err)
+	}
+	return l
+}
+
+func unlock(t *testing.T, l *mortise.Lock) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leftover counts what a node still has of calls that are over: requests of its client, and on a voter the queues of the replicated
+// state. All leak tests use it.
+func (n *node) leftover() int {
+	left := n.Client.Status().Requests
+	if r := n.Replica(); r != nil {
+		c := r.Counts()
+		left += c.Locks + c.Entries + c.Waiters
+	}
+	return left
+}
+
+// nothingLeft fails if any living node keeps anything of calls that are over, a while after the last one.
+func (f *fleet) nothingLeft() {
+	f.t.Helper()
+	time.Sleep(30 * time.Second) // fake time: the cancels have long been settled
+	synctest.Wait()
+	for i, n := range f.nodes {
+		if n == nil {
+			continue
+		}
+		if left := n.leftover(); left != 0 {
+			f.t.Errorf("node %d keeps %d things of calls that are over: client %+v", i, left, n.Client.Status())
+		}
+		if r := n.Replica(); r != nil && r.Role().Leading {
+			if got, want := r.Keeper.Status().Attachments, f.living(); got > want {
+				f.t.Errorf("the leader has %d attachments for %d instances", got, want)
+			}
+		}
+	}
+}
+
+func (f *fleet) living() int {
+	living := 0
+	for _, n := range f.nodes {
+		if n != nil {
+			living++
+		}
+	}
+	return living
+}
+
+// tapeFile is a history in memory. It is read when its node is closed.
+type tapeFile struct{ bytes.Buffer }
+
+// judge holds what all callers and voters of the test have seen to the rules of a history.
+func (f *fleet) judge() {
+	if f.unjudged {
+		return
+	}
+	var events []history.Event
+	for _, tape := range f.tapes {
+		var err error
+		if events, err = history.Read(events, &tape.Buffer); err != nil {
+			f.t.Error(err)
+		}
+	}
+	if err := history.Judge(events, history.Options{Settle: 5 * time.Minute}); err != nil {
+		f.t.Error(err)
+	}
+}
+
+func wantIs(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got error %v, want %v", err, want)
+	}
+}

@@ -1,0 +1,38 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// TestCertificatesAreRenewedUnderALock: nine days, in which the first certificates of all expire, with every connection made anew every
+// 20 hours. A lock is held all the time, others come and go, and an instance that starts on the last day comes in.
+func TestCertificatesAreRenewedUnderALock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, machines := startMachines(t, withSecret(secretA))
+		holder := f.follower()
+		mine := f.lock(holder, "mine")
+		for hours := 20; hours <= 9*24; hours += 20 {
+			for i, m := range machines {
+				m.setWall(time.Duration(hours) * time.Hour)
+				f.net.Reset(host(i))
+			}
+			time.Sleep(time.Second) // fake time
+			if err := mine.Err(); err != nil {
+				t.Fatalf("after %d hours: %v", hours, err)
+			}
+			unlock(t, f.lock(hours%3, "k"))
+		}
+		f.alter = func(e *outside.World) { e.Wall = machines[0].wall }
+		f.unjudged = true // so its history is days ahead of the others'
+		late := f.config(3, 3)
+		withSecret(secretA)(&late)
+		f.start(3, late)
+		f.ready()
+		unlock(t, f.lock(3, "k"))
+		unlock(t, mine)
+		f.nothingLeft()
+	})
+}

@@ -1,0 +1,296 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// machine has the clocks of one machine: a boot-time clock that can run fast or slow, stand still and leap, and a wall clock that is set.
+type machine struct {
+	mu     sync.Mutex // guards all below
+	since  time.Time  // of the bubble
+	base   clock.Time // what the boot-time clock showed then
+	rate   float64
+	offset time.Duration // of the wall clock
+}
+
+func newMachine() *machine { return &machine{since: time.Now(), base: clock.Time(time.Hour), rate: 1} }
+
+// Now implements clock.Clock.
+func (m *machine) Now() clock.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now()
+}
+
+func (m *machine) now() clock.Time {
+	return m.base.Add(time.Duration(float64(time.Since(m.since)) * m.rate))
+}
+
+// run lets the boot-time clock leap, and go on at a rate; 0 stops it.
+func (m *machine) run(leap time.Duration, rate float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.base, m.since, m.rate = m.now().Add(leap), time.Now(), rate
+}
+
+func (m *machine) wall() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Add(m.offset)
+}
+
+func (m *machine) setWall(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.offset = d
+}
+
+// startMachines starts three nodes on a machine each.
+func startMachines(t *testing.T, change ...func(*mortise.Config)) (*fleet, []*machine) {
+	t.Helper()
+	f := newFleet(t)
+	var all []*machine
+	for i := range 3 {
+		m := newMachine()
+		all = append(all, m)
+		f.unjudged = true // the clocks are apart
+		f.alter = func(e *outside.World) { e.Clock, e.Wall = m, m.wall }
+		c := f.config(i, 3)
+		c.SessionTTL = 5 * time.Second
+		for _, apply := range change {
+			apply(&c)
+		}
+		f.start(i, c)
+	}
+	f.ready()
+	return f, all
+}
+
+// suspend stops a machine for as long as during runs. Nothing reaches it, and nothing on it happens. Its boot-time clock counts
+// the time; with counts false it does not, as the monotonic clock would not.
+func (f *fleet) suspend(m *machine, i int, counts bool, during func()) {
+	began := time.Now()
+	m.run(0, 0)
+	f.isolate(i)
+	during()
+	asleep := time.Since(began)
+	if !counts {
+		asleep = 0
+	}
+	m.run(asleep, 1)
+}
+
+// TestHolderSleeps: a laptop's lid is shut over a held lock. The first call after it opens must say that the lock is lost.
+func TestHolderSleeps(t *testing.T) {
+	for _, counts := range []bool{true, false} {
+		t.Run(fmt.Sprint("the clock counts sleep: ", counts), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f, machines := startMachines(t)
+				leader := f.leader()
+				i := (leader + 1) % 3
+				mine := f.lock(i, "k")
+				granted := f.lockLater((leader+2)%3, "k")
+				var next *mortise.Lock
+				f.suspend(machines[i], i, counts, func() { next = <-granted })
+				if err := mine.Err(); counts && !errors.Is(err, mortise.ErrLost) {
+					t.Errorf("another holds the lock, and the first call after waking says: %v", err)
+				} else if !counts && err != nil {
+					t.Error("a clock that does not count sleep must deceive the holder, or this test sees nothing")
+				}
+				f.rejoin(i)
+				unlock(t, next)
+				f.ready()
+				unlock(t, f.lock(i, "k"))
+				f.nothingLeft()
+			})
+		})
+	}
+}
+
+// TestLeaderSleeps: the leader's machine is suspended. The others go on; when it wakes, it knows that its own lock is lost, and takes
+// nobody's away.
+func TestLeaderSleeps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, machines := startMachines(t)
+		leader := f.leader()
+		own, others := f.lock(leader, "own"), f.lock((leader+1)%3, "others")
+		f.suspend(machines[leader], leader, true, func() {
+			unlock(t, f.lock((leader+2)%3, "own"))
+			time.Sleep(time.Minute) // fake time
+		})
+		wantIs(t, own.Err(), mortise.ErrLost)
+		f.rejoin(leader)
+		time.Sleep(20 * time.Second) // fake time
+		if err := others.Err(); err != nil {
+			t.Errorf("a leader that slept cost another its lock: %v", err)
+		}
+		unlock(t, others)
+		f.ready()
+		unlock(t, f.lock(leader, "own"))
+		f.nothingLeft()
+	})
+}
+
+// TestLeadersClockLeaps: the leader wakes before anybody has missed it, and all leases look old to it. It must not end them, since the
+// renewals of that time are still to be read. Who has really crashed is followed all the same.
+func TestLeadersClockLeaps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, machines := startMachines(t)
+		leader := f.leader()
+		dead, alive := (leader+1)%3, (leader+2)%3
+		mine := f.lock(alive, "mine")
+		f.lock(dead, "dead")
+		granted := f.lockLater(alive, "dead")
+		for range 5 {
+			machines[leader].run(time.Minute, 1)
+			time.Sleep(3 * time.Second) // fake time
+			if err := mine.Err(); err != nil {
+				t.Fatalf("a leap of the leader's clock cost a lock: %v", err)
+			}
+		}
+		f.crash(dead)
+		crashed := time.Now()
+		next := <-granted
+		if took := time.Since(crashed); took > 5*time.Second+failoverLimit {
+			t.Errorf("who crashed was followed after %v", took)
+		}
+		unlock(t, next)
+		unlock(t, mine)
+		f.nothingLeft()
+	})
+}
+
+// TestClocksDrift holds a lock for an hour while the holder's clock and the leader's run 1% apart, either way, and cuts the holder off
+// now and then: it must know before the next one is granted the lock. At 10% it must not, or this test sees nothing.
+func TestClocksDrift(t *testing.T) {
+	for _, apart := range []float64{0.01, 0.1} {
+		t.Run(fmt.Sprint(apart), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f, machines := startMachines(t)
+				leader := f.leader()
+				holder, next := (leader+1)%3, (leader+2)%3
+				began, overlaps := time.Now(), 0
+				for turn := 0; time.Since(began) < anHour() && overlaps == 0; turn++ {
+					fast := apart / 2
+					if turn%2 == 1 {
+						fast = -fast
+					}
+					machines[leader].run(0, 1+fast)
+					machines[holder].run(0, 1-fast)
+					mine := f.lock(holder, "k")
+					time.Sleep(time.Duration(7+turn%5*11) * time.Second) // fake time
+					if err := mine.Err(); err != nil {
+						t.Fatalf("drift cost a lock: %v", err)
+					}
+					granted := f.lockLater(next, "k")
+					f.isolate(holder)
+					l := <-granted
+					if mine.Err() == nil {
+						overlaps++
+					}
+					f.rejoin(holder)
+					unlock(t, l)
+					f.ready()
+				}
+				if apart <= 0.01 && overlaps > 0 {
+					t.Error("two believed that they held the lock")
+				} else if apart > 0.01 && overlaps == 0 {
+					t.Error("at this drift two must believe, or this test sees nothing")
+				}
+				f.nothingLeft()
+			})
+		})
+	}
+}
+
+// TestWallClockIsSet: by an hour, forward and back, on the leader, on a holder, on all. Nothing changes for leases, and tokens rise.
+func TestWallClockIsSet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, machines := startMachines(t, withSecret(secretA))
+		leader := f.leader()
+		holder := (leader + 1) % 3
+		mine := f.lock(holder, "mine")
+		term, last := f.nodes[leader].Status().Term, mortise.Token(0)
+		for _, who := range [][]int{{leader}, {holder}, {0, 1, 2}} {
+			for _, offset := range []time.Duration{time.Hour, -time.Hour, 0} {
+				for _, i := range who {
+					machines[i].setWall(offset)
+				}
+				time.Sleep(3 * time.Second) // fake time
+				l := f.lock((leader+2)%3, "k")
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				unlock(t, l)
+				synctest.Wait()
+				if s := f.nodes[holder].Status(); mine.Err() != nil || s.LeaseFor < 2*time.Second || f.nodes[leader].Status().Term != term {
+					t.Fatalf("wall clocks of %v set by %v: %v\n%v", who, offset, mine.Err(), s)
+				}
+			}
+		}
+		machines[holder].setWall(-time.Hour)
+		machines[(leader+2)%3].setWall(-time.Hour)
+		f.crash(leader)
+		l := f.lock((leader+2)%3, "k")
+		if l.Token() <= last {
+			t.Errorf("a leader whose wall clock is an hour behind gave token %d after %d", l.Token(), last)
+		}
+		unlock(t, l)
+		unlock(t, mine)
+		f.nothingLeft()
+	})
+}
+
+// TestUnlockIsTheFirstToNotice that a lock was lost while its holder slept. The hook of lost locks hears of it too, and a history says since
+// when: else the lock would seem held until the unlock, beside the next one's.
+func TestUnlockIsTheFirstToNotice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var ear heard
+		var recorded bytes.Buffer
+		first := true
+		f, machines := startMachines(t, func(c *mortise.Config) {
+			if c.History, c.Hooks = nil, ear.hooks(); first {
+				c.History, c.Hooks = &recorded, nil
+			}
+			first = false
+		})
+		for i := range 2 {
+			l := f.lock(i, "k")
+			machines[i].run(time.Hour, 1)
+			wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
+			f.ready()
+			unlock(t, f.lock(i, "another"))
+			f.close(i)
+			f.start(i, f.config(i, 3))
+			f.ready()
+		}
+		if got := ear.of("lost", "unlocked"); !slices.Contains(got, "lost lease") || !slices.Contains(got, "unlocked lost") {
+			t.Errorf("hooks heard %q", got)
+		}
+		events, err := history.Read(nil, &recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Lost })
+		unlocked := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Unlocked && e.Err == "lost" })
+		if lost < 0 || unlocked < 0 {
+			t.Fatalf("the history has no loss (%d), or not the unlock that found it (%d)", lost, unlocked)
+		}
+		if since := time.Duration(events[unlocked].At - events[lost].Until); since < 59*time.Minute || since > time.Hour {
+			t.Errorf("lost %v before the unlock", since)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// headlessService is what a headless Service of Kubernetes answers: the pods that are ready, or all of them if it is told so.
+type headlessService struct {
+	mu      sync.Mutex // guards the rest
+	publish bool       // publishNotReadyAddresses
+	pods    map[string]*node
+}
+
+func (s *headlessService) resolve(_ context.Context, name string) ([]string, error) {
+	if net.ParseIP(name) != nil {
+		return []string{name}, nil
+	}
+	s.mu.Lock() // not held while it is asked who is ready: fake time stands still for who waits for a mutex
+	publish, pods := s.publish, maps.Clone(s.pods)
+	s.mu.Unlock()
+	var ips []string
+	for ip, node := range pods {
+		if publish || node != nil && ready(node) {
+			ips = append(ips, ip)
+		}
+	}
+	if name != "orders.example" || len(ips) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return ips, nil
+}
+
+func ready(node *node) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	return node.Ready(ctx) == nil
+}
+
+func (s *headlessService) set(ip string, node *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods[ip] = node
+}
+
+// TestANameWithoutAddressesUntilSomebodyIsReady: nobody is ready before the group is founded, so it would stand still for ever (HAZARDS L8).
+// It must say why, found nothing meanwhile, and go on by itself once the Service is mended.
+func TestANameWithoutAddressesUntilSomebodyIsReady(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		service := &headlessService{pods: map[string]*node{}}
+		f := newFleet(t)
+		f.alter = func(e *outside.World) { e.Resolve = service.resolve }
+		config := func(i int) mortise.Config {
+			c := f.config(i, 3)
+			c.Join = []string{"dns:///orders.example:7947"}
+			return c
+		}
+		for i := range 3 {
+			service.set(host(i), nil)
+			service.set(host(i), f.start(i, config(i)))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		if _, err := f.nodes[0].Lock(ctx, "k"); err == nil || !strings.Contains(err.Error(), "publishNotReadyAddresses: true") {
+			t.Errorf("a call that waits in vain says %v, which does not name the way out", err)
+		}
+		for i, n := range f.nodes {
+			if s := n.Status(); s.Group != "" || !strings.Contains(s.Waiting, "dns:///orders.example:7947 has no addresses yet") {
+				t.Errorf("node %d: group %q, waits for %q", i, s.Group, s.Waiting)
+			}
+		}
+
+		service.mu.Lock()
+		service.publish = true
+		service.mu.Unlock()
+		f.ready()
+		unlock(t, f.lock(1, "k"))
+		group := f.nodes[1].Status().Group
+
+		// A pod goes and comes back at another address, where nobody lists it until it is ready.
+		service.mu.Lock()
+		service.publish = false
+		delete(service.pods, host(2))
+		service.mu.Unlock()
+		f.crash(2)
+		c := config(6)
+		c.Name = "node-2"
+		service.set(host(6), f.start(6, c))
+		f.ready()
+		unlock(t, f.lock(6, "k"))
+		for i, n := range f.nodes {
+			if n != nil && n.Status().Group != group {
+				t.Errorf("node %d is in group %s, want %s", i, n.Status().Group, group)
+			}
+		}
+	})
+}
+
+// TestAFunctionInPlaceOfJoin finds the others by a function alone, which also panics now and then.
+func TestAFunctionInPlaceOfJoin(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		for i := range 3 {
+			c := f.config(i, 3)
+			c.Join = nil
+			calls := 0 // never two at a time
+			c.JoinFunc = func(context.Context) ([]string, error) {
+				if calls++; calls%2 == 1 {
+					panic(fmt.Sprint("call ", calls))
+				}
+				return []string{address(0), address(1), address(2)}, nil
+			}
+			f.start(i, c)
+		}
+		f.ready()
+		unlock(t, f.lock(2, "k"))
+	})
+}

@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/raftlog/storage"
+)
+
+// disk is the file system of one node: it counts syncs and, when told to, fails or delays them.
+type disk struct {
+	storage.FS
+	syncs  atomic.Int64
+	broken atomic.Bool
+	full   atomic.Bool  // a snapshot finds no room; what is reserved for the log can be written
+	cause  error        // of what fails while it is broken; nil: errDisk
+	room   atomic.Int64 // that is left; 0: what there is
+	delay  atomic.Int64 // of each sync, a time.Duration
+}
+
+type diskFile struct {
+	storage.File
+	disk     *disk
+	snapshot bool
+}
+
+var errDisk = errors.New("the disk is broken")
+
+func (d *disk) Create(path string) (storage.File, error) { return d.wrap(path, d.FS.Create) }
+func (d *disk) Open(path string) (storage.File, error)   { return d.wrap(path, d.FS.Open) }
+
+func (d *disk) wrap(path string, open func(string) (storage.File, error)) (storage.File, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f, d, strings.HasPrefix(filepath.Base(path), "snap-")}, nil
+}
+
+func (f diskFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.snapshot && f.disk.full.Load() {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.WriteAt(p, at)
+}
+
+func (d *disk) Free(dir string) (uint64, bool) {
+	if room := d.room.Load(); room != 0 {
+		return uint64(room), true
+	}
+	return d.FS.Free(dir)
+}
+
+func (f diskFile) Sync() error {
+	f.disk.syncs.Add(1)
+	if f.disk.broken.Load() {
+		return cmp.Or(f.disk.cause, errDisk)
+	}
+	time.Sleep(time.Duration(f.disk.delay.Load())) // fake time
+	return f.File.Sync()
+}
+
+// startDurable starts three nodes with a disk of their own each.
+func startDurable(t *testing.T) (*fleet, []*disk) {
+	root := t.TempDir()
+	f := newFleet(t)
+	var disks []*disk
+	for i := range 3 {
+		d := &disk{FS: storage.OSFS()}
+		e := f.world(i)
+		e.Files = d
+		n, err := start(t.Context(), durableConfig(f, root, i, i), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.nodes, disks = append(f.nodes, n), append(disks, d)
+	}
+	f.ready()
+	return f, disks
+}
+
+// TestDurableLockCostsOneSync: one log entry, one sync on each voter, and nothing else.
+func TestDurableLockCostsOneSync(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, disks := startDurable(t)
+		unlock(t, f.lock(f.follower(), "warm"))
+		time.Sleep(200 * time.Millisecond) // fake time: the commit of the last entry has reached everybody
+		for range 10 {
+			var before [3]int64
+			for i, d := range disks {
+				before[i] = d.syncs.Load()
+			}
+			l := f.lock(f.follower(), "k")
+			time.Sleep(200 * time.Millisecond) // fake time
+			for i, d := range disks {
+				if n := d.syncs.Load() - before[i]; n != 1 {
+					t.Errorf("a Lock cost %d syncs on node %d, want 1", n, i)
+				}
+			}
+			unlock(t, l)
+			time.Sleep(200 * time.Millisecond) // fake time
+		}
+	})
+}
+
+// TestBrokenDiskCostsOnlyTheVote: the first failed sync is final for the voter, the instance goes on, and the group is unharmed.
+func TestBrokenDiskCostsOnlyTheVote(t *testing.T) {
+	for _, who := range []string{"leader", "follower"} {
+		t.Run(who, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f, disks := startDurable(t)
+				victim := f.leader()
+				if who == "follower" {
+					victim = f.follower()
+				}
+				mine := f.lock(victim, "k")
+				disks[victim].broken.Store(true)
+				other := f.lock((victim+1)%3, "makes every voter write")
+				time.Sleep(10 * time.Second) // fake time
+				disks[victim].broken.Store(false)
+				if s := f.nodes[victim].Status(); s.Votes || s.Err != nil {
+					t.Errorf("a voter whose disk has failed once must not vote, and the instance go on:\n%v", s)
+				}
+				if err := errors.Join(mine.Err(), other.Err()); err != nil {
+					t.Errorf("a broken disk cost a lock: %v", err)
+				}
+				unlock(t, mine)
+				unlock(t, other)
+				unlock(t, f.lock(victim, "another"))
+				f.nothingLeft()
+			})
+		})
+	}
+}
+
+// TestHungDiskOfTheLeader: raft itself would let it lead for ever, committing by its followers and answering nobody.
+func TestHungDiskOfTheLeader(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, disks := startDurable(t)
+		leader := f.leader()
+		mine := f.lock((leader+1)%3, "k")
+		disks[leader].delay.Store(int64(time.Minute))
+		hung := time.Now()
+		other := f.lock((leader+2)%3, "another")
+		took := time.Since(hung)
+		t.Logf("from the hanging of the leader's disk to the next grant: %v", took)
+		if took > 2*failoverLimit {
+			t.Errorf("it took %v, more than two failovers", took)
+		}
+		if err := mine.Err(); err != nil {
+			t.Errorf("a hung disk cost a lock: %v", err)
+		}
+		disks[leader].delay.Store(0)
+		unlock(t, mine)
+		unlock(t, other)
+		time.Sleep(2 * time.Minute) // fake time: the sync that hung has returned
+		f.nothingLeft()
+	})
+}

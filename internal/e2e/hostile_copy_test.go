@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/attack"
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// TestHostileCopies: a process that has a copied directory, and with it the key of an instance that runs, dials the others as that
+// instance. The original keeps its links, its vote and its lock, and both sides log both addresses.
+func TestHostileCopies(t *testing.T) {
+	assaulted(t, []string{"secret"}, func(a *assault) {
+		victim := a.follower()
+		n := a.nodes[victim]
+		mine := a.lock(victim, "k")
+		a.unmoved(7*time.Second, func() {
+			for at := range a.nodes {
+				for range 20 {
+					if a.nodes[at].Port.Linked(n.ID()) {
+						a.twin(n, at)
+					}
+				}
+			}
+		})
+		if err := mine.Err(); err != nil {
+			a.t.Error(err)
+		}
+		unlock(a.t, mine)
+		a.nothingLeft()
+	})
+}
+
+// twin dials an instance with the key of another one that runs.
+func (a *assault) twin(n *node, at int) {
+	a.t.Helper()
+	c, err := a.speaker.Open(a.t.Context(), address(at))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer c.Close()
+	hello := a.speaker.Hello(n.Key(), wire.Hello_LINK, func(h *wire.Hello) {
+		h.Group, h.Raft, h.Addr, h.Number = n.Replica().Group, raftOf(n), "10.0.0.66:7947", 1<<40
+	})
+	answer, err := c.Greet(attack.Sign(n.Key(), c.Binding, hello))
+	if err != nil || answer.Refusal.GetReason() != wire.Refusal_COPY || !strings.Contains(answer.Refusal.Text, "10.0.0.") {
+		a.t.Errorf("node %d answers a copy with %v, %v", at, answer, err)
+	}
+	if !a.warned("a second process with the identity", "instance="+n.ID().String(), "10.0.0.66:") {
+		a.t.Errorf("node %d has not logged the copy", at)
+	}
+}
+
+// TestACopiedDirectoryWhileTheOriginalRuns: a whole instance is started on a copied directory, elsewhere. It does not start, and the
+// original stays.
+func TestACopiedDirectoryWhileTheOriginalRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		root := t.TempDir()
+		f := newFleet(t)
+		configure := func(i, at int) mortise.Config {
+			c := durableConfig(f, root, i, at)
+			withSecret(secretA)(&c)
+			return c
+		}
+		for i := range 3 {
+			f.start(i, configure(i, i))
+		}
+		f.ready()
+		mine := f.lock(1, "k")
+		raft := raftOf(f.nodes[1])
+		c := configure(1, 3)
+		c.Dir = filepath.Join(root, "copied")
+		if err := os.CopyFS(c.Dir, os.DirFS(filepath.Join(root, f.nodes[1].config.Name))); err != nil {
+			t.Fatal(err)
+		}
+		twin, err := start(t.Context(), c, f.world(3))
+		if err == nil {
+			f.nodes = append(f.nodes, twin)
+		}
+		time.Sleep(time.Minute) // fake time: six leases
+		if err == nil {
+			err = twin.Err()
+		}
+		t.Logf("the copy says: %v", err)
+		if err == nil || !strings.Contains(err.Error(), "the directory is a copy") {
+			t.Errorf("the copy takes part: %v", err)
+		}
+		if err := mine.Err(); err != nil {
+			t.Errorf("the copy cost the original its lock: %v", err)
+		}
+		if now := raftOf(f.nodes[1]); now != raft {
+			t.Errorf("the original had raft ID %x and has %x", raft, now)
+		}
+		unlock(t, mine)
+	})
+}

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/outside"
+)
+
+// anHour is as long as the tests of long lives run in fake time. A ping policy that does not suit bites within a minute and a half.
+func anHour() time.Duration {
+	if underRace {
+		return 75 * time.Second
+	}
+	return time.Hour
+}
+
+// calm is what must not change in a healthy group, whoever looks at it and whenever.
+type calm struct {
+	leader     int
+	term       uint64
+	sessions   string
+	dials      int64
+	goroutines int
+}
+
+// watched starts n nodes, counts their dials and collects what they warn of.
+func watched(t *testing.T, n int) (f *fleet, dials *atomic.Int64, log *lines) {
+	dials, log = new(atomic.Int64), new(lines)
+	f = newFleet(t)
+	f.alter = func(e *outside.World) {
+		dial := e.Dial
+		e.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			dials.Add(1)
+			return dial(ctx, address)
+		}
+	}
+	for i := range n {
+		c := f.config(i, 3)
+		c.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		f.start(i, c)
+	}
+	f.ready()
+	time.Sleep(30 * time.Second) // fake time: what is only needed at the beginning has been closed
+	log.reset()
+	return f, dials, log
+}
+
+func (l *lines) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
+}
+
+func (f *fleet) calm(dials *atomic.Int64) calm {
+	synctest.Wait()
+	c := calm{leader: f.leader(), dials: dials.Load(), goroutines: runtime.NumGoroutine()}
+	c.term = f.nodes[c.leader].Status().Term
+	for _, n := range f.nodes {
+		c.sessions += fmt.Sprint(n.Client.Status().Session, " ")
+	}
+	return c
+}
+
+// TestAnHourOfNothing: no connection ends, nobody is elected, nothing grows, and a lock that is held all the time stays held.
+func TestAnHourOfNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, dials, log := watched(t, 4) // three voters and a plain member
+		mine := f.lock(3, "k")
+		before := f.calm(dials)
+		time.Sleep(anHour()) // fake time
+		if after := f.calm(dials); after != before {
+			t.Errorf("it began with %+v and ended with %+v", before, after)
+		}
+		for _, word := range []string{"too_many_pings", "ENHANCE_YOUR_CALM", "level=WARN", "level=ERROR"} {
+			if found := log.matching(word); len(found) > 0 {
+				t.Errorf("%d lines with %q, the first: %s", len(found), word, found[0])
+			}
+		}
+		if err := mine.Err(); err != nil {
+			t.Errorf("a lock got lost in an hour of nothing: %v", err)
+		}
+		unlock(t, mine)
+		f.nothingLeft()
+	})
+}
+
+// TestAnHourOfLittle: a lock every half minute or so, from each node in turn.
+func TestAnHourOfLittle(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f, dials, log := watched(t, 4)
+		mine := f.lock(3, "mine")
+		before := f.calm(dials)
+		var last mortise.Token
+		began := time.Now()
+		for turn := 0; time.Since(began) < anHour(); turn++ {
+			l := f.lock(turn%4, "k")
+			if l.Token() <= last {
+				t.Errorf("token %d after %d", l.Token(), last)
+			}
+			last = l.Token()
+			time.Sleep(time.Duration(20+turn%17) * time.Second) // fake time
+			if err := errors.Join(mine.Err(), l.Err()); err != nil {
+				t.Fatalf("turn %d: %v", turn, err)
+			}
+			unlock(t, l)
+		}
+		if after := f.calm(dials); after != before {
+			t.Errorf("it began with %+v and ended with %+v", before, after)
+		}
+		if found := log.matching("level=WARN"); len(found) > 0 {
+			t.Errorf("%d warnings, the first: %s", len(found), found[0])
+		}
+		unlock(t, mine)
+		f.nothingLeft()
+	})
+}

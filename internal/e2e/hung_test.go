@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+)
+
+// hungLimit is what Node.Close says: 5 s for each thing that may hang, and a little.
+const hungLimit = 20 * time.Second
+
+// hungRecords are the records of one node, on a disk that no longer answers once it is told to.
+type hungRecords struct {
+	cluster.Records
+	hangs chan struct{} // Save waits until it is closed
+	saves chan struct{} // one is sent for each Save that waits
+}
+
+func (h *hungRecords) Save(changes map[string][]byte) error {
+	h.saves <- struct{}{}
+	<-h.hangs
+	return h.Records.Save(changes)
+}
+
+// TestCloseDoesNotWaitForRecords: the cluster room hangs in a Save; Close comes back all the same, and what the Save would have decided
+// is not carried out when the disk answers after all.
+func TestCloseDoesNotWaitForRecords(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		root, f := t.TempDir(), newFleet(t)
+		h := &hungRecords{hangs: make(chan struct{}), saves: make(chan struct{}, 100)}
+		for i := range 3 {
+			e := f.world(i)
+			if i == 1 {
+				e.Records = func(r cluster.Records) cluster.Records {
+					h.Records = r
+					return savedOnce{h, new(bool)}
+				}
+			}
+			n, err := start(t.Context(), durableConfig(f, root, i, i), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.nodes = append(f.nodes, n)
+		}
+		<-h.saves // it is about to be bound to a charter
+		closed := make(chan error, 1)
+		go func() { closed <- f.nodes[1].Close() }()
+		select {
+		case err := <-closed:
+			wantIs(t, err, cluster.ErrHung)
+		case <-time.After(hungLimit):
+			t.Errorf("Close has not returned after %v", hungLimit)
+			close(h.hangs)
+			return
+		}
+		wantIs(t, f.nodes[1].Close(), nil)
+		wantIs(t, f.nodes[1].Err(), mortise.ErrClosed)
+		close(h.hangs)
+		time.Sleep(time.Minute) // fake time: whatever it would do it has done
+		if r := f.nodes[1].Replica(); r != nil {
+			t.Error("a closed node has got a replica")
+		}
+		if len(h.saves) > 0 {
+			t.Error("a closed node saves")
+		}
+	})
+}
+
+// savedOnce lets the first Save pass, which belongs to Start.
+type savedOnce struct {
+	*hungRecords
+	begun *bool
+}
+
+func (s savedOnce) Save(changes map[string][]byte) error {
+	if !*s.begun {
+		*s.begun = true
+		return s.Records.Save(changes)
+	}
+	return s.hungRecords.Save(changes)
+}
+
+// TestCloseDoesNotWaitForTheLog: the disk hangs under the log, at any time of a voter's life.
+func TestCloseDoesNotWaitForTheLog(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second, 3 * time.Second, 30 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				root, f := t.TempDir(), newFleet(t)
+				var disks []*disk
+				for i := range 3 {
+					e, d := f.world(i), &disk{FS: storage.OSFS()}
+					e.Files = d
+					n, err := start(t.Context(), durableConfig(f, root, i, i), e)
+					if err != nil {
+						t.Fatal(err)
+					}
+					f.nodes, disks = append(f.nodes, n), append(disks, d)
+				}
+				time.Sleep(after) // fake time
+				for _, d := range disks {
+					d.delay.Store(int64(time.Hour))
+				}
+				time.Sleep(2 * time.Second) // fake time: who founds a group now hangs in its first write
+				for i, n := range f.nodes {
+					began := time.Now()
+					err := n.Close()
+					took := time.Since(began)
+					if took > hungLimit {
+						t.Errorf("closing node %d took %v", i, took)
+					}
+					if err != nil && !errors.Is(err, raftlog.ErrHung) && !errors.Is(err, cluster.ErrHung) {
+						t.Error(err)
+					}
+					t.Logf("node %d: %v, %v", i, took, err)
+				}
+				for _, d := range disks {
+					d.delay.Store(0)
+				}
+				time.Sleep(3 * time.Hour) // fake time: they have answered
+				for _, n := range f.nodes {
+					if n.Replica() != nil {
+						t.Error("a closed node has got a replica")
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,551 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// acquire asks for a lock on node i within a generous time.
+func (f *fleet) acquire(i int, r mortise.Request) *mortise.Lock {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
+	defer cancel()
+	l, err := f.nodes[i].Acquire(ctx, r)
+	if err != nil {
+		f.t.Fatalf("node %d: %v", i, err)
+	}
+	return l
+}
+
+// later asks in a goroutine of its own, and returns where the lock will be.
+func (f *fleet) later(i int, r mortise.Request) <-chan *mortise.Lock {
+	granted := make(chan *mortise.Lock, 1)
+	go func() {
+		if l, err := f.nodes[i].Acquire(f.t.Context(), r); err == nil {
+			granted <- l
+		}
+	}()
+	time.Sleep(50 * time.Millisecond) // fake time: it stands in its queue
+	return granted
+}
+
+// waits wants that nothing has come yet, comes wants that something has.
+func waits(t *testing.T, who string, granted <-chan *mortise.Lock) {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond) // fake time
+	synctest.Wait()
+	select {
+	case <-granted:
+		t.Fatalf("%s was granted", who)
+	default:
+	}
+}
+
+func comes(t *testing.T, who string, granted <-chan *mortise.Lock) *mortise.Lock {
+	t.Helper()
+	time.Sleep(50 * time.Millisecond) // fake time
+	synctest.Wait()
+	select {
+	case l := <-granted:
+		return l
+	default:
+		t.Fatalf("%s was not granted", who)
+		return nil
+	}
+}
+
+func TestReadersShareAndWritersDoNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		read, write := mortise.Request{Key: "k", Shared: true}, mortise.Request{Key: "k"}
+		one, two := f.acquire(0, read), f.acquire(1, read)
+		writer := f.later(2, write)
+		late := f.later(0, read)
+		waits(t, "a writer beside readers", writer)
+		waits(t, "a reader behind a writer", late)
+		unlock(t, one)
+		waits(t, "a writer beside a reader", writer)
+		unlock(t, two)
+		w := comes(t, "the writer", writer)
+		waits(t, "a reader beside a writer", late)
+		if _, err := f.nodes[1].Acquire(t.Context(), mortise.Request{Key: "k", Shared: true, Try: true}); !errors.Is(err, mortise.ErrHeld) {
+			t.Errorf("a reader tries beside a writer: %v", err)
+		}
+		unlock(t, w)
+		r := comes(t, "the late reader", late)
+		if r.Token() <= w.Token() || w.Token() <= two.Token() {
+			t.Errorf("tokens %d, %d, %d", two.Token(), w.Token(), r.Token())
+		}
+		unlock(t, r)
+		f.nothingLeft()
+	})
+}
+
+func TestSemaphoreGivesAsManyPermitsAsThereAre(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		var held, most atomic.Int64
+		done := make(chan struct{})
+		for i := range 30 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				permits := 1 + i%3
+				l := f.acquire(i%3, mortise.Request{Key: "pool", Permits: permits, Of: 4})
+				if now := held.Add(int64(permits)); now > most.Load() {
+					most.Store(now)
+				}
+				time.Sleep(100 * time.Millisecond) // fake time
+				held.Add(-int64(permits))
+				unlock(t, l)
+			}()
+		}
+		for range 30 {
+			<-done
+		}
+		if n := most.Load(); n != 4 {
+			t.Errorf("%d permits of 4 were held together, want 4", n)
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestSeveralKeysAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		b := f.lock(0, "b")
+		all := f.later(1, mortise.Request{Keys: []string{"c", "a", "b", "a"}})
+		waits(t, "who wants a, b and c", all)
+		c := f.later(2, mortise.Request{Key: "c"})
+		waits(t, "who came later for c", c)
+		unlock(t, b)
+		l := comes(t, "who wants a, b and c", all)
+		if l.Token() <= b.Token() {
+			t.Errorf("token %d after %d", l.Token(), b.Token())
+		}
+		for _, key := range []string{"a", "b", "c"} {
+			var held *mortise.HeldError
+			if _, err := f.nodes[0].TryLock(t.Context(), key); !asHeld(err, &held) || held.Token != l.Token() || held.Key != key {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		var held *mortise.HeldError
+		if _, err := f.nodes[0].Acquire(t.Context(), mortise.Request{Keys: []string{"z", "b"}, Try: true}); !asHeld(err, &held) || held.Key != "b" {
+			t.Errorf("a try for z and b: %v", err)
+		}
+		unlock(t, l)
+		unlock(t, comes(t, "who came later for c", c))
+		unlock(t, f.acquire(0, mortise.Request{Keys: []string{"a", "b", "c", "z"}, Try: true}))
+		f.nothingLeft()
+	})
+}
+
+// TestSeveralKeysInAnyOrder: those who ask for the same keys in opposite orders cannot wait for each other.
+func TestSeveralKeysInAnyOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		done := make(chan struct{})
+		for i := range 60 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				keys := []string{"a", "b", "c"}
+				unlock(t, f.acquire(i%3, mortise.Request{Keys: []string{keys[i%3], keys[(i+1+i%2)%3]}, Shared: i%5 == 0}))
+			}()
+		}
+		for range 60 {
+			<-done
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestRequestsAreChecked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		many := make([]string, 257)
+		for name, c := range map[string]struct {
+			request mortise.Request
+			want    error
+			field   string
+		}{
+			"two ways":        {mortise.Request{Key: "a", Keys: []string{"b"}}, mortise.ErrBadRequest, "Key"},
+			"too many keys":   {mortise.Request{Keys: many}, mortise.ErrBadRequest, "Keys"},
+			"shared permits":  {mortise.Request{Key: "a", Shared: true, Permits: 1, Of: 2}, mortise.ErrBadRequest, "Shared"},
+			"no permits":      {mortise.Request{Key: "a", Of: 2}, mortise.ErrBadRequest, "Permits"},
+			"more than there": {mortise.Request{Key: "a", Permits: 3, Of: 2}, mortise.ErrBadRequest, "Permits"},
+			"negative":        {mortise.Request{Key: "a", Permits: -1, Of: 2}, mortise.ErrBadRequest, "Permits"},
+			"waiting":         {mortise.Request{Key: "a", MaxWaiting: -1}, mortise.ErrBadRequest, "MaxWaiting"},
+			"hold":            {mortise.Request{Key: "a", MaxHold: -1}, mortise.ErrBadRequest, "MaxHold"},
+			"delay":           {mortise.Request{Key: "a", LockDelay: 8 * 24 * time.Hour}, mortise.ErrBadRequest, "LockDelay"},
+			"value":           {mortise.Request{Key: "a", Value: strings.Repeat("x", 1025)}, mortise.ErrBadRequest, "Value"},
+			"empty key":       {mortise.Request{Keys: []string{"a", ""}}, mortise.ErrBadKey, ""},
+			"bad key":         {mortise.Request{Keys: []string{"a", "b\n"}}, mortise.ErrBadKey, ""},
+		} {
+			if l, err := f.nodes[0].Acquire(t.Context(), c.request); l != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.field) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := f.nodes[0].LockAll(t.Context()); !errors.Is(err, mortise.ErrBadRequest) {
+			t.Errorf("LockAll without keys: %v", err)
+		}
+		unlock(t, f.acquire(0, mortise.Request{Key: "a", Permits: 1, Of: 1}))
+		f.nothingLeft()
+	})
+}
+
+func TestMaxWaitingAndValue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, mortise.Request{Key: "k", Value: "counts the stock"})
+		first := f.later(1, mortise.Request{Key: "k", MaxWaiting: 1})
+		if _, err := f.nodes[2].Acquire(t.Context(), mortise.Request{Key: "k", MaxWaiting: 1}); !errors.Is(err, mortise.ErrQueueFull) {
+			t.Errorf("one waits already: %v", err)
+		}
+		var held *mortise.HeldError
+		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !asHeld(err, &held) || held.Value != "counts the stock" || !strings.Contains(err.Error(), "counts the stock") {
+			t.Errorf("%v", err)
+		}
+		unlock(t, l)
+		unlock(t, comes(t, "the only waiter", first))
+		f.nothingLeft()
+	})
+}
+
+func TestALockIsEnteredAgainUnderItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		n := f.nodes[0]
+		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		ctx := l.Context(t.Context())
+		again, err := n.Lock(ctx, "b")
+		if err != nil || again.Token() != l.Token() {
+			t.Fatalf("%v", err)
+		}
+		reader, err := n.RLock(again.Context(ctx), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := f.later(1, mortise.Request{Key: "a"})
+		for _, l := range []*mortise.Lock{l, again} { // in whatever order
+			unlock(t, l)
+			wantIs(t, l.Err(), mortise.ErrUnlocked)
+			unlock(t, l) // again
+			waits(t, "another instance", other)
+		}
+		if err := reader.Err(); err != nil {
+			t.Error(err)
+		}
+		unlock(t, reader)
+		wantIs(t, reader.Err(), mortise.ErrUnlocked)
+		<-ctx.Done() // soon: a goroutine of the node ends it
+		wantIs(t, context.Cause(ctx), mortise.ErrUnlocked)
+		unlock(t, comes(t, "another instance", other))
+
+		if err := n.Do(t.Context(), "k", func(ctx context.Context, outer mortise.Token) error {
+			return n.Do(ctx, "k", func(_ context.Context, inner mortise.Token) error {
+				if inner != outer {
+					t.Errorf("token %d within %d", inner, outer)
+				}
+				return nil
+			})
+		}); err != nil {
+			t.Error(err)
+		}
+		if _, err := n.Lock(ctx, "a"); !errors.Is(err, context.Canceled) {
+			t.Errorf("under a lock that has ended: %v", err)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestALostLockIsNotEnteredAgain: neither by a context that has ended with it nor by one that does not end.
+func TestALostLockIsNotEnteredAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(0, "k")
+		ctx := context.WithoutCancel(l.Context(t.Context()))
+		again, err := f.nodes[0].Lock(ctx, "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.isolate(0)
+		<-l.Done()
+		wantIs(t, again.Err(), mortise.ErrLost)
+		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
+		wantIs(t, again.Unlock(t.Context()), mortise.ErrLost)
+		f.rejoin(0)
+		anew, err := f.nodes[0].Lock(ctx, "k")
+		if err != nil || anew.Token() <= l.Token() {
+			t.Fatalf("%v", err)
+		}
+		unlock(t, anew)
+		f.nothingLeft()
+	})
+}
+
+func TestDeadlockIsToldToTheYoungest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		var locks []*mortise.Lock
+		keys := []string{"a", "b", "c"}
+		for i, key := range keys {
+			locks = append(locks, f.lock(i, key))
+		}
+		second := func(i int) (*mortise.Lock, error) {
+			return f.nodes[i].Lock(locks[i].Context(t.Context()), keys[(i+1)%3])
+		}
+		granted := make(chan *mortise.Lock, 2)
+		for i := range 2 {
+			go func() {
+				l, err := second(i)
+				if err != nil {
+					t.Errorf("node %d: %v", i, err)
+				}
+				granted <- l
+			}()
+			time.Sleep(50 * time.Millisecond) // fake time
+		}
+		_, err := second(2)
+		var deadlock *mortise.DeadlockError
+		if !errors.As(err, &deadlock) || len(deadlock.Circle) != 3 {
+			t.Fatalf("%v", err)
+		}
+		want := `mortise: deadlock: node-2 waits for "a", node-0 waits for "b", node-1 waits for "c"`
+		if deadlock.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		unlock(t, locks[2])
+		unlock(t, <-granted)
+		unlock(t, locks[1])
+		unlock(t, <-granted)
+		unlock(t, locks[0])
+
+		reader := f.acquire(0, mortise.Request{Key: "r", Shared: true})
+		if _, err := f.nodes[0].Lock(reader.Context(t.Context()), "r"); !errors.As(err, &deadlock) {
+			t.Errorf("a reader becomes a writer: %v", err)
+		}
+		unlock(t, reader)
+		f.nothingLeft()
+	})
+}
+
+func TestMaxHoldEndsAHoldByTheClock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute})
+		next := f.later(1, mortise.Request{Key: "k"})
+		ctx := l.Context(t.Context())
+		time.Sleep(50 * time.Second) // fake time
+		if err := l.Err(); err != nil {
+			t.Fatalf("before its end: %v", err)
+		}
+		waits(t, "the next", next)
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, mortise.ErrLost) || !strings.Contains(err.Error(), "as long as its request allows") {
+			t.Errorf("%v", err)
+		}
+		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
+		unlock(t, comes(t, "the next", next))
+		unlock(t, f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute}))
+		f.nothingLeft()
+	})
+}
+
+// TestAnOverdueHoldKeepsItsDelay: the code that has overstayed may run on, so the next waits for the delay, and the audit says what happened.
+func TestAnOverdueHoldKeepsItsDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, mortise.Request{Key: "k", MaxHold: time.Minute, LockDelay: 20 * time.Second})
+		next := f.later(1, mortise.Request{Key: "k"})
+		<-l.Done()
+		lost := time.Now()
+		unlock(t, <-next)
+		if waited := time.Since(lost); waited < 20*time.Second || waited > 22*time.Second {
+			t.Errorf("the next had the lock %v after the loss, want the delay", waited)
+		}
+		gone := f.acquire(0, mortise.Request{Key: "j"})
+		if err := gone.Lapse("its client died"); err != nil || gone.Err() != mortise.ErrUnlocked {
+			t.Errorf("%v, %v", err, gone.Err())
+		}
+		unlock(t, f.acquire(1, mortise.Request{Key: "j"}))
+		ends, err := f.nodes[1].Audit(t.Context())
+		if err != nil || len(ends) != 3 {
+			t.Fatalf("%+v, %v", ends, err)
+		}
+		if e := ends[0]; e.What != mortise.EventLeft || e.Cause != mortise.CauseExpired || e.Token != l.Token() || !strings.Contains(e.Reason, "held for 1m0s") {
+			t.Errorf("the audit has %+v", e)
+		}
+		if e := ends[2]; e.What != mortise.EventFreed || e.Cause != mortise.CauseExpired || e.Token != gone.Token() || e.Reason != "its client died" {
+			t.Errorf("the audit has %+v", e)
+		}
+		f.nothingLeft()
+	})
+}
+
+func TestAHolderIsToldThatSomebodyWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		told := func(l *mortise.Lock) bool {
+			synctest.Wait()
+			select {
+			case <-l.Wanted():
+				return true
+			default:
+				return false
+			}
+		}
+		leader := f.leader()
+		a, b := (leader+1)%3, (leader+2)%3
+		l, indifferent := f.acquire(a, mortise.Request{Key: "k", Notice: true}), f.lock(a, "l")
+		if told(l) {
+			t.Error("nobody waits yet")
+		}
+		next, other := f.later(b, mortise.Request{Key: "k", Notice: true}), f.later(b, mortise.Request{Key: "l"})
+		if !told(l) || told(indifferent) {
+			t.Errorf("who asked was told: %v, who did not: %v", told(l), told(indifferent))
+		}
+		last := f.later(a, mortise.Request{Key: "k"})
+		unlock(t, l)
+		second := comes(t, "the next", next)
+		if !told(second) {
+			t.Error("who is granted while somebody waits is not told")
+		}
+		unlock(t, second)
+		unlock(t, comes(t, "the last", last))
+		unlock(t, indifferent)
+		unlock(t, comes(t, "who waits for l", other))
+
+		again := f.acquire(a, mortise.Request{Key: "m", Notice: true})
+		f.crash(leader)
+		third := f.later(b, mortise.Request{Key: "m"})
+		time.Sleep(5 * time.Second) // fake time
+		if !told(again) {
+			t.Error("a new leader tells nobody")
+		}
+		unlock(t, again)
+		unlock(t, comes(t, "who waits for m", third))
+		f.nothingLeft()
+	})
+}
+
+func TestLockDelayAfterTheEndOfItsHolder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		holder := f.follower()
+		l := f.acquire(holder, mortise.Request{Key: "k", LockDelay: 30 * time.Second, Value: "writes to a disk that knows no tokens"})
+		plain := f.lock(holder, "plain")
+		token := l.Token()
+		f.crash(holder)
+		crashed := time.Now()
+		other := f.follower()
+		got := f.lock(other, "plain")
+		ttl := time.Since(crashed)
+		if got.Token() <= plain.Token() {
+			t.Error("tokens")
+		}
+		info := f.peek(other, "k")
+		if first := info.Queue[0]; !first.Expired || first.Token != token || first.Left <= 20*time.Second || first.Left > 30*time.Second {
+			t.Errorf("%+v", first)
+		}
+		if held, err := f.nodes[other].Check(brief(t), "k", token); held || err != nil {
+			t.Errorf("the token of a holder that is gone: %v, %v", held, err)
+		}
+		f.crash(f.leader()) // the next leader counts anew
+		anew := time.Now()
+		for i, n := range f.nodes {
+			if n != nil {
+				other = i
+			}
+		}
+		next := f.acquire(other, mortise.Request{Key: "k"})
+		if waited := time.Since(anew); waited < 30*time.Second || waited > 45*time.Second {
+			t.Errorf("the next was granted %v after the change of leader", waited)
+		}
+		t.Logf("without a delay it was free after %v, with one of 30 s after %v", ttl, time.Since(crashed))
+		unlock(t, next)
+		done := f.acquire(other, mortise.Request{Key: "k", LockDelay: 30 * time.Second})
+		unlock(t, done)
+		began := time.Now()
+		unlock(t, f.lock(other, "k"))
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("after an Unlock it was free only after %v", waited)
+		}
+	})
+}
+
+// TestHandlesUnlockedAtOnce: whoever returns from Unlock finds his handle unlocked, however many unlock it and its siblings at the same time, and the
+// lock goes with the last of them.
+func TestHandlesUnlockedAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 1)
+		for round := range 300 {
+			handles := []*mortise.Lock{f.lock(0, "k")}
+			ctx := handles[0].Context(t.Context())
+			for range round % 3 {
+				again, err := f.nodes[0].Lock(ctx, "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				handles = append(handles, again)
+			}
+			done := make(chan struct{})
+			for _, l := range handles {
+				for range 3 {
+					go func() {
+						if err := l.Unlock(t.Context()); err != nil {
+							t.Error(err)
+						}
+						if err := l.Err(); !errors.Is(err, mortise.ErrUnlocked) {
+							t.Errorf("round %d: after Unlock the handle says %v", round, err)
+						}
+						done <- struct{}{}
+					}()
+				}
+			}
+			for range 3 * len(handles) {
+				<-done
+			}
+			free, err := f.nodes[0].TryLock(t.Context(), "k")
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			unlock(t, free)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestWorkersUnderOneLockWaitForEachOther: goroutines that work under one lock and want the same key are no circle: the first ends without the second.
+func TestWorkersUnderOneLockWaitForEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		node := f.nodes[f.follower()]
+		batch, err := node.Lock(brief(t), "batch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := batch.Context(t.Context())
+		done := make(chan struct{})
+		for range 20 {
+			go func() {
+				defer func() { done <- struct{}{} }()
+				if err := node.Do(ctx, "row", func(ctx context.Context, _ mortise.Token) error {
+					return node.Do(ctx, "cell", func(context.Context, mortise.Token) error { time.Sleep(time.Millisecond); return nil }) // fake time
+				}); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		for range 20 {
+			<-done
+		}
+		unlock(t, batch)
+		f.nothingLeft()
+	})
+}

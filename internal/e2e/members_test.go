@@ -1,0 +1,436 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// This file is about members that come and go: the voters of a group in memory mode heal, whoever leaves hands over, and nobody who stays
+// notices more than one failover.
+
+const (
+	// gapLeaving and gapKilled are how long nobody may be granted a free lock when an instance leaves, and when it is killed.
+	gapLeaving = 300 * time.Millisecond
+	gapKilled  = 2 * time.Second
+)
+
+// prober takes and frees locks that nobody else wants, one after the other, and knows the longest time between two grants.
+type prober struct {
+	longest time.Duration
+	last    time.Time
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// probe starts a prober on node i, which rests so long between two locks.
+func (f *fleet) probe(i int, every time.Duration) *prober {
+	ctx, stop := context.WithCancel(f.t.Context())
+	p := &prober{last: time.Now(), stop: stop, done: make(chan struct{})}
+	n := f.nodes[i]
+	go func() {
+		defer close(p.done)
+		for k := 0; ctx.Err() == nil; k++ {
+			l, err := n.Lock(ctx, fmt.Sprintf("free/%d", k))
+			if err != nil {
+				return
+			}
+			p.longest, p.last = max(p.longest, time.Since(p.last)), time.Now()
+			if err := l.Unlock(context.Background()); err != nil {
+				f.t.Errorf("a lock of the prober on node %d: %v", i, err)
+			}
+			time.Sleep(every)
+		}
+	}()
+	return p
+}
+
+// gap ends the prober and returns the longest time without a grant.
+func (p *prober) gap() time.Duration {
+	p.stop()
+	<-p.done
+	return max(p.longest, time.Since(p.last))
+}
+
+// depart ends node i in one of two ways.
+func (f *fleet) depart(i int, leave bool) {
+	f.t.Helper()
+	if !leave {
+		f.crash(i)
+		return
+	}
+	n := f.nodes[i]
+	f.nodes[i] = nil
+	began := time.Now()
+	if err := n.Leave(f.t.Context()); err != nil {
+		f.t.Errorf("leave %s: %v", n.config.Name, err)
+	}
+	f.t.Logf("%s left in %v", n.config.Name, time.Since(began))
+}
+
+// roll restarts all nodes of a fleet of n, one after the other, while all others hold a lock each.
+func (f *fleet) roll(n int, leave bool) {
+	f.t.Helper()
+	limit := gapKilled
+	if leave {
+		limit = gapLeaving
+	}
+	for i := range n {
+		other := (i + 1) % n
+		held := map[int]*mortise.Lock{}
+		for j := range n {
+			if j != i {
+				held[j] = f.lock(j, fmt.Sprintf("own/%d", j))
+			}
+		}
+		wasLeader := f.leader() == i
+		p := f.probe(other, 5*time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
+		f.depart(i, leave)
+		time.Sleep(500 * time.Millisecond)
+		f.start(i, f.config(i, n))
+		f.ready()
+		gap := p.gap()
+		f.t.Logf("node %d, leading %v, leaving %v: nobody could be granted a free lock for at most %v", i, wasLeader, leave, gap)
+		if gap > limit {
+			f.t.Errorf("a gap of %v, more than %v", gap, limit)
+		}
+		for j, l := range held {
+			if err := l.Err(); err != nil {
+				f.t.Errorf("node %d lost its lock when node %d went: %v", j, i, err)
+			}
+			unlock(f.t, l)
+		}
+	}
+}
+
+func TestRollingRestart(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		for _, leave := range []bool{true, false} {
+			if n == 5 && underRace {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d nodes, leaving %v", n, leave), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					f := startFleet(t, n)
+					group := f.nodes[0].Status().Group
+					f.roll(n, leave)
+					for _, node := range f.nodes {
+						if got := node.Status().Group; got != group {
+							t.Errorf("%s belongs to group %s, and the group was %s", node.config.Name, got, group)
+						}
+					}
+					f.nothingLeft()
+				})
+			})
+		}
+	}
+}
+
+// TestLeaveHandsTheVoteOver: when Leave returns, a configuration without the leaver is applied at a leader that is somebody else.
+func TestLeaveHandsTheVoteOver(t *testing.T) {
+	for name, pick := range map[string]func(f *fleet) int{"leader": (*fleet).leader, "follower": (*fleet).votingFollower} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 4)
+				f.settle()
+				i := pick(f)
+				leaver := f.nodes[i].Replica().ID
+				f.depart(i, true)
+				for _, n := range f.nodes {
+					if n == nil || !n.Status().Leading {
+						continue
+					}
+					if c := n.Replica().Configuration(); slices.Contains(c.Voters, leaver) || slices.Contains(c.Outgoing, leaver) {
+						t.Errorf("%s has left, and is a voter of %v at the leader", f.config(i, 4).Name, c.Voters)
+					}
+					return
+				}
+				t.Error("nobody leads when Leave returns")
+			})
+		})
+	}
+}
+
+// votingFollower returns the place of a voter that does not lead.
+func (f *fleet) votingFollower() int {
+	leader := f.leader()
+	for i, n := range f.nodes {
+		if n != nil && i != leader && n.Status().Votes {
+			return i
+		}
+	}
+	f.t.Fatal("no follower votes")
+	return -1
+}
+
+// settle waits until the leader has said for two seconds on end that no change of the voters is due.
+func (f *fleet) settle() mortise.Health {
+	f.t.Helper()
+	var h mortise.Health
+	calm := 0
+	for range 600 {
+		calm++
+		led := false
+		for _, n := range f.nodes {
+			if n == nil {
+				continue
+			}
+			if s := n.Status(); s.Health != nil {
+				h, led = *s.Health, true
+			}
+		}
+		if !led || h.Due || len(h.Missing) > 0 {
+			calm = 0
+		}
+		if calm == 20 {
+			return h
+		}
+		time.Sleep(100 * time.Millisecond) // fake time
+	}
+	f.t.Fatalf("the voters have not settled within a minute:\n%v", h)
+	return h
+}
+
+// votes counts the instances that say that they vote.
+func (f *fleet) votes() (n int) {
+	for _, node := range f.nodes {
+		if node != nil && node.Status().Votes {
+			n++
+		}
+	}
+	return n
+}
+
+// wantVotes checks how many vote once all has settled.
+func (f *fleet) wantVotes(want int) {
+	f.t.Helper()
+	h := f.settle()
+	if got := f.votes(); got != want {
+		f.t.Fatalf("%d vote, want %d:\n%v", got, want, h)
+	}
+}
+
+// TestAnyTwoOfFiveVoters go, ten seconds apart, and nobody comes back: the group goes on, and bears the loss of one more.
+func TestAnyTwoOfFiveVoters(t *testing.T) {
+	for a := range 5 {
+		for b := range 5 {
+			if a == b || underRace && (a+b)%4 != 1 { // the race detector makes it long
+				continue
+			}
+			bubble(t, func(t *testing.T) {
+				f := startFleet(t, 5, func(c *mortise.Config) { c.Voters = 5 })
+				group := f.nodes[0].Status().Group
+				keeper := 0
+				for keeper == a || keeper == b {
+					keeper++
+				}
+				mine := f.lock(keeper, "k")
+				f.crash(a)
+				time.Sleep(10 * time.Second) // fake time
+				f.crash(b)
+				f.wantVotes(3)
+				for i := range 5 {
+					if f.living() > 2 && f.nodes[i] != nil && i != keeper {
+						f.crash(i)
+						f.settle()
+					}
+				}
+				f.wantVotes(1)
+				if err := mine.Err(); err != nil {
+					t.Errorf("one of the last two has lost its lock: %v", err)
+				}
+				if got := f.nodes[keeper].Status().Group; got != group {
+					t.Errorf("the group is %s, and was %s", got, group)
+				}
+				unlock(t, mine)
+			})
+		}
+	}
+}
+
+// TestFlappingMember is killed and started again every five seconds, for two minutes. Nobody else notices.
+func TestFlappingMember(t *testing.T) {
+	for _, founders := range []bool{false, true} {
+		if founders && underRace {
+			continue
+		}
+		bubble(t, func(t *testing.T) {
+			change := func(c *mortise.Config) {
+				if founders {
+					c.Replicas, c.Founders = 0, []string{"node-0", "node-1", "node-2"}
+				}
+			}
+			f := startFleet(t, 3, change)
+			group := f.nodes[0].Status().Group
+			mine := []*mortise.Lock{f.lock(0, "a"), f.lock(1, "b")}
+			p := f.probe(0, 50*time.Millisecond)
+			for range 24 {
+				f.crash(2)
+				time.Sleep(2500 * time.Millisecond) // fake time
+				c := f.config(2, 3)
+				change(&c)
+				f.start(2, c)
+				time.Sleep(2500 * time.Millisecond) // fake time
+			}
+			if gap := p.gap(); gap > gapKilled {
+				t.Errorf("nobody was granted a free lock for %v", gap)
+			}
+			for _, l := range mine {
+				if err := l.Err(); err != nil {
+					t.Errorf("a lock was lost: %v", err)
+				}
+				unlock(t, l)
+			}
+			time.Sleep(3 * time.Minute) // fake time: it is forgiven
+			f.wantVotes(3)
+			if got := f.nodes[0].Status().Group; got != group {
+				t.Errorf("the group is %s, and was %s", got, group)
+			}
+		})
+	}
+}
+
+// TestScale: from one instance to nine and back to one, whichever leads.
+func TestScale(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.start(0, f.config(0, 1))
+		f.ready()
+		group := f.nodes[0].Status().Group
+		mine := f.lock(0, "k")
+		for i := 1; i < 9; i++ {
+			c := f.config(i, 1)
+			f.start(i, c)
+			f.ready()
+			f.wantVotes(map[bool]int{true: 3, false: 1}[i >= 2])
+		}
+		unlock(t, mine)
+		p := f.probe(8, 5*time.Millisecond)
+		for f.living() > 1 {
+			gone := f.leader()
+			if gone == 8 {
+				gone = f.follower()
+			}
+			f.depart(gone, true)
+			f.settle()
+		}
+		if gap := p.gap(); gap > gapLeaving {
+			t.Errorf("nobody was granted a free lock for %v", gap)
+		}
+		f.wantVotes(1)
+		if got := f.nodes[8].Status().Group; got != group {
+			t.Errorf("the group is %s, and was %s", got, group)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestSoleVoterOfTwoIsLost: the group is gone with it, and comes back when there are as many instances again as the settings ask for.
+func TestSoleVoterOfTwoIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 2)
+		voter := f.leader()
+		before := f.lock(1-voter, "k")
+		f.crash(voter)
+		time.Sleep(10 * time.Second) // fake time
+		if before.Err() == nil {
+			t.Error("a lock is held although nobody keeps it")
+		}
+		f.start(voter, f.config(voter, 2))
+		f.ready()
+		after := f.lock(1-voter, "k")
+		if after.Token() <= before.Token() {
+			t.Errorf("token %d after %d", after.Token(), before.Token())
+		}
+		unlock(t, after)
+	})
+}
+
+// TestAllLeaveAtOnce: nobody waits for a successor.
+func TestAllLeaveAtOnce(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5} {
+		bubble(t, func(t *testing.T) {
+			f := startFleet(t, n)
+			f.settle()
+			done := make(chan time.Duration, n)
+			for i := range n {
+				node := f.nodes[i]
+				f.nodes[i] = nil
+				go func() {
+					began := time.Now()
+					if err := node.Leave(t.Context()); err != nil {
+						t.Errorf("leave %s: %v", node.config.Name, err)
+					}
+					done <- time.Since(began)
+				}()
+			}
+			for range n {
+				if took := <-done; took > 4*time.Second {
+					t.Errorf("of %d that leave together one took %v", n, took)
+				} else {
+					t.Logf("one of %d left in %v", n, took)
+				}
+			}
+		})
+	}
+}
+
+// TestReadyPacesADeployment (hazard L6): instances are killed as soon as the one started before is ready. The group survives.
+func TestReadyPacesADeployment(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		group := f.nodes[0].Status().Group
+		for round := range 4 {
+			for i := range 3 {
+				f.crash(i)
+				n := f.start(i, f.config(i, 3))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if err := n.Ready(ctx); err != nil {
+					t.Fatal(err)
+				}
+				cancel()
+				if got := n.Status().Group; got != group {
+					t.Fatalf("round %d: the group is %s, and was %s", round, got, group)
+				}
+			}
+		}
+	})
+}
+
+// TestAMemberKeepsSpareLinks: an instance that does not vote has links to all three voters, so a change of leader needs no handshake.
+func TestAMemberKeepsSpareLinks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		time.Sleep(10 * time.Second) // a renewal or two
+		for _, n := range f.nodes {
+			if n.Status().Votes {
+				continue
+			}
+			for _, v := range f.nodes {
+				if v != n && !n.Port.Linked(v.ID()) {
+					t.Errorf("%s has no link to %s", n.config.Name, v.config.Name)
+				}
+			}
+		}
+	})
+}
+
+// TestVotersKeepLinksToEachOther: when the leader of five is gone, the others elect the next one at once.
+func TestVotersKeepLinksToEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 5, func(c *mortise.Config) { c.Voters = 5 })
+		time.Sleep(10 * time.Second) // a renewal or two
+		for i, n := range f.nodes {
+			for _, v := range f.nodes[i+1:] {
+				if !n.Port.Linked(v.ID()) {
+					t.Errorf("%s has no link to %s", n.config.Name, v.config.Name)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// TestAHoldOutlivesItsProcess: as a saga holds its lock from service to service, and through a crash, a change of leader and a Leave.
+func TestAHoldOutlivesItsProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 5)
+		first, second := f.follower(), f.leader()
+		l := f.acquire(first, mortise.Request{Key: "order/42", LockDelay: time.Hour, Value: "saga 7"})
+		waiting := f.later(second, mortise.Request{Key: "order/42"})
+		f.crash(first)
+		time.Sleep(30 * time.Minute)
+		f.crash(second)
+		time.Sleep(30 * time.Minute) // a new leader counts anew
+		third := f.follower()
+		info := f.peek(third, "order/42")
+		if info.Held != 1 || !info.Queue[0].Expired || info.Queue[0].Value != "saga 7" || info.Queue[0].Token != l.Token() {
+			t.Fatalf("%+v", info)
+		}
+		again := f.acquire(third, mortise.Request{Key: "order/42", Resume: l.Token()})
+		if again.Token() <= l.Token() || again.Err() != nil {
+			t.Fatalf("token %d after %d, %v", again.Token(), l.Token(), again.Err())
+		}
+		if _, err := f.nodes[third].Acquire(t.Context(), mortise.Request{Key: "order/42", Resume: l.Token()}); !errors.Is(err, mortise.ErrNotHeld) {
+			t.Errorf("a token that is over: %v", err)
+		}
+		if err := again.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantIs(t, again.Err(), mortise.ErrUnlocked)
+		if err := f.nodes[third].Leave(brief(t)); err != nil { // nothing is held here any more
+			t.Fatal(err)
+		}
+		f.nodes[third] = nil
+		fourth := f.leader()
+		last := f.acquire(fourth, mortise.Request{Key: "order/42", Resume: again.Token()})
+		if info := f.peek(fourth, "order/42"); info.Queue[0].Value != "saga 7" || info.Queue[0].Expired {
+			t.Errorf("%+v", info)
+		}
+		unlock(t, last)
+		select {
+		case <-waiting: // it was on a node that has crashed
+		default:
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestAHoldIsHandedOn: to another instance, while the one who had it lives; he is told by whom.
+func TestAHoldIsHandedOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.acquire(0, mortise.Request{Keys: []string{"a", "b"}})
+		ctx := l.Context(t.Context())
+		next := f.later(2, mortise.Request{Key: "b"})
+		taken := f.acquire(1, mortise.Request{Key: "b", Resume: l.Token(), Notice: true})
+		<-ctx.Done()
+		var forced *mortise.ForcedError
+		if err := context.Cause(ctx); !errors.As(err, &forced) || !forced.Resumed || forced.By != "node-1" || !errors.Is(err, mortise.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		wantIs(t, l.Unlock(t.Context()), mortise.ErrLost)
+		<-taken.Wanted()
+		waits(t, "who waits for b", next)
+		unlock(t, taken)
+		unlock(t, comes(t, "who waits for b", next))
+		for _, bad := range []mortise.Request{
+			{Keys: []string{"a"}, Resume: 1}, {Key: "a", Resume: 1, Try: true}, {Key: "a", Resume: 1, Shared: true}, {Key: "a", Resume: 1, Permits: 1, Of: 2}, {Key: "a", LockDelay: 8 * 24 * time.Hour},
+		} {
+			if _, err := f.nodes[0].Acquire(t.Context(), bad); !errors.Is(err, mortise.ErrBadRequest) {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestDetachWithoutADelayIsUnlock: and by force a hold that stays is ended as any other.
+func TestDetachWithoutADelayIsUnlock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		l := f.lock(0, "k")
+		if err := l.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stays := f.acquire(1, mortise.Request{Key: "k", LockDelay: time.Hour})
+		if err := stays.Detach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := stays.Unlock(t.Context()); err != nil { // it is Detach that was called first
+			t.Fatal(err)
+		}
+		if _, err := f.nodes[2].TryLock(t.Context(), "k"); !errors.Is(err, mortise.ErrHeld) {
+			t.Fatalf("%v", err)
+		}
+		if ended, err := f.nodes[2].ForceUnlock(brief(t), "k", stays.Token(), "the saga is over"); !ended || err != nil {
+			t.Fatalf("%v, %v", ended, err)
+		}
+		unlock(t, f.lock(2, "k"))
+		f.nothingLeft()
+	})
+}
+
+// TestEachHoldStaysForItsOwnDelay: also where one instance had several, and died with all of them.
+func TestEachHoldStaysForItsOwnDelay(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		victim, other := f.follower(), f.leader()
+		delays := map[string]time.Duration{"short": 5 * time.Second, "again": 5 * time.Second, "long": time.Hour, "taken up": time.Minute}
+		tokens := map[string]mortise.Token{}
+		for key, d := range delays {
+			tokens[key] = f.acquire(victim, mortise.Request{Key: key, LockDelay: d}).Token()
+		}
+		f.lock(victim, "none")
+		f.crash(victim)
+		crashed := time.Now()
+		unlock(t, f.lock(other, "none"))
+		gone := time.Since(crashed) // the session has expired
+		kept := f.acquire(other, mortise.Request{Key: "taken up", Resume: tokens["taken up"]})
+		for _, key := range []string{"short", "again", "long"} {
+			l, err := f.nodes[other].Lock(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(crashed) - gone; waited < delays[key]-100*time.Millisecond || waited > delays[key]+2*time.Second {
+				t.Errorf("%s was free after %v, want %v", key, waited, delays[key])
+			}
+			unlock(t, l)
+		}
+		wantIs(t, kept.Err(), nil)
+		unlock(t, kept)
+		f.nothingLeft()
+	})
+}

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// Whoever asks for a lock that is held needs no entry of his own. He stands in line within 4 ms all the same, and knows behind whom, and when
+// the lock is given up he loses no time by it.
+func TestWhoWaitsStandsInLineSoon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		ask := func(i int) <-chan *mortise.Lock {
+			granted := make(chan *mortise.Lock, 1)
+			go func() { granted <- f.lock(i, "k") }()
+			synctest.Wait() // it is with the leader, who has nothing else to do
+			return granted
+		}
+		held := f.lock(0, "k")
+		began := time.Now()
+		second := ask(1)
+		for f.peek(2, "k").Waiting == 0 {
+			if waited := time.Since(began); waited > 4*time.Millisecond {
+				t.Fatalf("he does not stand in line after %v", waited)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		if _, err := f.nodes[2].Lock(ctx, "k"); !strings.Contains(fmt.Sprint(err), "node-0 held it") {
+			t.Errorf("who gave up after 5 ms was not told who holds it: %v", err)
+		}
+		third := ask(2)
+		began = time.Now()
+		unlock(t, held)
+		unlock(t, <-second)
+		unlock(t, <-third)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("two hand-overs took %v of time in which nothing happened", took)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestHandoverTakesOneEntry: where a lock goes from hand to hand, the next request of who gives it up rides with the next Unlock.
+func TestHandoverTakesOneEntry(t *testing.T) {
+	const turns = 200
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 3)
+		unlock(t, f.lock(0, "k"))
+		log := f.nodes[f.leader()].Replica().Log
+		before := log.Status().Applied
+		var callers sync.WaitGroup
+		for i := range 6 {
+			callers.Go(func() {
+				for range turns {
+					unlock(t, f.lock(i%3, "k"))
+				}
+			})
+		}
+		callers.Wait()
+		entries := log.Status().Applied - before
+		t.Logf("%d entries for %d hand-overs", entries, 6*turns)
+		if entries > 6*turns*5/4 {
+			t.Errorf("%d entries for %d hand-overs", entries, 6*turns)
+		}
+	})
+}

@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise"
+)
+
+// endLimit is what the end of all nodes at once may take: a leaver's search for a successor that does not exist any more is the longest.
+const endLimit = 15 * time.Second
+
+// endAll ends all living nodes at once, some by Close and some by Leave, and fails if that takes long. The bubble sees what is left.
+func (f *fleet) endAll(what string, leave func(i int) bool) {
+	f.t.Helper()
+	began := time.Now()
+	var ends sync.WaitGroup
+	for i, n := range f.nodes {
+		if n == nil {
+			continue
+		}
+		f.nodes[i] = nil
+		ends.Go(func() {
+			if leave(i) {
+				_ = n.Leave(context.Background()) // whether it could hand on is not the question here
+			} else if err := n.Close(); err != nil {
+				f.t.Errorf("%s: close node %d: %v", what, i, err)
+			}
+			wantIs(f.t, n.Err(), mortise.ErrClosed)
+		})
+	}
+	ends.Wait()
+	took := time.Since(began)
+	if took > endLimit {
+		f.t.Errorf("%s: the end took %v", what, took)
+	}
+	synctest.Wait()
+}
+
+// TestEndWhileTheyElect: all nodes end at moments of an election.
+func TestEndWhileTheyElect(t *testing.T) {
+	for after := time.Duration(0); after < 1600*time.Millisecond; after += 190 * time.Millisecond {
+		bubble(t, func(t *testing.T) {
+			f := startFleet(t, 3)
+			leader := f.leader()
+			granted := make(chan error, 1)
+			waiter := f.nodes[(leader+1)%3]
+			f.lock((leader+2)%3, "k")
+			go func() {
+				_, err := waiter.Lock(context.Background(), "k")
+				granted <- err
+			}()
+			f.crash(leader)
+			time.Sleep(after) // fake time
+			f.endAll(after.String(), func(i int) bool { return i == (leader+1)%3 })
+			if err := <-granted; !errors.Is(err, mortise.ErrLeaving) && !errors.Is(err, mortise.ErrClosed) {
+				t.Errorf("the waiting call ended with %v", err)
+			}
+		})
+	}
+}
+
+// TestEndWhileTheyStartAnew: a memory group has lost its majority and its instances start anew in place; they end at moments of that.
+func TestEndWhileTheyStartAnew(t *testing.T) {
+	for _, after := range []time.Duration{1, 3, 5, 6, 7, 8, 9, 10, 12} {
+		bubble(t, func(t *testing.T) {
+			f := startFleet(t, 3)
+			f.lock(0, "k")
+			poison(f, 0)
+			poison(f, 1)
+			time.Sleep(after * 990 * time.Millisecond) // fake time
+			f.endAll(fmt.Sprint(after), func(i int) bool { return i == int(after)%3 })
+		})
+	}
+}
+
+// TestEndWhileASnapshotIsSent: a voter was away for longer than the log reaches back, and is sent the state over a thin line; sender
+// and receiver end in the middle of that. Left alone, it arrives.
+func TestEndWhileASnapshotIsSent(t *testing.T) {
+	for _, what := range []string{"nobody", "sender", "receiver", "both"} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var rate atomic.Int64
+				f := newFleet(t)
+				for i := range 3 {
+					f.throttle(&rate)
+					f.start(i, f.config(i, 3))
+				}
+				f.ready()
+				leader := f.leader()
+				away := (leader + 1) % 3
+				f.isolate(away)
+				state := strings.Repeat("k", 480)
+				var calls sync.WaitGroup
+				for k := range 500 {
+					calls.Go(func() { f.lock(leader, fmt.Sprint(state, k)) })
+				}
+				calls.Wait()
+				sender := f.nodes[leader].Replica().Log
+				applied := func() uint64 { // by the voter that was away: it gets a new replica, under another raft ID
+					if r := f.nodes[away].Replica(); r != nil {
+						return r.Log.Status().Applied
+					}
+					return 0
+				}
+				for range 8 { // what the state machine refuses makes the log grow too
+					sender.Propose(sender.Status().Term, bytes.Repeat([]byte{0xff}, 1<<20))
+					time.Sleep(100 * time.Millisecond) // fake time
+				}
+				time.Sleep(25 * time.Second) // fake time: the streams have ended, and what was under way on them is lost
+				want := sender.Status().Applied
+				rate.Store(50_000) // the state has 250 kB
+				f.rejoin(away)
+				time.Sleep(4 * time.Second) // fake time
+				if now := applied(); now >= want || sender.Status().Snapshots < 2 {
+					t.Fatalf("there is no snapshot under way: the voter that was away has applied %d of %d", now, want)
+				}
+				if what == "nobody" {
+					time.Sleep(30 * time.Second) // fake time
+					if now := applied(); now < want {
+						t.Errorf("the voter that was away has applied %d of %d", now, want)
+					}
+					return
+				}
+				for _, i := range map[string][]int{"sender": {leader}, "receiver": {away}, "both": {leader, away}}[what] {
+					began := time.Now()
+					f.close(i)
+					if took := time.Since(began); took > endLimit {
+						t.Errorf("node %d took %v to close", i, took)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestEndWithAFullQueue: two thousand calls wait on a node, for a lock that is held or for a leader that is out of reach. They all end
+// with it, at once and with its reason.
+func TestEndWithAFullQueue(t *testing.T) {
+	for name, cut := range map[string]bool{"for a lock": false, "for a leader": true} {
+		for _, leave := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", leave: ", leave), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					f := startFleet(t, 3)
+					i := f.follower()
+					f.lock((i+1)%3, "k")
+					if cut {
+						f.isolate(i)
+					}
+					n := f.nodes[i]
+					const many = 2000
+					var ended atomic.Int64
+					for range many {
+						go func() {
+							if _, err := n.Lock(context.Background(), "k"); errors.Is(err, mortise.ErrClosed) || errors.Is(err, mortise.ErrLeaving) {
+								ended.Add(1)
+							} else {
+								t.Errorf("a waiting call ended with %v", err)
+							}
+						}()
+					}
+					time.Sleep(time.Second) // fake time
+					began := time.Now()
+					f.nodes[i] = nil
+					if leave {
+						_ = n.Leave(context.Background())
+					} else {
+						_ = n.Close()
+					}
+					took := time.Since(began)
+					synctest.Wait()
+					if took > endLimit || ended.Load() != many {
+						t.Errorf("the end took %v, and %d of %d calls returned", took, ended.Load(), many)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEverybodyLeaves: the deployment is deleted. Each holds a lock that it gives back when it is told to, and nobody waits for a
+// successor that does not exist.
+func TestEverybodyLeaves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFour(t)
+		for i := range f.nodes {
+			l := f.lock(i, fmt.Sprint(i))
+			ctx := l.Context(t.Context())
+			go func() {
+				<-ctx.Done()
+				_ = l.Unlock(context.Background()) // perhaps nobody is left to confirm it
+			}()
+		}
+		f.endAll("all", func(int) bool { return true })
+	})
+}
+
+// TestLeaderLeavesWithWaiters: those who wait when the leader leaves keep their places, and are served as soon as another leads.
+func TestLeaderLeavesWithWaiters(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFour(t)
+		leader := f.leader()
+		held := f.lock(leader, "k")
+		var order []<-chan *mortise.Lock
+		for turn := range 6 {
+			order = append(order, f.lockLater([]int{(leader + 1) % 3, 3, (leader + 2) % 3}[turn%3], "k"))
+		}
+		left := make(chan error, 1)
+		n := f.nodes[leader]
+		f.nodes[leader] = nil
+		go func() { left <- n.Leave(t.Context()) }()
+		time.Sleep(time.Second) // fake time
+		began := time.Now()
+		unlock(t, held)
+		last := held.Token()
+		for turn, granted := range order {
+			l := <-granted
+			if turn == 0 && time.Since(began) > failoverLimit {
+				t.Errorf("the first waiter was served after %v", time.Since(began))
+			}
+			if l.Token() <= last {
+				t.Errorf("waiter %d was served out of turn", turn)
+			}
+			last = l.Token()
+			unlock(t, l)
+		}
+		if err := <-left; err != nil {
+			t.Errorf("Leave: %v", err)
+		}
+		f.nothingLeft()
+	})
+}
+
+// TestStartIsCancelled: the context of Start ends before, during or after it. There is a node, which does not care any more, or an
+// error, and then nothing is left.
+func TestStartIsCancelled(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFleet(t)
+		started, refused := 0, 0
+		for after := time.Duration(0); after < 5*time.Millisecond; after += 500 * time.Microsecond {
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			e := f.world(0)
+			random := e.Random
+			e.Random = func(b []byte) { // Start takes some time
+				time.Sleep(time.Millisecond)
+				random(b)
+			}
+			n, err := start(ctx, f.config(0, 3), e)
+			if err == nil {
+				<-ctx.Done()
+				started++
+				if err := n.Err(); err != nil {
+					t.Errorf("the end of the context of Start ended the node: %v", err)
+				}
+				err = n.Close()
+			} else if refused++; errors.Is(err, context.DeadlineExceeded) {
+				err = nil
+			}
+			if err != nil {
+				t.Errorf("after %v: %v", after, err)
+			}
+			cancel()
+			synctest.Wait()
+		}
+		if started == 0 || refused == 0 {
+			t.Errorf("%d started, %d refused: there must be both", started, refused)
+		}
+	})
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package mortise
-
-// underRace shortens what is long in fake time: the race detector makes it ten times as long, and sees nothing after the first minutes.
-const underRace = true
