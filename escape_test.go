@@ -10,6 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -38,8 +39,12 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	people := known.people(&c)
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
-	page := sight{Members: []replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
-	known.keep(1, &page, true)
+	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
+	page := &query.MemberList{
+		Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}},
+		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
+	}
+	known.keep(1, page, true)
 	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
 		t.Errorf("a name in the picture: %q", name)
 	}
@@ -57,10 +62,9 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 // TestThePictureIsBounded: an instance keeps the names of a few voters.
 func TestThePictureIsBounded(t *testing.T) {
 	var p picture
-	var page sight
 	for i := range uint64(1000) {
-		page.Names = map[nodeid.ID]string{nodeidtest.ID(i + 1): "x"}
-		p.keep(1, &page, false)
+		id := nodeidtest.ID(i + 1)
+		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
 	}
 	if len(p.voters) > votersKept {
 		t.Errorf("%d names are kept", len(p.voters))

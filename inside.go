@@ -1,27 +1,16 @@
 package mortise
 
 import (
-	"context"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // inside is what the tests of whole nodes, in internal/e2e, are given of this node.
 func (n *Node) inside() outside.Inside {
 	return outside.Inside{
-		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n},
+		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
 		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
-		Look: func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-			s, err := n.look(ctx, q)
-			return replica.Answer(s), err
-		},
-		LookOnce: func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-			s, err := n.lookOnce(ctx, q)
-			return replica.Answer(s), err
-		},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file is how an instance that does not gossip learns what its leader and the other replicas
@@ -51,9 +52,9 @@ func (n *Node) knowsLeader() bool {
 func (n *Node) askNames() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // ended by Close, with the port
 	defer cancel()
-	page, err := n.lookOnce(ctx, replica.Question{Op: replica.OpNames})
+	page, err := lookOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
-		n.known.keep(n.env.clock.Now(), &page, false)
+		n.known.keep(n.env.clock.Now(), page, false)
 	}
 	return err == nil && len(page.Names) > 0
 }

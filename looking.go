@@ -1,67 +1,74 @@
 package mortise
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is how questions about the locks get to the leader, and how it is asked. What it answers,
-// package internal/replica decides.
+// This file is how questions about the locks get to the leader, and how its replica works on them. Which
+// may be asked, package internal/queries decides, and what is answered, package internal/replica.
 
 const (
 	lookPause    = 50 * time.Millisecond // before the next attempt
 	sessionsMost = 1000
 )
 
-// lookMark begins a question for this file; no question for the cluster room does.
-const lookMark = "look"
-
-// sight is an answer of the leader, as this package shows it to people.
-type sight replica.Answer
-
-// lookOnce asks whoever is believed to lead.
-func (n *Node) lookOnce(ctx context.Context, q replica.Question) (sight, error) {
-	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
-		a, err := r.look(ctx, q)
-		if err != nil {
-			return sight{}, ownError(err)
+// look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
+func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+	doing := "look at the locks"
+	for {
+		if err := n.Err(); err != nil {
+			return nil, err
 		}
-		return sight(*a), nil
+		if ctx.Err() != nil {
+			return nil, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
+		}
+		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
+		a, err := lookOnce(asking, n, method, q)
+		cancel()
+		if err == nil || errors.Is(err, ErrNotAllowed) {
+			return a, err
+		}
+		if ctx.Err() == nil {
+			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
+		}
+		pause(ctx, lookPause)
+	}
+}
+
+// lookOnce asks the instance that is believed to lead.
+func lookOnce[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+	conn, err := n.leader()
+	if err != nil {
+		return nil, err
+	}
+	a, err := queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+	return a, ownError(err)
+}
+
+// leader returns the way to the instance that is believed to lead, which may be this one.
+func (n *Node) leader() (transport.Conn, error) {
+	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
+		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
+		return n.services.As(self), nil
 	}
 	leader := n.client.Status().Leader
 	if leader.Addr == "" {
-		return sight{}, replica.ErrNoLead
+		return nil, replica.ErrNoLead
 	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return sight{}, err
-	}
-	answer, _, err := n.port.Ask(ctx, leader.Addr, leader.Peer, append([]byte(lookMark), body...))
-	if err != nil {
-		return sight{}, err
-	}
-	var s sight
-	if err := json.Unmarshal(answer, &s); err != nil {
-		return sight{}, err
-	}
-	if s.Denied != nil {
-		return sight{}, (*NotAllowedError)(s.Denied)
-	}
-	if s.Error != "" {
-		return sight{}, errors.New(s.Error)
-	}
-	return s, nil
+	return n.port.To(leader.Addr, leader.Peer), nil
 }
 
 // ownError returns the error of this package for one that says which right is missing, and others as
@@ -74,27 +81,13 @@ func ownError(err error) error {
 	return err
 }
 
-// answerLook answers a question of another instance, or of a member: what a member asks is under its own rights, whatever it says.
-func (n *Node) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
-	rights, ok := from.Peer.Allowed()
-	if !ok || from.Peer.Tier == capability.Guest {
-		return nil, errNoInstance
+// lookHere answers a question if the replica here leads.
+func (n *Node) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+	r := n.replica.Load()
+	if r == nil {
+		return nil, replica.ErrNoLead
 	}
-	var q replica.Question
-	a, err := &replica.Answer{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
-	if r := n.replica.Load(); err == nil && r == nil {
-		err = replica.ErrNoLead
-	} else if err == nil {
-		q.Under(rights, from.Instance)
-		ctx, cancel := context.WithTimeout(ctx, q.Time())
-		defer cancel()
-		a, err = r.look(ctx, q)
-	}
-	if err != nil {
-		a = &replica.Answer{Error: err.Error()}
-		errors.As(err, &a.Denied)
-	}
-	return json.Marshal(a)
+	return r.look(ctx, q)
 }
 
 // look answers a question if this replica leads.
@@ -102,10 +95,6 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	// An honest instance has refused such a text before it asks.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
-	}
-	rights, err := q.Granted()
-	if err != nil {
-		return nil, err
 	}
 	one, err := r.questions.Ask(q)
 	if err != nil {
@@ -145,7 +134,6 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.config.Load(), &r.registry)
 	default:
 		a.Left = r.left(ctx, a.About())
-		a.Confine(rights)
 	}
 	return a, nil
 }
@@ -160,26 +148,4 @@ func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map
 		left[sessions[i]] = d
 	}
 	return left
-}
-
-// info is what people are told of a lock.
-func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
-	for i, e := range l.Queue {
-		st := Standing{
-			Holder: replica.HolderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
-			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
-		}
-		st.Value, st.Labels = showed(e.Value)
-		if e.Of != 0 {
-			st.Permits, st.Of = int(e.Permits), int(e.Of)
-		}
-		if e.Token != 0 {
-			st.Since = time.UnixMilli(e.SinceUnixMS)
-		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
-			st.WaitsFor = i - 1
-		}
-		info.Queue = append(info.Queue, st)
-	}
-	return info
 }

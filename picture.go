@@ -9,6 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // picture is what this instance knows of the members without asking: the first page that the leader
@@ -27,19 +29,19 @@ type picture struct {
 type person struct{ name, zone string }
 
 // keep takes what the leader has answered.
-func (p *picture) keep(now clock.Time, page *sight, first bool) {
-	list := page.members()
+func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
+	list := membersOf(page)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first {
-		p.at, p.fetched, p.members, p.total = now, true, list, page.Total
+		p.at, p.fetched, p.members, p.total = now, true, list, int(page.Total)
 	}
-	for id, name := range page.Names {
-		p.learn(id, person{name: plain.Text(name)})
+	for _, each := range page.Names {
+		p.learn(queries.ID(each.Instance), person{name: plain.Text(each.Name)})
 	}
 	for i, m := range page.Members {
 		if m.Votes {
-			p.learn(m.Instance, person{list[i].Name, list[i].Zone})
+			p.learn(queries.ID(m.Instance), person{list[i].Name, list[i].Zone})
 		}
 	}
 }

@@ -3,7 +3,10 @@ package mortise
 import (
 	"context"
 	"fmt"
+
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Recover gives up a group whose majority is lost for good, by its ID as Status.Group shows it: the explicit way out
@@ -19,7 +22,7 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
 	}
-	if err := (asker{rights: n.self.Capability}).isRoot(); err != nil {
+	if err := ownError(queries.Allowed(n.self.Capability, &query.RecoverRequest{})); err != nil {
 		return err
 	}
 	id, err := nodeid.ParseHex(group)
