@@ -86,7 +86,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: keeper.NewCore()}
 	r.questions = replica.NewQuestions(id)
 	r.glue = replica.NewCore(r, &r.registry, r.questions, machine)
-	r.keeper.Vouch, r.keeper.Stamp = p.vouch, replica.Stamp
+	r.keeper.Vouch, r.keeper.Stamp, r.keeper.Step = p.vouch, replica.Stamp, w.cfg.Step
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
 		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
@@ -149,7 +149,7 @@ func (r *ownReplica) carry(out *raftlog.Output) {
 	if out.Take != nil {
 		r.beginSnapshot(*out.Take)
 	}
-	r.outbox = append(r.outbox, out.Messages...)
+	r.outbox = append(r.outbox, out.Messages...) // Duplicates are lost here; step draws its own
 	for _, m := range out.Snapshots {
 		r.sendSnapshot(m)
 	}
