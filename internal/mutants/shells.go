@@ -28,5 +28,7 @@ func shells() []Bug {
 			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
 		{Name: "permit-is-a-shared-lock", Room: ".", Hazard: "none",
 			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
+		{Name: "own-sessions-not-told", Room: ".", Hazard: "A7",
+			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
 	}
 }

@@ -5,9 +5,9 @@
 //
 //	                     log's owner goroutine                    cluster's owner goroutine
 //	log ──▶ Core ──▶ Host: keeper, cluster, observers
-//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Registry.Read ──▶ voters.Facts
-//	          │ └──▶ Questions: answers, watches               Accord.Look   ──▶ Wishes
-//	          └────▶ lockfsm.Machine                           Facts, Change: the log's configuration
+//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Accord.Facts ──▶ voters.Facts, Wishes
+//	          │ └──▶ Questions: answers, watches
+//	          └────▶ lockfsm.Machine                           Change: the log's configuration
 //
 // # Guarantees
 //

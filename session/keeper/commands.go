@@ -118,6 +118,9 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	if err != nil {
 		return piece{}, false
 	}
+	if k.entering.left > 0 {
+		return piece{}, true // it will ask again; how many it has opened is not known yet
+	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
 		return piece{}, true // it will ask again, or is not the one that has asked
@@ -127,7 +130,9 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
-		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,
+		})
 		return piece{}, true
 	}
 	if before != nil {
@@ -156,13 +161,15 @@ func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 		return piece{}, true // the same frame again: its answer is on its way
 	}
-	s := k.sessions[h.Session]
+	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
 		if !mine {
 			code = lockfsm.NoSession
 		}
-		k.reply(p, &session.Reply{Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term,
+		})
 		return piece{}, true
 	}
 	return k.beginAttachment(p, h, nonce), true
@@ -180,7 +187,9 @@ func (k *Core) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonc
 		k.end(old, session.EndUnknown)
 	}
 	if len(p.attachments) >= peerAttachments {
-		k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded,
+		})
 		return piece{}
 	}
 	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p}

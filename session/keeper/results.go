@@ -39,10 +39,13 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if r.Detached != 0 {
-			k.keep(r.Detached, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
+			k.keepGone(r.Detached, r.TTL)
 		}
 		if a := k.present(r); a != nil {
-			k.reply(a.peer, &session.Reply{Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Budget: r.Budget})
+			k.reply(a.peer, &session.Reply{
+				Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
+				Budget: r.Budget,
+			})
 		}
 	case lockfsm.Evict:
 		k.appliedEvict(r)
@@ -51,7 +54,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
-			k.keep(r.Session, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+			k.keepGone(r.Session, r.TTL)
 		}
 	}
 	for i := range r.Fired {
@@ -77,11 +80,15 @@ func (k *Core) appliedBorn(r *lockfsm.Result) {
 }
 
 func (k *Core) appliedOpen(r *lockfsm.Result) {
-	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
-		k.keep(r.Session, k.opens[r.Nonce].opener, r.Nonce, 0, r.TTL)
+	if r.Code == lockfsm.Done && k.session(r.Session) == nil {
+		opener := k.opens[r.Nonce].opener
+		k.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
-		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL,
+			Term: k.role.Term,
+		})
 	}
 }
 
@@ -98,7 +105,7 @@ func (k *Core) tellGraceOver() {
 
 // appliedAttach makes an attachment live. The states come first: Attached says that they are complete.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
-	if s := k.sessions[r.Session]; s != nil && r.Code == lockfsm.Done {
+	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
 	}
 	a := k.attachments[r.Session]
@@ -107,7 +114,7 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 	}
 	if r.Code == lockfsm.Done {
 		a.live = true
-		if s := k.sessions[r.Session]; s != nil && a.waitSeq != 0 {
+		if s := k.session(r.Session); s != nil && a.waitSeq != 0 {
 			k.tells(s, a.waitSeq)
 		}
 		for i := range r.States {
@@ -121,7 +128,9 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 	} else {
 		k.detach(a)
 	}
-	k.reply(a.peer, &session.Reply{Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term})
+	k.reply(a.peer, &session.Reply{
+		Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term,
+	})
 }
 
 func (k *Core) appliedAcquire(r *lockfsm.Result) {
@@ -130,12 +139,16 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		return
 	}
 	if r.Code == lockfsm.Deadlock {
-		k.reply(a.peer, &session.Reply{Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Circle: shownTo(a.peer.rights, r.Circle)})
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
+			Circle: shownTo(a.peer.rights, r.Circle),
+		})
 		return
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &session.Reply{
-			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Token: r.Token, Watch: r.Watch, Budget: r.Budget,
+			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
+			Token: r.Token, Watch: r.Watch, Budget: r.Budget,
 		})
 	}
 	if r.Holder == nil {
@@ -158,7 +171,10 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 		return
 	}
 	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
-		word := &session.Reply{Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number, Record: r.Evicted.By, Value: r.Evicted.Reason}
+		word := &session.Reply{
+			Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number,
+			Record: r.Evicted.By, Value: r.Evicted.Reason,
+		}
 		if r.Kind == lockfsm.Acquire {
 			word.Kind, word.Record = session.ReplyTaken, r.Evicted.Taker
 		}
@@ -180,7 +196,8 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 		code = lockfsm.Granted
 	}
 	k.reply(a.peer, &session.Reply{
-		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code, Token: c.Token, Watch: c.Watch,
+		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code,
+		Token: c.Token, Watch: c.Watch,
 	})
 	if c.Wanted {
 		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
@@ -189,7 +206,7 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 
 // gone forgets a session that the state does not have any more.
 func (k *Core) gone(id lockfsm.SessionID) {
-	if s := k.sessions[id]; s != nil {
+	if s := k.session(id); s != nil {
 		if s.expiring {
 			k.expiring--
 		}
