@@ -30,5 +30,7 @@ func shells() []Bug {
 			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
 		{Name: "own-sessions-not-told", Room: ".", Hazard: "A7",
 			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
+		{Name: "last-frame-not-synced", Room: "raftlog/storage", Hazard: "38",
+			Breaks: "at open a mark is written behind a frame that the disk may not have, and a crash leaves what reads as damage"},
 	}
 }
