@@ -119,7 +119,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 		f.born(3)
 		n, facts := f.alone(nodeidtest.ID(77), addrOf(50))
 		learner := voters.Replica{ID: 9, Instance: nodeidtest.ID(77), Addr: addrOf(50), Linked: true}
-		two := voters.Replica{ID: 8, Instance: nodeidtest.ID(76), Addr: addrOf(51), Linked: true, Active: true, CaughtUp: true, Full: true}
+		two := voters.Replica{ID: 8, Instance: nodeidtest.ID(76), Addr: addrOf(51), Linked: true, Active: true, CaughtUp: true, Full: true, Settled: true}
 		facts.Config.Learners, facts.Replicas = []uint64{8, 9}, append(facts.Replicas, two, learner)
 		facts.Registered = append(facts.Registered, voters.Registered{Instance: nodeidtest.ID(76), Name: "y", Addr: addrOf(51), Session: true, Reachable: true})
 		n.lead(1, facts)
@@ -133,7 +133,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 			return again
 		}
 		time.Sleep(lead.Pause)
-		ready := next(func(r *voters.Replica) { r.Active, r.CaughtUp = true, true })
+		ready := next(func(r *voters.Replica) { r.Active, r.CaughtUp, r.Settled = true, true, true })
 		n.lead(1, ready)
 		began := time.Now()
 		check := func(want int, what string) {
@@ -147,7 +147,7 @@ func TestAStepIsCarriedOutOnce(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			later := ready
 			later.Replicas = slices.Clone(ready.Replicas)
-			later.Replicas[1].SilentFor, later.Replicas[1].Settled = time.Since(began), !later.Replicas[1].Settled
+			later.Replicas[1].SilentFor, later.Replicas[1].Full = time.Since(began), !later.Replicas[1].Full
 			n.lead(1, later)
 		}
 		check(1, "though the log is slow")

@@ -34,6 +34,7 @@
 //   - A Change is proposed only if a majority of the voters that are there, and of those that would be, is heard of now.
 //   - The leader is in every configuration that it proposes.
 //   - The number of voters is odd, except where the only voter leaves and has but one successor: two, until that one leads.
+//   - A replica gets a vote only when it knows the present configuration, and so whose each other replica is.
 //   - Nobody gets a vote who is no founder where there are founders, has no session, has not caught up, leaves, or shares its process or its
 //     founder's name with another voter.
 //   - Nobody loses its vote for having no session, for a silence shorter than the limit, or for gossip.

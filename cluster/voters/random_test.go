@@ -75,6 +75,7 @@ func randomInstance(rng *rand.Rand, i, healthy int) Registered {
 func randomReplica(rng *rand.Rand, id ID, who Instance, healthy int) Replica {
 	r := Replica{ID: id, Instance: who, Active: !oneIn(rng, 1+healthy), CaughtUp: !oneIn(rng, 3), LifeOver: oneIn(rng, 2+healthy*3)}
 	r.Full = r.CaughtUp && !oneIn(rng, 3)
+	r.Settled = r.CaughtUp && !oneIn(rng, 3)
 	if !r.Active {
 		r.SilentFor = []time.Duration{time.Second, 4999 * time.Millisecond, 5 * time.Second, 59 * time.Second, time.Minute}[rng.IntN(5)]
 	}

@@ -64,6 +64,8 @@ func wrong(flag string, reg *Registered, rep *Replica, prep *Prepared) bool {
 		reg.Instance = nodeidtest.ID(0) // nothing is known of it any more
 	case "behind":
 		rep.CaughtUp, rep.Full = false, false
+	case "unsettled":
+		rep.Settled = false
 	case "notfull":
 		rep.Full = false
 	case "unreachable":
@@ -154,6 +156,7 @@ func TestRules(t *testing.T) {
 		{"9: after a while asked anew", three, "a* b c/dead | | d/asked/12s", "prepare d"},
 		{"9: S4, B1: an ID that has ended is not added", three, "a* b c/dead | | d/ended/7s", "prepare d"},
 		{"9: who refused is left alone for a while", three, "a* b c/dead | | d/refused", "change ~b -c"},
+		{"9: not promoted before it knows who the others are", three, "a* b c/dead | d/unsettled |", "none"},
 		{"9: 42: not promoted before it has caught up", three, "a* b c/dead | d/behind |", "none"},
 		{"9: nor without a session", three, "a* b c/dead | d/nosession |", "none"},
 		{"9: promoted, and whom it replaces removed, at once", three, "a* b c/dead | d |", "change +d -c"},

@@ -26,9 +26,12 @@ func (m *member) fit() bool {
 	return !m.dead && !m.who.Leaving && !m.foreign && !m.double
 }
 
-// promotable reports whether the member is a learner that can vote now.
+// promotable reports whether the member is a learner that can vote now. It must know the present
+// configuration, which names every replica that may get a vote with it: an instance ignores messages
+// under a raft ID of which it does not know whose it is. If the leader dies, replicas that do not know
+// each other could not elect the next, though they were a majority.
 func (m *member) promotable() bool {
-	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp
+	return !m.voter && m.fit() && m.Active && m.who.Session && m.CaughtUp && m.Settled
 }
 
 // label names the member for people.

@@ -38,7 +38,7 @@ func (t *twin) replica(id ID) Replica {
 	for _, r := range t.v.Replicas {
 		if r.ID == id {
 			if id == t.v.Self {
-				r.Active, r.CaughtUp, r.Full, r.LifeOver = true, true, true, false
+				r.Active, r.CaughtUp, r.Full, r.Settled, r.LifeOver = true, true, true, true, false
 			}
 			return r
 		}
@@ -101,7 +101,7 @@ func (t *twin) ready(id ID) bool { return t.judged[id].ready }
 
 func (t *twin) isReady(id ID) bool {
 	r, _ := t.record(t.replica(id).Instance)
-	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp
+	return !t.isVoter(id) && t.isSound(id) && t.active(id) && r.Session && t.replica(id).CaughtUp && t.replica(id).Settled
 }
 
 // newest is what became of the last Prepare of an instance.

@@ -5,6 +5,7 @@ func voting() []Bug {
 	return []Bug{
 		{Name: "unsafe-change", Room: "cluster/voters", Hazard: "41, A5", Some: true, Breaks: "a change is proposed that a majority of the old and of the new voters could not commit"},
 		{Name: "change-while-pending", Room: "cluster/voters", Hazard: "40", Some: true, Breaks: "a change is proposed while another is in flight or the configuration is joint"},
+		{Name: "promoted-strangers", Room: "cluster/voters", Hazard: "41", Breaks: "two replicas get their votes that do not know each other; when the leader dies they are a majority, and elect none"},
 		{Name: "even-voters", Room: "cluster/voters", Seeds: 20, Hazard: "41, B3", Some: true, Breaks: "two or four vote, and the loss of half of them stops the group"},
 		{Name: "behind-promoted", Room: "cluster/voters", Hazard: "42", Some: true, Breaks: "a learner votes that lacks most of the log, and one more loss stalls the group"},
 		{Name: "non-founder-votes", Room: "cluster/voters", Seeds: 40, Hazard: "S3", Some: true, Breaks: "others than founders vote, and the founders, all newborn, found a second group"},
