@@ -101,7 +101,7 @@ func (n *Node) admit(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-n.leaving:
+	case <-n.engine.Leaving():
 		return ErrLeaving
 	default:
 		return nil
@@ -218,7 +218,7 @@ func (n *Node) because(behind *session.HeldError) string {
 
 // isOwn reports whether a session is one of this node's.
 func (n *Node) isOwn(id lockfsm.SessionID) bool {
-	for _, c := range n.clients() {
+	for _, c := range n.engine.Clients() {
 		if c.Status().Session == id {
 			return true
 		}

@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/transport"
 )
 
 // Config says how one instance takes part. It is passed by value and copied: neither side changes it afterwards. The zero value is a
@@ -227,19 +223,3 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 // unreachable reports whether this is a node on its own that no other process is to reach.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
-
-// listen opens the port, or a listener without one for a member, which serves nothing, and for a
-// node on its own: a port that serves no purpose lets every user of the machine in.
-func (c Config) listen(e env, self credentials.Peer) (net.Listener, error) {
-	if self.Tier == credentials.Member {
-		return transport.Deaf(), nil
-	}
-	if c.unreachable() {
-		return transport.Deaf(), nil
-	}
-	listener, err := e.listen(cmp.Or(c.Bind, "127.0.0.1:0"))
-	if err != nil {
-		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", c.Bind, err)
-	}
-	return listener, nil
-}

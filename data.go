@@ -33,7 +33,7 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
 	q := replica.Question{Op: replica.OpPut, Key: key, Value: data, After: revision}
 	for q.Nonce == (lockfsm.Nonce{}) {
-		n.env.random(q.Nonce[:])
+		n.engine.Random(q.Nonce[:])
 	}
 	return n.putFor(ctx, asker{}, q)
 }

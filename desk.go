@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -29,13 +29,13 @@ const nameMost = 128
 func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []byte) ([]byte, error) {
 	rights, ok := peer.Peer.Allowed()
 	if !ok {
-		return nil, errNoInstance
+		return nil, instance.ErrNoInstance
 	}
 	from := asker{rights: rights, id: peer.Instance}
 	var q desk.Question
 	err := json.Unmarshal(bytes.TrimPrefix(body, []byte(desk.Mark)), &q)
-	if err == nil && n.cluster() == nil {
-		err = errStarting
+	if err == nil && !n.engine.Started() {
+		err = instance.ErrStarting
 	}
 	var a desk.Answer
 	if err == nil {
@@ -49,7 +49,7 @@ func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []b
 	}
 	if err != nil {
 		a = desk.Answer{Error: err.Error(), Kind: desk.Wrong}
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || err == errStarting {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || err == instance.ErrStarting {
 			a.Kind = desk.NotReady
 		}
 		if errors.Is(err, ErrConflict) {
@@ -143,11 +143,9 @@ func (n *Node) here(from asker, a *desk.Answer) (err error) {
 		a.Failed = s.Err.Error()
 	}
 	s.Err, s.Health = nil, nil
-	a.Durable, a.Replicas, a.Founders = n.dir != nil, n.config.Replicas, n.config.Founders
-	a.SessionTTL, a.WallUnixMS = int64(n.config.SessionTTL), n.env.wall().UnixMilli()
-	if since := n.without.Load(); since != 0 {
-		a.Leaderless = int64(n.env.clock.Now().Sub(clock.Time(since)))
-	}
+	a.Durable, a.Replicas, a.Founders = n.config.Dir != "", n.config.Replicas, n.config.Founders
+	a.SessionTTL, a.WallUnixMS = int64(n.config.SessionTTL), n.engine.Wall().UnixMilli()
+	a.Leaderless = int64(n.engine.Leaderless())
 	a.Status, err = json.Marshal(s)
 	return err
 }

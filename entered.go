@@ -68,10 +68,10 @@ func (l *Lock) limitTo(longest time.Duration) {
 	}
 	n := l.node
 	l.limit = &handleLimit{
-		until: n.env.clock.Now().Add(longest), done: make(chan struct{}),
+		until: n.engine.Now().Add(longest), done: make(chan struct{}),
 		text: fmt.Sprintf("it was entered again for %v, the longest that this request allows, and was not unlocked", longest),
 	}
-	if !n.spawn(l.watchLimit) {
+	if !n.engine.Spawn(l.watchLimit) {
 		close(l.limit.done) // the node is closed, and so is the hold
 	}
 }
@@ -81,7 +81,7 @@ func (l *Lock) watchLimit() {
 	defer close(l.limit.done)
 	hold := l.first().hold.Done()
 	for {
-		timer := time.NewTimer(l.limit.until.Sub(l.node.env.clock.Now()))
+		timer := time.NewTimer(l.limit.until.Sub(l.node.engine.Now()))
 		select {
 		case <-hold:
 			timer.Stop()
@@ -100,7 +100,7 @@ func (l *Lock) watchLimit() {
 
 // pastLimit reports whether the handle's time is over, by the clock.
 func (l *Lock) pastLimit() bool {
-	return l.limit != nil && !l.node.env.clock.Now().Before(l.limit.until)
+	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
 }
 
 // endOverdue ends a handle whose time is over and that was not unlocked before, and reports whether it ended so, now or earlier. The code under it may run

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
@@ -30,7 +31,7 @@ var (
 
 	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although some stay. The text says
 	// why. If it was the only vote of a group in memory, the locks of all instances end.
-	ErrVoteLost = errors.New("mortise: left with a vote that no other instance has taken over")
+	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed says that the node is closed.
 	ErrClosed = session.ErrClosed
@@ -54,7 +55,7 @@ var (
 	ErrNotHeld = session.ErrNotHeld
 
 	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
-	ErrBadRequest = errors.New("mortise: bad request")
+	ErrBadRequest = instance.ErrBadRequest
 
 	// ErrGuestSecret says that Config.Secret, or the certificate, grants rights on some keys only: a guest is
 	// never listed and dials only.

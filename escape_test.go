@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -34,16 +35,10 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	c := cluster.Status{
 		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
 	}
-	var known picture
-	people := known.people(&c)
+	people := instance.People{nodeidtest.ID(7): {Name: plain.Text(nasty), Zone: plain.Text(nasty)}}
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
-	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
-	page := sight{Members: []replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty}}
-	known.keep(1, &page, true)
-	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
-		t.Errorf("a name in the picture: %q", name)
-	}
-	s.Members, _, _ = known.last(2)
+	s.Health = &Health{Leader: people.Name(nodeidtest.ID(7))}
+	s.Members = membersOf([]replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}})
 	for _, m := range append(s.Members, s.Voters...) {
 		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)
@@ -51,18 +46,5 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	if text := s.String(); plain.Lines(text) != text || strings.Count(text, "\n") != 5 {
 		t.Errorf("%q", text)
-	}
-}
-
-// TestThePictureIsBounded: an instance keeps the names of a few voters.
-func TestThePictureIsBounded(t *testing.T) {
-	var p picture
-	var page sight
-	for i := range uint64(1000) {
-		page.Names = map[nodeid.ID]string{nodeidtest.ID(i + 1): "x"}
-		p.keep(1, &page, false)
-	}
-	if len(p.voters) > votersKept {
-		t.Errorf("%d names are kept", len(p.voters))
 	}
 }

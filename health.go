@@ -10,6 +10,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
@@ -43,19 +44,18 @@ func (n *Node) Health(ctx context.Context) (Health, error) {
 	if err := n.Err(); err != nil {
 		return Health{}, err
 	}
-	counsel, err := n.cluster().Consult(ctx)
+	counsel, err := n.engine.Consult(ctx)
 	if err != nil {
 		return Health{}, n.explain("ask how the voters stand", err)
 	}
-	return n.health(counsel.Report, counsel.Leader, counsel.Remarks, n.askDisks(ctx, counsel.Leader)), nil
+	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks, n.engine.AskDisks(ctx, counsel.Leader)), nil
 }
 
 // health puts a report into names.
-func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string, disks []FaultyDisk) Health {
-	c := n.cluster().Status()
-	people := n.people(&c)
+func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string, disks []instance.FaultyDisk) Health {
+	c, people := &p.Cluster, p.People
 	h := Health{
-		Leader: nameOf(people, leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why), Disks: disks,
+		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
 	}
 	for _, remark := range remarks {
 		h.Differs = append(h.Differs, plain.Text(remark))
@@ -63,14 +63,14 @@ func (n *Node) health(r voters.Report, leader nodeid.ID, remarks []string, disks
 	for _, m := range r.Missing {
 		name := plain.Text(m.Name)
 		if name == "" {
-			name = nameOf(people, m.Instance)
+			name = people.Name(m.Instance)
 		}
 		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
 	}
 	for _, id := range r.CannotSurvive {
 		name := "replica " + nodeid.Hex(id)
 		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
-			name = cmp.Or(people[c.Voters[at].Instance].name, "the instance at "+plain.Text(c.Voters[at].Addr))
+			name = cmp.Or(people[c.Voters[at].Instance].Name, "the instance at "+plain.Text(c.Voters[at].Addr))
 		}
 		h.CannotLose = append(h.CannotLose, name)
 	}
@@ -122,7 +122,7 @@ func (h *Health) missing() string {
 	var names []string
 	for _, m := range h.Missing {
 		if f := h.diskOf(m.Instance); f != nil {
-			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name, diskWords(f.State)))
+			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name, instance.DiskWords(instance.DiskState(f.State))))
 			continue
 		}
 		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))

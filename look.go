@@ -1,17 +1,27 @@
 package mortise
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 )
+
+const (
+	lookPause    = 50 * time.Millisecond // before the next attempt
+	sessionsMost = 1000
+)
+
+// sight is an answer of the leader, as this package shows it to people.
+type sight replica.Answer
 
 // KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the call and its return. It is a value of its own.
 type KeyInfo struct {
@@ -115,7 +125,7 @@ func (s *sight) sessions() []SessionInfo {
 	for _, each := range s.Sessions {
 		r := replica.DecodeRecord(each.Record)
 		one := SessionInfo{
-			Session: sessionText(each.ID), Holder: replica.HolderName(each.Record, each.ID), Own: r.ID().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
+			Session: instance.SessionText(each.ID), Holder: replica.HolderName(each.Record, each.ID), Own: r.ID().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
 			Leaving: each.Leaving, Expired: each.Gone, Held: each.Held, Waiting: each.Waiting,
 		}
 		if r.Since != 0 {
@@ -197,14 +207,49 @@ func (n *Node) look(ctx context.Context, q replica.Question) (sight, error) {
 			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, q.Time())
-		s, err := n.lookOnce(asking, q)
+		a, err := n.engine.LookOnce(asking, q)
 		cancel()
-		if err == nil || errors.Is(err, ErrNotAllowed) {
-			return s, err
+		if err == nil {
+			return sight(*a), nil
+		}
+		if errors.Is(err, ErrNotAllowed) {
+			return sight{}, ownError(err)
 		}
 		if ctx.Err() == nil {
 			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
 		}
 		pause(ctx, lookPause)
 	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// info is what people are told of a lock.
+func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
+	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
+	for i, e := range l.Queue {
+		st := Standing{
+			Holder: replica.HolderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
+			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
+		}
+		st.Value, st.Labels = showed(e.Value)
+		if e.Of != 0 {
+			st.Permits, st.Of = int(e.Permits), int(e.Of)
+		}
+		if e.Token != 0 {
+			st.Since = time.UnixMilli(e.SinceUnixMS)
+		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
+			st.WaitsFor = i - 1
+		}
+		info.Queue = append(info.Queue, st)
+	}
+	return info
 }

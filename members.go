@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -92,18 +93,20 @@ func (n *Node) membersPage(ctx context.Context, from asker, at lockfsm.SessionCu
 				page.Members[i].Addr = ""
 			}
 		}
-		n.known.keep(n.env.clock.Now(), &page, at == lockfsm.SessionCursor{})
+		n.engine.KeepPage((*replica.Answer)(&page), at == lockfsm.SessionCursor{})
 	}
 	return page, err
 }
 
 // members are what people are told of a page.
-func (s *sight) members() []Member {
-	list := make([]Member, 0, len(s.Members))
-	for _, m := range s.Members {
+func (s *sight) members() []Member { return membersOf(s.Members) }
+
+func membersOf(page []replica.Listed) []Member {
+	list := make([]Member, 0, len(page))
+	for _, m := range page {
 		one := Member{
 			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
-			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: sessionText(m.Session), Leaving: m.Leaving,
+			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: instance.SessionText(m.Session), Leaving: m.Leaving,
 		}
 		if m.Since != 0 {
 			one.Since = time.UnixMilli(m.Since)

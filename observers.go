@@ -4,46 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
-// This file makes the observers of a node, and puts what is traced of locks into the words of Hooks.
-
-// newTracer returns the tracer of the observers that a configuration has, or nil if it has none.
-func newTracer(c Config, e env, spawn func(func()) bool) *trace.Tracer {
-	t := trace.Config{History: newHistory(c, e), Clock: e.clock, Logger: c.Logger, Spawn: spawn}
-	if h := c.Hooks; h != nil {
-		t.Queued, t.Hooks.Mark = true, h.Mark
-		if h.Acquired != nil {
-			t.Hooks.Acquired = func(ctx context.Context, e trace.Event) any { return h.Acquired(ctx, lockEvent(&e)) }
-		}
-		if h.Unlocked != nil {
-			t.Hooks.Unlocked = func(ctx context.Context, e trace.Event) { h.Unlocked(ctx, lockEvent(&e)) }
-		}
-		if h.Lost != nil {
-			t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
-		}
-		if h.Leaked != nil {
-			t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
-		}
-	}
-	return trace.New(t)
-}
-
-// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the
-// boot clock, set by the wall clock once: they compare between machines as far as wall clocks do, and no
-// change of a wall clock reaches back into a history.
-func newHistory(c Config, e env) *history.Recorder {
-	if c.History == nil {
-		return nil
-	}
-	origin := e.wall().UnixNano() - int64(e.clock.Now())
-	return history.NewRecorder(history.RecorderConfig{
-		Writer: c.History, Node: c.Name, Now: func() int64 { return origin + int64(e.clock.Now()) },
-	})
-}
+// This file puts what is traced of locks into the words of Hooks.
 
 // lockEvent is e for a hook.
 func lockEvent(e *trace.Event) LockEvent {

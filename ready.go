@@ -26,7 +26,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	if n.config.alone() || n.settled.Load() {
 		return nil
 	}
-	now := n.env.clock.Now()
+	now := n.engine.Now()
 	n.settleBy.CompareAndSwap(0, int64(now.Add(settleTime)))
 	bounded, cancel := context.WithTimeout(ctx, clock.Time(n.settleBy.Load()).Sub(now))
 	defer cancel()
@@ -35,7 +35,7 @@ func (n *Node) Ready(ctx context.Context) error {
 		return n.explain("wait until ready", &settleError{err: ctx.Err(), why: why})
 	}
 	if why != "" {
-		n.logger.Warn("ready, although the voters are not what they should be", "why", why)
+		n.config.Logger.Warn("ready, although the voters are not what they should be", "why", why)
 	}
 	n.settled.Store(true)
 	return nil
@@ -45,11 +45,11 @@ func (n *Node) Ready(ctx context.Context) error {
 func (n *Node) awaitVoters(ctx context.Context) (why string) {
 	why = "no leader has said within " + settleTime.String() + " that the voters are as they should be"
 	for ctx.Err() == nil {
-		counsel, err := n.cluster().Consult(ctx)
+		counsel, err := n.engine.Consult(ctx)
 		switch {
 		case err != nil:
 			return why
-		case (counsel.Known || n.isMember()) && !counsel.Due: // the leader's look does not count members
+		case (counsel.Known || n.engine.Picture().Member) && !counsel.Due: // the leader's look does not count members
 			return ""
 		}
 		why = counsel.Report.Next.Why

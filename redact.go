@@ -54,7 +54,7 @@ func (n *Node) Format(f fmt.State, _ rune) {
 		fmt.Fprint(f, "<nil>")
 		return
 	}
-	fmt.Fprintf(f, "mortise.Node(%s %s)", n.config.Name, n.instance())
+	fmt.Fprintf(f, "mortise.Node(%s %s)", n.config.Name, n.engine.ID())
 }
 
 // LogValue implements [slog.LogValuer], as Format does it for fmt.

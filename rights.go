@@ -2,11 +2,12 @@ package mortise
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/session"
 )
 
 // This file is what a derived secret may ask of an instance. A question is checked where its connection ends, which needs no leader, and
@@ -59,13 +60,12 @@ func (s Status) wayIn() Status {
 	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
 }
 
-// isMember reports whether this node has a member's secret: it locks, and neither votes nor serves.
-func (n *Node) isMember() bool { return n.self.Tier == credentials.Member }
-
-// reach is the address that this node says it is reached at; empty for a member.
-func (n *Node) reach() string {
-	if n.isMember() {
-		return ""
+// ownError returns the error of this package for one that says which right is missing, and others as
+// they are.
+func ownError(err error) error {
+	var denied *session.NotAllowedError
+	if errors.As(err, &denied) {
+		return (*NotAllowedError)(denied)
 	}
-	return n.address
+	return err
 }

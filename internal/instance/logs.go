@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"sync/atomic"
@@ -14,7 +14,7 @@ const seldomEvery = time.Minute
 // seldom says the same no more than once a minute. The zero value has said nothing. It is safe for concurrent use.
 type seldom struct{ last atomic.Int64 } // a clock.Time; 0: never
 
-func (s *seldom) warn(n *Node, text string, args ...any) {
+func (s *seldom) warn(n *Instance, text string, args ...any) {
 	now, last := n.env.clock.Now(), s.last.Load()
 	if last != 0 && now.Sub(clock.Time(last)) < seldomEvery || !s.last.CompareAndSwap(last, int64(now)) {
 		return

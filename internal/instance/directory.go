@@ -1,8 +1,7 @@
-package mortise
+package instance
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 // cluster room has to remember.
 
 // openDir opens the directory of a node, or returns nil if it has none.
-func openDir(c Config, files storage.FS) (*storage.Dir, error) {
+func openDir(c *Config, files storage.FS) (*storage.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
 	}
@@ -80,7 +79,7 @@ func copied(all map[string][]byte) map[string][]byte {
 }
 
 // store opens the log of a replica and says whether it is new. In memory every log is.
-func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err error) {
+func (n *Instance) store(group, id uint64) (store raftlog.Store, fresh bool, err error) {
 	if n.dir == nil {
 		return raftlog.NewMemoryStore(), true, nil
 	}
@@ -96,7 +95,7 @@ func (n *Node) store(group, id uint64) (store raftlog.Store, fresh bool, err err
 }
 
 // logUnread notes that the log of this voter cannot be used, for Status, and says so once.
-func (n *Node) logUnread(err error) {
+func (n *Instance) logUnread(err error) {
 	n.unread.Store(&err)
 	if n.isDisk(err) {
 		n.noteDisk(DiskFailed, err)
@@ -111,27 +110,13 @@ func (n *Node) logUnread(err error) {
 }
 
 // onlyVoter reports whether no other instance has a vote, as far as is known here.
-func (n *Node) onlyVoter(c cluster.Status) bool {
+func (n *Instance) onlyVoter(c cluster.Status) bool {
 	other := func(v cluster.Voter) bool { return !v.Learner && v.Instance != n.instance() }
 	return !slices.ContainsFunc(c.Voters, other)
 }
 
-// waitsForLog says what an instance without a leader waits for whose own log cannot be used.
-func (n *Node) waitsForLog(s Status, unread error) string {
-	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, unread)
-	if !n.onlyVoter(n.cluster().Status()) {
-		return text + "; " + noLeader + s.votersText()
-	}
-	if errors.Is(unread, raftlog.ErrStorage) {
-		return text + "; no other instance votes, so nothing is granted until the disk is repaired and this instance " +
-			"started again"
-	}
-	return text + "; no other instance votes, so nothing is granted until this is done: the new group has none of the " +
-		"locks and data of the old one"
-}
-
 // dropLog removes the log of a raft ID that this instance has given up.
-func (n *Node) dropLog() {
+func (n *Instance) dropLog() {
 	if n.dir == nil {
 		return
 	}

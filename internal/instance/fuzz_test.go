@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"encoding/json"

@@ -1,6 +1,7 @@
-package mortise
+package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net"
@@ -13,13 +14,12 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is what a node takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
+// env is what an instance takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
 // else is injected.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 	resolve func(ctx context.Context, host string) ([]string, error)
-	srv     func(ctx context.Context, name string) ([]string, error) // host:port of each record; nil: the system's resolver
 	around  surroundings
 	clock   clock.Clock
 	wall    func() time.Time
@@ -27,12 +27,11 @@ type env struct {
 	files   storage.FS
 	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
 	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
-	inside  func(outside.Inside)                  // is given the inside of the node; nil: nothing is
 }
 
-// envOf returns the real world, but for what the context of Start has in its place: package mortisetest puts that there.
-func envOf(ctx context.Context) env {
-	e, w := realEnv(), outside.From(ctx)
+// envOf returns the real world, but for what w has in its place.
+func envOf(w outside.World) env {
+	e := realEnv()
 	if w.Listen != nil {
 		e.listen = w.Listen
 	}
@@ -42,22 +41,14 @@ func envOf(ctx context.Context) env {
 	if w.Resolve != nil {
 		e.resolve = w.Resolve
 	}
-	if w.Clock != nil {
-		e.clock = w.Clock
-	}
 	if w.Wall != nil {
 		e.wall = w.Wall
 	}
 	if w.Random != nil {
 		e.random = w.Random
 	}
-	if w.Files != nil {
-		e.files = w.Files
-	}
-	if w.Limits != (lockfsm.Limits{}) {
-		e.limits = w.Limits
-	}
-	e.records, e.inside = w.Records, w.Inside
+	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
+	e.records = w.Records
 	return e
 }
 

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 )
 
 // learnNames asks the leader, in a while, if its name is not known then.
-func (n *Node) learnNames() {
+func (n *Instance) learnNames() {
 	if n.knowsLeader() || !n.learning.CompareAndSwap(false, true) {
 		return
 	}
@@ -37,29 +37,29 @@ func (n *Node) learnNames() {
 }
 
 // knowsLeader reports whether there is nothing to learn: no leader, or one whose name is known.
-func (n *Node) knowsLeader() bool {
+func (n *Instance) knowsLeader() bool {
 	leader, c := n.client.Status().Leader.Peer, n.cluster()
 	if c == nil || leader.IsZero() {
 		return true
 	}
 	s := c.Status()
-	return n.people(&s)[leader].name != ""
+	return n.people(&s)[leader].Name != ""
 }
 
 // askNames reports whether the leader has said names. One that has just begun to lead may know none
 // yet.
-func (n *Node) askNames() bool {
+func (n *Instance) askNames() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // ended by Close, with the port
 	defer cancel()
-	page, err := n.lookOnce(ctx, replica.Question{Op: replica.OpNames})
+	page, err := n.LookOnce(ctx, replica.Question{Op: replica.OpNames})
 	if err == nil {
-		n.known.keep(n.env.clock.Now(), &page, false)
+		n.known.keep(n.env.clock.Now(), page, false)
 	}
 	return err == nil && len(page.Names) > 0
 }
 
 // rest waits, and reports false if the node begins to leave before.
-func (n *Node) rest(d time.Duration) bool {
+func (n *Instance) rest(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -71,7 +71,7 @@ func (n *Node) rest(d time.Duration) bool {
 }
 
 // upTo returns a random time below d.
-func (n *Node) upTo(d time.Duration) time.Duration {
+func (n *Instance) upTo(d time.Duration) time.Duration {
 	var b [8]byte
 	n.env.random(b[:])
 	return time.Duration(binary.BigEndian.Uint64(b[:]) % uint64(d))

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const advertiseWithin = 2 * time.Second
 // the address that the own host name stands for, as in containers; the only address of the machine, or among several the one that leads
 // out, unless that would show a public address where there is a private one. Loopback only if all of Join is loopback. Else the error
 // says what to set: a wrong guess would be found out much later, and on another machine.
-func advertised(ctx context.Context, c Config, listening net.Addr, e env) (string, error) {
+func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
 	if c.Advertise != "" {
 		return c.Advertise, nil
 	}
@@ -62,7 +62,7 @@ type addressFinder struct {
 	only4 bool // what listens does so at IPv4 addresses only
 }
 
-func (f *addressFinder) find(ctx context.Context, c Config) (netip.Addr, error) {
+func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error) {
 	ip, loopback := f.towards(ctx, c)
 	if ip.IsValid() {
 		return ip, nil
@@ -78,7 +78,7 @@ func (f *addressFinder) find(ctx context.Context, c Config) (netip.Addr, error) 
 	switch {
 	case loopback.IsValid():
 		return loopback, nil
-	case len(all) == 0 && c.alone():
+	case len(all) == 0 && c.Alone:
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	case len(all) == 0:
 		return ip, errors.New("this machine has no address but loopback ones")
@@ -96,7 +96,7 @@ func (f *addressFinder) usable(a netip.Addr) bool {
 
 // towards returns the address from which a host of Join is reached, or, if all of Join is loopback, the loopback address. A host that is
 // this machine itself may be known to it by a loopback address only, so a single one of those says nothing.
-func (f *addressFinder) towards(ctx context.Context, c Config) (ip, loopback netip.Addr) {
+func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
 	local := len(c.Join) > 0 && c.JoinFunc == nil
 	for _, entry := range c.Join {
 		host, ok := discovery.Host(entry)
@@ -238,4 +238,10 @@ func realRoute(to netip.Addr) (netip.Addr, bool) {
 	}
 	from := local.AddrPort().Addr().Unmap().WithZone("")
 	return from, from.IsValid() && !from.IsUnspecified()
+}
+
+// isUnspecified reports whether a host stands for all addresses of this machine.
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }

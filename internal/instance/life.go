@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"errors"
@@ -15,10 +15,10 @@ import (
 
 // life implements cluster.Host: it carries out what the cluster room has decided about this instance, from newborn to member and,
 // by a restart in place, back to newborn. Its methods are called one at a time, on the cluster's owner goroutine.
-type life struct{ n *Node }
+type life struct{ n *Instance }
 
 // node waits until the node can find its cluster room, which may call before its Start has returned.
-func (l life) node() *Node {
+func (l life) node() *Instance {
 	<-l.n.started
 	return l.n
 }
@@ -102,7 +102,7 @@ func (l life) Restart(key nodeid.Key, reason error) {
 // bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
 // the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left. It
 // does nothing and reports false once the node has ended: its Close does not wait for a disk that hangs.
-func (n *Node) bind(r *ownReplica, group uint64) bool {
+func (n *Instance) bind(r *ownReplica, group uint64) bool {
 	n.binding.Lock()
 	defer n.binding.Unlock()
 	if n.ended {
@@ -123,7 +123,7 @@ func (n *Node) bind(r *ownReplica, group uint64) bool {
 }
 
 // identify tells the port who this instance is; the caller holds binding.
-func (n *Node) identify(r *ownReplica, group uint64) {
+func (n *Instance) identify(r *ownReplica, group uint64) {
 	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {
 		id.Raft = r.id
@@ -133,7 +133,7 @@ func (n *Node) identify(r *ownReplica, group uint64) {
 
 // retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
 // trusted. Otherwise the instance goes on as a member that does not vote.
-func (n *Node) retire(r *ownReplica, err error) {
+func (n *Instance) retire(r *ownReplica, err error) {
 	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
 	if disk {
 		state := DiskFailed
@@ -171,7 +171,7 @@ func (n *Node) retire(r *ownReplica, err error) {
 }
 
 // farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
-func (n *Node) farewell(r *ownReplica) {
+func (n *Instance) farewell(r *ownReplica) {
 	for _, v := range replica.Placed(r.config.Load()) {
 		if v.Instance != n.instance() {
 			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
@@ -180,7 +180,7 @@ func (n *Node) farewell(r *ownReplica) {
 }
 
 // fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it. The process goes on; Err says why.
-func (n *Node) fail(err error) {
+func (n *Instance) fail(err error) {
 	if n.failed.CompareAndSwap(nil, &err) {
 		n.logger.Error("this node has failed and holds nothing any more", "why", err)
 		n.spawn(func() { _ = n.shut() })

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"slices"
@@ -9,14 +9,14 @@ import (
 )
 
 // record is what this instance says of itself when it opens its session.
-func (n *Node) record() []byte {
+func (n *Instance) record() []byte {
 	instance := n.instance().String()
 	if n.isMember() {
 		instance = "" // its session is no registration
 	}
-	group := n.config.group()
+	group := n.config.Group
 	r := replica.Record{
-		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: version, Rules: lockfsm.RulesVersion,
+		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: n.config.Version, Rules: lockfsm.RulesVersion,
 		Settings: group.Named(), Since: n.env.wall().UnixMilli(),
 	}
 	if slices.Contains(group.Founders, r.Name) {
@@ -26,14 +26,14 @@ func (n *Node) record() []byte {
 }
 
 // ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
-func (n *Node) ownRecord() []byte {
+func (n *Instance) ownRecord() []byte {
 	r := replica.DecodeRecord(n.record())
 	r.Instance, r.Own, r.Founders = "", true, nil
 	return r.Encode()
 }
 
 // vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves.
-func (n *Node) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+func (n *Instance) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
 	proved := replica.Proof{Instance: from, Addr: n.address}
 	if from != n.instance() {
 		is, met := n.port.Met(from)
@@ -43,17 +43,4 @@ func (n *Node) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool)
 		proved.Addr, proved.Rights = is.Addr, is.Peer.Capability
 	}
 	return proved.Vouch(b)
-}
-
-// group returns what this configuration says of the group. A node on its own needs no grace: its group is closed, nobody else can have been
-// granted anything.
-func (c Config) group() replica.Settings {
-	g := replica.Settings{
-		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0),
-		SessionBytes: c.MaxSessionBytes, GroupBytes: c.MaxGroupBytes,
-	}
-	if c.alone() {
-		g.Grace = 0
-	}
-	return g
 }

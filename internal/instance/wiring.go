@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"bytes"
@@ -24,20 +24,8 @@ import (
 // This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
 // straight to the room's other end where sender and receiver are the same instance. No rule is decided here.
 
-// errNoVoter is what a frame for the keeper of this instance gets while the instance has none.
-var errNoVoter = errors.New("mortise: this instance is no voter")
-
-// errNoPeer is what a snapshot gets that comes from nobody who replicates our log.
-var errNoPeer = errors.New("mortise: the address book here has another instance under that raft ID")
-
-// errNoInstance is what a peer gets that asks what only instances may.
-var errNoInstance = errors.New("mortise: only instances may ask this")
-
-// errStarting is what a question gets that comes before the node is up.
-var errStarting = errors.New("mortise: this instance is starting")
-
 // inbound implements transport.Handler.
-type inbound struct{ n *Node }
+type inbound struct{ n *Instance }
 
 func (in inbound) Frame(from transport.Identity, f transport.Frame) {
 	rights, ok := from.Peer.Allowed()
@@ -107,10 +95,10 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 		return in.n.answerLook(ctx, from, question)
 	}
 	if bytes.HasPrefix(question, []byte(desk.Mark)) {
-		return in.n.answerDesk(ctx, from, question)
+		return in.n.config.Desk(ctx, from, question)
 	}
 	if from.Peer.Tier != capability.Root && from.Peer.Tier != capability.Member {
-		return nil, errNoInstance
+		return nil, ErrNoInstance
 	}
 	c := in.n.cluster()
 	if c != nil && from.Peer.Tier == capability.Root && bytes.HasPrefix(question, []byte(diskMark)) {
@@ -122,7 +110,7 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 	if c != nil {
 		return c.Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, question), nil
 	}
-	return nil, errStarting
+	return nil, ErrStarting
 }
 
 // MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
@@ -153,7 +141,7 @@ func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
 // speaks is its own. Raft believes every message of a replica, and the raft ID in a hello is only claimed: without this any member could
 // stop the leader with one message. The book may know a newer configuration than a replica that lags; the replica may know a new one
 // a moment before the book.
-func (n *Node) voterIs(from transport.Identity) bool {
+func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
 	if c == nil || from.Peer.Tier != capability.Root {
 		return false
@@ -166,7 +154,7 @@ func (n *Node) voterIs(from transport.Identity) bool {
 }
 
 // submit is the client's way to a voter's keeper.
-func (n *Node) submit(to session.Target, renewals, commands []byte) error {
+func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
 	if to.Peer != n.instance() {
 		if len(renewals) > 0 {
 			n.spare(to.Peer)
@@ -182,7 +170,7 @@ func (n *Node) submit(to session.Target, renewals, commands []byte) error {
 }
 
 // reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
-func (n *Node) reply(to session.Peer, replies []byte) error {
+func (n *Instance) reply(to session.Peer, replies []byte) error {
 	if to == n.instance() {
 		n.replied(to, replies)
 		return nil
@@ -191,7 +179,7 @@ func (n *Node) reply(to session.Peer, replies []byte) error {
 }
 
 // replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
-func (n *Node) replied(from session.Peer, replies []byte) {
+func (n *Instance) replied(from session.Peer, replies []byte) {
 	n.client.Receive(from, replies)
 	for _, client := range n.own.list() {
 		client.Receive(from, replies)
@@ -200,7 +188,7 @@ func (n *Node) replied(from session.Peer, replies []byte) {
 
 // place finds where the instance behind a raft ID is: by the address book, or for a replica that was added a moment ago by what was
 // said of it then.
-func (n *Node) place(raft uint64) cluster.Voter {
+func (n *Instance) place(raft uint64) cluster.Voter {
 	if v, ok := n.cluster().Voter(raft); ok {
 		return v
 	}
@@ -211,13 +199,13 @@ func (n *Node) place(raft uint64) cluster.Voter {
 }
 
 // peer finds the instance behind a raft ID, or nobody.
-func (n *Node) peer(raft uint64) transport.Peer {
+func (n *Instance) peer(raft uint64) transport.Peer {
 	v := n.place(raft)
 	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
 }
 
 // target is peer for the session room.
-func (n *Node) target(raft uint64) session.Target {
+func (n *Instance) target(raft uint64) session.Target {
 	v := n.place(raft)
 	return session.Target{Peer: v.Instance, Addr: v.Addr}
 }
@@ -231,7 +219,7 @@ func targets(voters []cluster.Voter) []session.Target {
 }
 
 // prefer has the port keep dials free for the voters of the group, and remembers them for spare links.
-func (n *Node) prefer(voters []cluster.Voter) {
+func (n *Instance) prefer(voters []cluster.Voter) {
 	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
 	for _, v := range voters {
 		if v.Addr != "" && v.Instance != n.instance() {
@@ -244,7 +232,7 @@ func (n *Node) prefer(voters []cluster.Voter) {
 }
 
 // spare keeps links to voters that do not lead. A voter has those that it needs.
-func (n *Node) spare(leader session.Peer) {
+func (n *Instance) spare(leader session.Peer) {
 	if voters := n.voters.Load(); voters != nil && n.replica.Load() == nil && n.attached.Load() {
 		n.port.Spare(leader, *voters)
 	}

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"context"
@@ -120,7 +120,7 @@ func TestTheAddressToAdvertise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := advertised(t.Context(), Config{Bind: ":7947", Join: strings.Fields(c.join), Advertise: c.advertise}, at, c.m.env())
+		got, err := advertised(t.Context(), &Config{Bind: ":7947", Join: strings.Fields(c.join), Alone: c.join == "", Advertise: c.advertise}, at, c.m.env())
 		if err != nil {
 			got = err.Error()
 		}
@@ -133,12 +133,12 @@ func TestTheAddressToAdvertise(t *testing.T) {
 // TestTheAddressOfThisMachine asks the real one, whatever it is.
 func TestTheAddressOfThisMachine(t *testing.T) {
 	at := &net.TCPAddr{Port: 7947}
-	got, err := advertised(t.Context(), Config{Bind: ":7947", Join: []string{"127.0.0.1:7947"}}, at, realEnv())
-	if host, _, _ := net.SplitHostPort(got); err != nil || !isLoopback(host) {
+	got, err := advertised(t.Context(), &Config{Bind: ":7947", Join: []string{"127.0.0.1:7947"}}, at, realEnv())
+	if host, _, _ := net.SplitHostPort(got); err != nil || !net.ParseIP(host).IsLoopback() {
 		t.Errorf("%q, %v", got, err)
 	}
-	got, err = advertised(t.Context(), Config{Bind: ":7947", Join: []string{"192.0.2.7:7947"}}, at, realEnv())
-	if host, _, _ := net.SplitHostPort(got); err == nil && (isLoopback(host) || isUnspecified(host)) {
+	got, err = advertised(t.Context(), &Config{Bind: ":7947", Join: []string{"192.0.2.7:7947"}}, at, realEnv())
+	if host, _, _ := net.SplitHostPort(got); err == nil && (net.ParseIP(host).IsLoopback() || isUnspecified(host)) {
 		t.Errorf("%q leads nowhere", got)
 	}
 }

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"fmt"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session"
-
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
 
 // tell hands an event over, if the hook that pick finds is there.
-func (n *Node) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
+func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 	if n.config.Hooks == nil {
 		return
 	}
@@ -28,7 +27,7 @@ func (n *Node) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
 
 // witness takes the news of one session: the node's, or one of the user's own. It belongs to the goroutine of the session's client.
 type witness struct {
-	node *Node
+	node *Instance
 	own  bool // of the user's own
 	lost bool // the log says that the lease is lost
 }
@@ -44,33 +43,33 @@ func (w *witness) news(news *session.News) {
 	if n.config.Hooks == nil {
 		return
 	}
-	id := sessionText(after.Session)
+	id := SessionText(after.Session)
 	if after.Session != before.Session {
 		w.tellSession(before, after)
 	}
 	if after.Lease != before.Lease {
-		e := NodeEvent{State: NodeState(after.Lease.String()), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
+		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
 		n.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
 	}
 	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
 	for _, took := range news.Renewed {
-		n.tell(renewed, NodeEvent{State: StateAcknowledged, Session: id, Own: w.own, Took: took})
+		n.tell(renewed, NodeEvent{State: stateAcknowledged, Session: id, Own: w.own, Took: took})
 	}
 	for range news.Unanswered {
-		n.tell(renewed, NodeEvent{State: StateUnanswered, Session: id, Own: w.own})
+		n.tell(renewed, NodeEvent{State: stateUnanswered, Session: id, Own: w.own})
 	}
 }
 
 // noteAvailable counts, and tells, whether locks could be granted in the node's session.
-func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
+func (n *Instance) noteAvailable(now clock.Time, s *session.ClientStatus) {
 	can := s.Phase == session.Attached && s.GraceUntil == 0 && s.Lease != session.Lost
 	took, changed := n.grantable.set(now, can)
 	if !changed {
 		return
 	}
-	e := NodeEvent{State: StateUnavailable, Took: took}
+	e := NodeEvent{State: stateUnavailable, Took: took}
 	if can {
-		e.State = StateAvailable
+		e.State = stateAvailable
 	}
 	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
 }
@@ -79,15 +78,15 @@ func (n *Node) noteAvailable(now clock.Time, s *session.ClientStatus) {
 func (w *witness) tellSession(before, after *session.ClientStatus) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
-		w.node.tell(pick, NodeEvent{State: NodeState(after.Ended.String()), Session: sessionText(before.Session), Own: w.own})
+		w.node.tell(pick, NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})
 	}
 	if after.Session != 0 {
-		w.node.tell(pick, NodeEvent{State: StateOpened, Session: sessionText(after.Session), Own: w.own})
+		w.node.tell(pick, NodeEvent{State: stateOpened, Session: SessionText(after.Session), Own: w.own})
 	}
 }
 
-// sessionText is a session as Peek names it.
-func sessionText(id lockfsm.SessionID) string {
+// SessionText is a session as Peek names it.
+func SessionText(id lockfsm.SessionID) string {
 	if id == 0 {
 		return ""
 	}
@@ -144,7 +143,7 @@ type leading struct {
 }
 
 // noteLeader tells a change of who leads. The caller holds knowing.
-func (n *Node) noteLeader(r *ownReplica) {
+func (n *Instance) noteLeader(r *ownReplica) {
 	if n.config.Hooks == nil || n.cluster() == nil {
 		return
 	}
@@ -159,18 +158,18 @@ func (n *Node) noteLeader(r *ownReplica) {
 	if is == n.told.now {
 		return
 	}
-	e := NodeEvent{State: StateNew, Term: is.term}
+	e := NodeEvent{State: stateNew, Term: is.term}
 	switch {
 	case is.instance.IsZero():
-		e.State = StateNone
+		e.State = stateNone
 	case is == n.told.last, is.instance == n.told.last.instance && (is.term == 0 || n.told.last.term == 0):
-		e.State = StateAgain
+		e.State = stateAgain
 	}
-	again := e.State == StateAgain && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
+	again := e.State == stateAgain && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
 	if n.told.now = is; !is.instance.IsZero() {
 		n.told.last = is
 		c := n.cluster().Status()
-		e.Instance, e.Name = is.instance.String(), nameOf(n.people(&c), is.instance)
+		e.Instance, e.Name = is.instance.String(), n.people(&c).Name(is.instance)
 	}
 	if !again {
 		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
@@ -178,7 +177,7 @@ func (n *Node) noteLeader(r *ownReplica) {
 }
 
 // leaderMoved looks again who leads: the address book has changed.
-func (n *Node) leaderMoved() {
+func (n *Instance) leaderMoved() {
 	if n.config.Hooks == nil {
 		return
 	}
@@ -188,7 +187,7 @@ func (n *Node) leaderMoved() {
 }
 
 // membersChanged returns what the cluster room calls when it sees others than before, or nil if nobody wants to hear of it.
-func (n *Node) membersChanged() func(before, after []cluster.Member) {
+func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
 		return nil
 	}
@@ -200,13 +199,13 @@ func (n *Node) membersChanged() func(before, after []cluster.Member) {
 		}
 		for _, m := range after {
 			if _, ok := had[m.Instance]; !ok && !m.Self {
-				n.tell(pick, NodeEvent{State: StateJoined, Name: m.Name, Instance: m.Instance.String()})
+				n.tell(pick, NodeEvent{State: stateJoined, Name: m.Name, Instance: m.Instance.String()})
 			}
 			delete(had, m.Instance)
 		}
 		for _, m := range before {
 			if _, gone := had[m.Instance]; gone && !m.Self {
-				n.tell(pick, NodeEvent{State: StateLeft, Name: m.Name, Instance: m.Instance.String()})
+				n.tell(pick, NodeEvent{State: stateLeft, Name: m.Name, Instance: m.Instance.String()})
 			}
 		}
 	}
@@ -215,11 +214,11 @@ func (n *Node) membersChanged() func(before, after []cluster.Member) {
 // timedStore is a store on disk whose appends are told.
 type timedStore struct {
 	raftlog.Store
-	node *Node
+	node *Instance
 }
 
 // timed returns the store, with its appends told if a hook wants to hear of them.
-func (n *Node) timed(s raftlog.Store) raftlog.Store {
+func (n *Instance) timed(s raftlog.Store) raftlog.Store {
 	if n.config.Hooks == nil || n.config.Hooks.Synced == nil || s.Volatile() {
 		return s
 	}
@@ -233,9 +232,9 @@ func (s timedStore) Save(b raftlog.Batch) error {
 	if len(b.Entries) == 0 && b.Snapshot == nil && err == nil {
 		return nil
 	}
-	e := NodeEvent{State: StateSynced, Took: s.node.env.clock.Now().Sub(began), Err: err}
+	e := NodeEvent{State: stateSynced, Took: s.node.env.clock.Now().Sub(began), Err: err}
 	if err != nil {
-		e.State = StateFailed
+		e.State = stateFailed
 	}
 	s.node.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
 	return err

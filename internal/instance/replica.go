@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 //
 // Its methods that implement raftlog.Applier run on the log's owner goroutine, which owns the fields marked so.
 type ownReplica struct {
-	node  *Node
+	node  *Instance
 	group uint64
 	id    uint64 // raft ID
 
@@ -65,7 +65,7 @@ type ownReplica struct {
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
-func foundReplica(n *Node, c founding.Charter, id uint64) (*ownReplica, error) {
+func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
 	machine, err := lockfsm.New(lockfsm.Charter{
 		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
 		Limits: n.env.limits, Settings: replica.FoundedWith(c.Settings).Encode(),
@@ -91,7 +91,7 @@ func foundReplica(n *Node, c founding.Charter, id uint64) (*ownReplica, error) {
 
 // joinReplica starts a replica under an ID that the group's leader has given to this instance: an empty one, or, after a start with a
 // directory, what is there of it. A log that had begun and is gone is refused by the directory.
-func joinReplica(n *Node, group, id uint64) (*ownReplica, error) {
+func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 	store, fresh, err := n.store(group, id)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func joinReplica(n *Node, group, id uint64) (*ownReplica, error) {
 }
 
 // startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
-func startReplica(n *Node, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
+func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
 	r := &ownReplica{node: n, group: group, id: id, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.questions = replica.NewQuestions(id)
 	r.core = replica.NewCore(replicaHost{r}, &r.registry, r.questions, machine)

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"context"
@@ -9,23 +9,22 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// inside is what the tests of whole nodes, in internal/e2e, are given of this node.
-func (n *Node) inside() outside.Inside {
+// Inside is what the tests of whole nodes, in internal/e2e, are given of this instance. Look is for its caller to fill in.
+func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
 		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n},
 		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
-		Look: func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-			s, err := n.look(ctx, q)
-			return replica.Answer(s), err
-		},
 		LookOnce: func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-			s, err := n.lookOnce(ctx, q)
-			return replica.Answer(s), err
+			a, err := n.LookOnce(ctx, q)
+			if a == nil {
+				a = &replica.Answer{}
+			}
+			return *a, err
 		},
 	}
 }
 
-func (n *Node) insideReplica() *outside.Replica {
+func (n *Instance) insideReplica() *outside.Replica {
 	r := n.replica.Load()
 	if r == nil {
 		return nil

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import "github.com/mortise-lock/mortise/lockfsm"
 

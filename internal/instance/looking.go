@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"bytes"
@@ -12,73 +12,54 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
 )
 
 // This file is how questions about the locks get to the leader, and how it is asked. What it answers,
 // package internal/replica decides.
 
-const (
-	lookPause    = 50 * time.Millisecond // before the next attempt
-	sessionsMost = 1000
-)
-
 // lookMark begins a question for this file; no question for the cluster room does.
 const lookMark = "look"
 
-// sight is an answer of the leader, as this package shows it to people.
-type sight replica.Answer
-
-// lookOnce asks whoever is believed to lead.
-func (n *Node) lookOnce(ctx context.Context, q replica.Question) (sight, error) {
+// LookOnce asks whoever is believed to lead.
+func (n *Instance) LookOnce(ctx context.Context, q replica.Question) (*replica.Answer, error) {
 	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
 		a, err := r.look(ctx, q)
 		if err != nil {
-			return sight{}, ownError(err)
+			return nil, err
 		}
-		return sight(*a), nil
+		return a, nil
 	}
 	leader := n.client.Status().Leader
 	if leader.Addr == "" {
-		return sight{}, replica.ErrNoLead
+		return nil, replica.ErrNoLead
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
-		return sight{}, err
+		return nil, err
 	}
 	answer, _, err := n.port.Ask(ctx, leader.Addr, leader.Peer, append([]byte(lookMark), body...))
 	if err != nil {
-		return sight{}, err
+		return nil, err
 	}
-	var s sight
+	var s replica.Answer
 	if err := json.Unmarshal(answer, &s); err != nil {
-		return sight{}, err
+		return nil, err
 	}
 	if s.Denied != nil {
-		return sight{}, (*NotAllowedError)(s.Denied)
+		return nil, s.Denied
 	}
 	if s.Error != "" {
-		return sight{}, errors.New(s.Error)
+		return nil, errors.New(s.Error)
 	}
-	return s, nil
-}
-
-// ownError returns the error of this package for one that says which right is missing, and others as
-// they are.
-func ownError(err error) error {
-	var denied *session.NotAllowedError
-	if errors.As(err, &denied) {
-		return (*NotAllowedError)(denied)
-	}
-	return err
+	return &s, nil
 }
 
 // answerLook answers a question of another instance, or of a member: what a member asks is under its own rights, whatever it says.
-func (n *Node) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
+func (n *Instance) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
 	rights, ok := from.Peer.Allowed()
 	if !ok || from.Peer.Tier == capability.Guest {
-		return nil, errNoInstance
+		return nil, ErrNoInstance
 	}
 	var q replica.Question
 	a, err := &replica.Answer{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
@@ -160,26 +141,4 @@ func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map
 		left[sessions[i]] = d
 	}
 	return left
-}
-
-// info is what people are told of a lock.
-func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
-	for i, e := range l.Queue {
-		st := Standing{
-			Holder: replica.HolderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
-			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
-		}
-		st.Value, st.Labels = showed(e.Value)
-		if e.Of != 0 {
-			st.Permits, st.Of = int(e.Permits), int(e.Of)
-		}
-		if e.Token != 0 {
-			st.Since = time.UnixMilli(e.SinceUnixMS)
-		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
-			st.WaitsFor = i - 1
-		}
-		info.Queue = append(info.Queue, st)
-	}
-	return info
 }

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"cmp"
@@ -24,19 +24,12 @@ const (
 	lastWords = time.Second
 	// departPoll is the time between two questions whether this instance may stop.
 	departPoll = 20 * time.Millisecond
+	// stopPoll is the same for a replica that was removed.
+	stopPoll = 100 * time.Millisecond
 )
 
-// Leave takes the node out of the cluster in good order: it refuses new requests, ends the contexts of its locks so that their holders
-// can finish, waits for their Unlock, hands its vote and its lead to others if it has them, closes the session if nothing is held any
-// more, says goodbye and closes the node. If ctx ends first (10 s if it has no deadline) it stops waiting: a lock whose code may still run
-// is left to expire, and a vote that was not handed over counts as lost. When all instances leave none waits for a successor. It returns
-// nil if nothing was held at the end and no vote was lost; the error wraps [ErrVoteLost] if this instance voted, others stay, and none of
-// them has taken the vote over.
-//
-// One line in main is enough to run it when the process is asked to end; examples/service has it in a whole program:
-//
-//	defer node.Leave(context.Background()) // in a main that returns on SIGTERM, see signal.NotifyContext
-func (n *Node) Leave(ctx context.Context) error {
+// Leave takes the instance out of the cluster in good order, and closes it. It is mortise's Node.Leave.
+func (n *Instance) Leave(ctx context.Context) error {
 	if n.Err() != nil {
 		return n.Close() // it has ended already
 	}
@@ -83,7 +76,7 @@ func (n *Node) Leave(ctx context.Context) error {
 // depart waits until the group can do without this instance (rules 12 and 13): its replica votes, appends and acknowledges until a leader
 // other than itself reports that a configuration without it is applied. It returns alone if there is no instance left to wait for: all
 // leave, or there is no leader and has been none for longer than an election takes. The error says why a vote is lost to those that stay.
-func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
+func (n *Instance) depart(ctx context.Context) (alone bool, kept error) {
 	c := n.cluster()
 	if c == nil || c.Status().Phase != cluster.PhaseMember {
 		return true, nil
@@ -118,7 +111,7 @@ func (n *Node) depart(ctx context.Context) (alone bool, kept error) {
 
 // voteLost is what Leave returns if this replica votes, and no instance has taken its vote over. why is what the leader said that it waits
 // for. Without a leader's word other instances are known to be here only by their connections.
-func (n *Node) voteLost(r *ownReplica, why string) error {
+func (n *Instance) voteLost(r *ownReplica, why string) error {
 	if !r.votes() || why == "" && !n.company(r) {
 		return nil
 	}
@@ -128,7 +121,7 @@ func (n *Node) voteLost(r *ownReplica, why string) error {
 }
 
 // isLeaving reports whether this node has begun to leave.
-func (n *Node) isLeaving() bool {
+func (n *Instance) isLeaving() bool {
 	select {
 	case <-n.leaving:
 		return true
@@ -138,7 +131,7 @@ func (n *Node) isLeaving() bool {
 }
 
 // seeOff lets a leader whom everybody leaves go last, so that the others need not elect another one to be told that they may go.
-func (n *Node) seeOff(ctx context.Context) {
+func (n *Instance) seeOff(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -151,7 +144,7 @@ func (n *Node) seeOff(ctx context.Context) {
 }
 
 // company reports whether another replica of the configuration is connected.
-func (n *Node) company(r *ownReplica) bool {
+func (n *Instance) company(r *ownReplica) bool {
 	for _, v := range replica.Placed(r.config.Load()) {
 		if v.Instance != n.instance() && n.linked(v.Instance) {
 			return true
@@ -170,13 +163,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close stops the node at once and waits until everything that it started has ended. It does not close the session: locks that are
-// held expire, and until then nobody else is granted them; use Leave for an end in good order. It is bounded, and may be called in
-// every state and again. If the disk of Config.Dir does not answer, Close stops all the rest and returns an error that says so after 20 s
-// at most: a goroutine that is stuck in a system call cannot be ended, and ends by itself when the call does. It does nothing more
-// then, and the directory stays in use by this process. What hooks have still to be told is told before it returns; see [Hooks].
-func (n *Node) Close() error {
-	closed := ErrClosed
+// Close stops the instance at once and waits until everything that it started has ended. It is mortise's Node.Close.
+func (n *Instance) Close() error {
+	closed := session.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	err := n.shut()
@@ -189,7 +178,7 @@ func (n *Node) Close() error {
 
 // shut stops all rooms, in an order in which none of them needs one that is stopped. Whoever calls it second waits for the first,
 // and not by a sync.Once, which holds a lock across the wait.
-func (n *Node) shut() (err error) {
+func (n *Instance) shut() (err error) {
 	if !n.shutting.CompareAndSwap(false, true) {
 		<-n.shutDone
 		return nil

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"github.com/mortise-lock/mortise/internal/clock"
@@ -48,7 +48,7 @@ func (h replicaHost) Charter(rules uint32, settings *replica.Settings) {
 	h.r.rules.Store(rules)
 	if settings != nil {
 		h.r.settings.Store(settings)
-		h.r.node.cluster().Adopt(h.r.group, settings.Founding(h.r.node.config.alone()))
+		h.r.node.cluster().Adopt(h.r.group, settings.Founding(h.r.node.config.Alone))
 	}
 }
 

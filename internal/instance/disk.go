@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"cmp"
@@ -19,7 +19,18 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
+// DiskState says in a word what is wrong with a disk. The words are those of mortise.DiskState.
+type DiskState string
+
+// The states of a disk.
+const (
+	DiskFailed  DiskState = "failed"
+	DiskHung    DiskState = "hung"
+	DiskRemoved DiskState = "removed"
+	DiskLow     DiskState = "low"
+)
+
+// DiskFault is what is wrong with the disk of an instance with Config.Dir.
 type DiskFault struct {
 	State  DiskState
 	Since  time.Time // when the instance noticed it, by its own wall clock
@@ -27,13 +38,8 @@ type DiskFault struct {
 	Remedy string    // what to do
 }
 
-// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
-func (f DiskFault) String() string {
-	return plain.Sprintf("%s since %s (%s): %s", diskWords(f.State), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
-}
-
-// diskWords says what a state means.
-func diskWords(state DiskState) string {
+// DiskWords says what a state means.
+func DiskWords(state DiskState) string {
 	switch state {
 	case DiskFailed:
 		return "its disk has failed"
@@ -88,7 +94,7 @@ const (
 )
 
 // during notes that a call of the disk is under way until f returns.
-func (n *Node) during(call diskCall, f func() error) error {
+func (n *Instance) during(call diskCall, f func() error) error {
 	n.disk.began[call].Store(int64(n.env.clock.Now()) | 1) // a nanosecond more or less: never 0
 	defer n.disk.began[call].Store(0)
 	return f()
@@ -105,7 +111,7 @@ func (d *diskWatch) hungFor(now clock.Time) (longest time.Duration) {
 }
 
 // fault returns what is wrong with the disk of this instance, or nil.
-func (n *Node) diskFault() *DiskFault {
+func (n *Instance) diskFault() *DiskFault {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
 	f := n.disk.lasts
@@ -121,13 +127,13 @@ func (n *Node) diskFault() *DiskFault {
 
 // diskFailed notes an error of the disk that has cost this instance its vote, or a directory that is
 // gone. One failure is one ERROR line in the log: what follows from it is none of its own.
-func (n *Node) diskFailed(state DiskState, cause error) {
+func (n *Instance) diskFailed(state DiskState, cause error) {
 	first, news := n.noteDisk(state, cause)
 	switch {
 	case first:
-		n.logger.Error("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", diskCause(cause), "do", remedy(state))
+		n.logger.Error("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", diskCause(cause), "do", remedy(state))
 	case news:
-		n.logger.Info("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause)
+		n.logger.Info("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause)
 	}
 }
 
@@ -143,7 +149,7 @@ func diskCause(err error) string {
 
 // noteDisk notes it for Status. It reports whether this is the first that is known of a failure, and
 // whether it says more than what was known.
-func (n *Node) noteDisk(state DiskState, cause error) (first, news bool) {
+func (n *Instance) noteDisk(state DiskState, cause error) (first, news bool) {
 	f := &DiskFault{State: state, Since: n.env.wall(), Cause: plain.Text(diskCause(cause)), Remedy: remedy(state)}
 	d := &n.disk
 	d.mu.Lock()
@@ -163,7 +169,7 @@ func (n *Node) noteDisk(state DiskState, cause error) (first, news bool) {
 
 // passing notes a state of the disk that may end by itself; "" means that there is none. As long as
 // nothing of the log has failed, a disk that refuses a look's write costs no vote.
-func (n *Node) passing(state DiskState, cause string) {
+func (n *Instance) passing(state DiskState, cause string) {
 	d := &n.disk
 	d.mu.Lock()
 	was := d.passes
@@ -194,13 +200,13 @@ func (n *Node) passing(state DiskState, cause string) {
 	case ill:
 		log = n.logger.Info // the fault is known, and has changed
 	}
-	log("the disk of this voter: "+diskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
+	log("the disk of this voter: "+DiskWords(state), "dir", n.config.Dir, "why", cause, "do", f.Remedy)
 }
 
 // diskWell forgets an error of the disk if the replica of this instance has stored a configuration
 // that names it. That an empty replica has been started says nothing about a full disk: it fits into
 // the room that is reserved, and fails with the first snapshot, each minute again.
-func (n *Node) diskWell(r *ownReplica) {
+func (n *Instance) diskWell(r *ownReplica) {
 	if n.replica.Load() != r || !r.isNamed() {
 		return
 	}
@@ -212,7 +218,7 @@ func (n *Node) diskWell(r *ownReplica) {
 }
 
 // isDisk reports whether the disk is why a replica has retired or could not be started.
-func (n *Node) isDisk(err error) bool {
+func (n *Instance) isDisk(err error) bool {
 	if n.dir == nil || errors.Is(err, raftlog.ErrBroken) {
 		return false
 	}
@@ -221,7 +227,7 @@ func (n *Node) isDisk(err error) bool {
 }
 
 // lookAtDisk compares the disk with what it should be; with write it also writes.
-func (n *Node) lookAtDisk(write bool) {
+func (n *Instance) lookAtDisk(write bool) {
 	view, err := n.dir.Look(diskLookEvery, write)
 	hung := n.disk.hungFor(n.env.clock.Now())
 	switch {
@@ -244,7 +250,7 @@ func (n *Node) lookAtDisk(write bool) {
 // watchedStore is the store of a replica on a disk that may hang.
 type watchedStore struct {
 	raftlog.Store
-	node *Node
+	node *Instance
 }
 
 // Save implements raftlog.Store.
@@ -259,35 +265,9 @@ func (s watchedStore) Prepare(ctx context.Context, snapshot *raftpb.Snapshot) er
 
 // awaited returns what the log says for what the cluster room waits for: disks that do not work are why
 // voters that are in reach elect none.
-func (n *Node) awaited(waiting string) string {
+func (n *Instance) awaited(waiting string) string {
 	if n.dir == nil {
 		return waiting
 	}
-	return cmp.Or(n.waitsForDisks(n.Status()), waiting)
-}
-
-// waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
-func (n *Node) waitsForDisks(s Status) string {
-	var faults []string
-	own := s.Disk != nil && s.Disk.State != DiskLow
-	if own {
-		faults = append(faults, plain.Sprintf("this instance: %v", *s.Disk))
-	}
-	for _, f := range s.FaultyDisks {
-		if f.State != DiskLow && (!own || f.Instance != s.Instance) {
-			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
-		}
-	}
-	voters := 0
-	for _, v := range s.Voters {
-		if v.Votes {
-			voters++
-		}
-	}
-	blocks := len(faults) >= (voters+1)/2 // a hung disk may leave a leader that can commit nothing
-	if len(faults) == 0 || s.Leader != "" && !blocks {
-		return ""
-	}
-	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " + strings.Join(faults, "; ") +
-		"; the voters are " + s.votersText()
+	return cmp.Or(n.config.Disks(), waiting)
 }

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func (r *ownReplica) gone(instance nodeid.ID) {
 }
 
 // linked reports whether this instance is that one, or has a stream with it.
-func (n *Node) linked(instance nodeid.ID) bool {
+func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
@@ -62,7 +62,7 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 func (r *ownReplica) voting() voters.Settings {
 	settings := r.settings.Load()
 	if settings == nil {
-		own := r.node.config.group()
+		own := r.node.config.Group
 		settings = &own
 	}
 	return voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: r.node.dir != nil}
@@ -74,7 +74,7 @@ func (r *ownReplica) agreeOn(term uint64, f *voters.Facts) {
 	if group == nil {
 		return
 	}
-	stand := replica.Stand{Term: term, Group: *group, Own: n.config.group(), Leaving: n.isLeaving(), Rules: r.rules.Load()}
+	stand := replica.Stand{Term: term, Group: *group, Own: n.config.Group, Leaving: n.isLeaving(), Rules: r.rules.Load()}
 	wishes := r.accord.Look(n.env.clock.Now(), stand, &r.registry, f.Replicas)
 	f.Remarks = append(f.Remarks, wishes.Differ...)
 	r.remarks.Store(&f.Remarks)
@@ -87,7 +87,7 @@ func (r *ownReplica) agreeOn(term uint64, f *voters.Facts) {
 }
 
 // remarks are the settings that differ, as this instance saw them at its last look as a leader.
-func (n *Node) remarks() []string {
+func (n *Instance) remarks() []string {
 	r := n.replica.Load()
 	if r == nil || r.remarks.Load() == nil {
 		return nil
@@ -145,7 +145,7 @@ func (l life) Prepared(group, raft uint64) {
 
 // unusable gives a raft ID up whose log can never be read again. A disk that is full or does not answer is no reason: the next start may find
 // it well, and of a majority that were given up at once the group could not recover.
-func (n *Node) unusable(raft uint64, err error) {
+func (n *Instance) unusable(raft uint64, err error) {
 	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
 		n.cluster().Retired(raft)
 	}
@@ -169,13 +169,13 @@ func (l life) Removed(raft uint64) {
 				n.cluster().Retired(raft)
 				return
 			}
-			pause(r.ctx, settlePoll)
+			pause(r.ctx, stopPoll)
 		}
 	})
 }
 
 // dismiss ends a replica that is not wanted any more.
-func (n *Node) dismiss(r *ownReplica) {
+func (n *Instance) dismiss(r *ownReplica) {
 	r.stop()
 	defer n.leaderKnown() // what it said last was true of itself
 	n.binding.Lock()

@@ -1,4 +1,4 @@
-package mortise
+package instance
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 // It therefore reports the fault to every voter, every two seconds until it is over: to all of them,
 // so that a new leader knows it at once, and so that all know it while no leader can be elected.
 
-// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
+// FaultyDisk is an instance whose disk has a fault.
 type FaultyDisk struct {
 	Name     string
 	Instance string
@@ -110,7 +110,7 @@ func shortText(s string) string {
 }
 
 // faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by name.
-func (n *Node) faultyDisks() []FaultyDisk {
+func (n *Instance) faultyDisks() []FaultyDisk {
 	all := n.diskReports.all(n.env.clock.Now())
 	if own := n.diskFault(); own != nil {
 		all[n.instance()] = *own
@@ -122,14 +122,14 @@ func (n *Node) faultyDisks() []FaultyDisk {
 	people := n.people(&c)
 	var list []FaultyDisk
 	for id, f := range all {
-		list = append(list, FaultyDisk{Name: nameOf(people, id), Instance: id.String(), DiskFault: f})
+		list = append(list, FaultyDisk{Name: people.Name(id), Instance: id.String(), DiskFault: f})
 	}
 	slices.SortFunc(list, func(a, b FaultyDisk) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
 	return list
 }
 
 // watchDisk looks at the disk, and reports what is wrong with it, until the node ends.
-func (n *Node) watchDisk() {
+func (n *Instance) watchDisk() {
 	if n.dir == nil {
 		return
 	}
@@ -164,7 +164,7 @@ func (n *Node) watchDisk() {
 }
 
 // reportSoon has the fault of the disk reported without waiting for the next look.
-func (n *Node) reportSoon() {
+func (n *Instance) reportSoon() {
 	select {
 	case n.disk.news <- struct{}{}:
 	default:
@@ -173,7 +173,7 @@ func (n *Node) reportSoon() {
 
 // reportDisk tells all voters about the disk of this instance. It reports whether the leader lets
 // this instance give up its vote.
-func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
+func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
 	if removed && r.role.Load().Leading {
@@ -199,7 +199,7 @@ func (n *Node) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 }
 
 // askDisk puts a question of this file to a voter.
-func (n *Node) askDisk(ctx context.Context, v cluster.Voter, q diskQuestion) (a diskAnswer, err error) {
+func (n *Instance) askDisk(ctx context.Context, v cluster.Voter, q diskQuestion) (a diskAnswer, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return a, err
@@ -213,7 +213,7 @@ func (n *Node) askDisk(ctx context.Context, v cluster.Voter, q diskQuestion) (a 
 }
 
 // answerDisk takes a report of another instance, or returns what is known about all of them.
-func (n *Node) answerDisk(from transport.Identity, question []byte) ([]byte, error) {
+func (n *Instance) answerDisk(from transport.Identity, question []byte) ([]byte, error) {
 	var q diskQuestion
 	if err := json.Unmarshal(bytes.TrimPrefix(question, []byte(diskMark)), &q); err != nil {
 		return nil, err
@@ -264,14 +264,14 @@ func majorityOf(voters []uint64, left map[uint64]bool) bool {
 
 // yieldVote ends the replica of this instance, whose directory is gone: what it would acknowledge
 // from now on is not durable.
-func (n *Node) yieldVote(fault *DiskFault) {
+func (n *Instance) yieldVote(fault *DiskFault) {
 	if r := n.replica.Load(); r != nil {
 		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
 	}
 }
 
 // replicaFailed logs why a replica could not be started; a fault of the disk is logged once.
-func (n *Node) replicaFailed(err error) {
+func (n *Instance) replicaFailed(err error) {
 	if n.isDisk(err) {
 		n.diskFailed(DiskFailed, err)
 		return
@@ -283,7 +283,7 @@ func (n *Node) replicaFailed(err error) {
 }
 
 // askDisks has the leader say which disks have a fault, for the health of the group.
-func (n *Node) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
+func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	mine := n.faultyDisks()
 	if n.dir == nil || leader == n.instance() {
 		return mine
