@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held, or an error and then the caller
@@ -29,7 +30,7 @@ func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
 }
 
 // acquire is Acquire in the session of a client.
-func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (*Lock, error) {
+func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
 	if r.Labels != nil && purpose.Lasting(r.Labels) {
 		n.standby.Add(1)
 		defer n.standby.Add(-1)
@@ -49,7 +50,7 @@ func (n *Node) acquire(ctx context.Context, client *session.Client, r Request) (
 }
 
 // obtain checks what is asked for, enters a lock again or asks the group for one.
-func (n *Node) obtain(ctx context.Context, client *session.Client, r *Request, call *trace.Call) (*Lock, error) {
+func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
 	if err := n.check(ctx, r); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (n *Node) check(ctx context.Context, r *Request) error {
 }
 
 // explainUnder is explain for a request that was made under the lock of another one, or nil.
-func (n *Node) explainUnder(under *session.Request, r *Request, err error) error {
+func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
 	err = n.explain(r.String(), err)
 	var deadlock *DeadlockError
 	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
@@ -142,9 +143,9 @@ func joined(fn, unlock error) error {
 
 // explain turns an error of the session room into one of this package, and says what a wait that was broken off waited for.
 func (n *Node) explain(doing string, err error) error {
-	var held *session.HeldError
-	var wait *session.WaitError
-	var deadlock *session.DeadlockError
+	var held *client.HeldError
+	var wait *client.WaitError
+	var deadlock *client.DeadlockError
 	var denied *session.NotAllowedError
 	switch {
 	case n.Err() != nil:
@@ -155,7 +156,7 @@ func (n *Node) explain(doing string, err error) error {
 		return n.met(held)
 	case errors.As(err, &deadlock):
 		return deadlockError(deadlock)
-	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
+	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader):
 		return fmt.Errorf("%w: %s: %w%s", ErrNotReady, doing, err, n.because(nil))
 	case errors.As(err, &wait):
 		return fmt.Errorf("mortise: %s: %w%s", doing, wait.Err, n.because(wait.Behind))
@@ -166,13 +167,13 @@ func (n *Node) explain(doing string, err error) error {
 }
 
 // met is heldError for a caller of this node. The process before this one, under the same name, can still hold the lock.
-func (n *Node) met(e *session.HeldError) *HeldError {
+func (n *Node) met(e *client.HeldError) *HeldError {
 	h := heldError(e)
 	h.namesake = h.Holder == n.config.Name && !n.isOwn(e.Session)
 	return h
 }
 
-func heldError(e *session.HeldError) *HeldError {
+func heldError(e *client.HeldError) *HeldError {
 	h := &HeldError{
 		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
@@ -181,7 +182,7 @@ func heldError(e *session.HeldError) *HeldError {
 	return h
 }
 
-func deadlockError(e *session.DeadlockError) *DeadlockError {
+func deadlockError(e *client.DeadlockError) *DeadlockError {
 	d := &DeadlockError{}
 	for _, link := range e.Circle {
 		d.Circle = append(d.Circle, DeadlockLink{Holder: replica.HolderName(link.Record, link.Session), Key: link.Key})
@@ -191,7 +192,7 @@ func deadlockError(e *session.DeadlockError) *DeadlockError {
 
 // because says what a wait waits for, as the end of an error's text: what the node itself waits for, or else who held the lock when
 // the request was queued.
-func (n *Node) because(behind *session.HeldError) string {
+func (n *Node) because(behind *client.HeldError) string {
 	if waiting := n.Status().Waiting; waiting != "" {
 		return " (" + waiting + ")"
 	}

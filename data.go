@@ -8,7 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
@@ -64,7 +64,7 @@ func (n *Node) putFor(ctx context.Context, from asker, q replica.Question) (uint
 	case s.Code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
 	case s.Code == lockfsm.OverGroupBudget:
-		return 0, fmt.Errorf("Put %q: %w", key, session.BudgetErrorOf(s.Code, s.Budget))
+		return 0, fmt.Errorf("Put %q: %w", key, client.BudgetErrorOf(s.Code, s.Budget))
 	}
 	return 0, fmt.Errorf("%w: Put %q: too many keys have data, at most %d", ErrNoRoom, key, lockfsm.MaxData)
 }

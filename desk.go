@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/instance"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/transport"
 )
 
 // This file answers those who are no instances, as cmd/mortise: by what this node's own methods would say, wherever the leader is. It decides
@@ -26,12 +27,8 @@ const deskTime = 3 * time.Second
 const nameMost = 128
 
 // answerDesk answers one question of a program, under the rights that its connection has proved.
-func (n *Node) answerDesk(ctx context.Context, peer transport.Identity, body []byte) ([]byte, error) {
-	rights, ok := peer.Peer.Allowed()
-	if !ok {
-		return nil, instance.ErrNoInstance
-	}
-	from := asker{rights: rights, id: peer.Instance}
+func (n *Node) answerDesk(ctx context.Context, id nodeid.ID, rights *capability.Capability, body []byte) ([]byte, error) {
+	from := asker{rights: rights, id: id}
 	var q desk.Question
 	err := json.Unmarshal(bytes.TrimPrefix(body, []byte(desk.Mark)), &q)
 	if err == nil && !n.engine.Started() {

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what a request asks for that enters a lock again. MaxHold is the handle's own. All else belongs to the hold, which the group has
@@ -17,7 +17,7 @@ import (
 
 // enterable returns why the hold of l cannot give what r asks for, or nil. A request that asks for nothing is content with what there is.
 func (l *Lock) enterable(r *Request) error {
-	t := session.Terms{}
+	t := client.Terms{}
 	if had := l.hold.Request().Terms; had != nil {
 		t.Value, t.Notice, t.Delay = had.Value, had.Notice, had.Delay
 	}

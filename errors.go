@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Each error means one thing, and every one of them means that the caller holds nothing. Test with errors.Is; the text says what
@@ -18,41 +19,41 @@ var (
 	ErrHeld = errors.New("mortise: the lock is held")
 
 	// ErrLost says that a lock ended before it was unlocked: its lease was not renewed in time, or the node ended its session.
-	ErrLost = session.ErrLost
+	ErrLost = client.ErrLost
 
 	// ErrUnlocked says that a lock has ended because it was unlocked.
-	ErrUnlocked = session.ErrReleased
+	ErrUnlocked = client.ErrReleased
 
 	// ErrNotReady says that TryLock could not be decided: there has been no leader for 2 s, or the group is in its grace.
 	ErrNotReady = errors.New("mortise: not ready to decide")
 
 	// ErrLeaving says that the node has begun to leave and takes no new requests.
-	ErrLeaving = session.ErrLeaving
+	ErrLeaving = client.ErrLeaving
 
 	// ErrVoteLost says that Leave has ended with a vote that no instance has taken over, although some stay. The text says
 	// why. If it was the only vote of a group in memory, the locks of all instances end.
 	ErrVoteLost = instance.ErrVoteLost
 
 	// ErrClosed says that the node is closed.
-	ErrClosed = session.ErrClosed
+	ErrClosed = client.ErrClosed
 
 	// ErrQueueFull says that as many requests as the group allows already wait for this key.
-	ErrQueueFull = session.ErrQueueFull
+	ErrQueueFull = client.ErrQueueFull
 
 	// ErrOverloaded says that this node has as many unfinished requests as it may have, by its own limit or the group's. Try again
 	// when some have finished.
-	ErrOverloaded = session.ErrOverloaded
+	ErrOverloaded = client.ErrOverloaded
 
 	// ErrNoRoom says that the group, or this node, keeps as many of something as it may: data of keys, detached holds, sessions of its user's own, or
 	// bytes: the text says what, and names the budget that is used up (Config.MaxSessionBytes, Config.MaxGroupBytes). It passes when some
 	// are taken away.
-	ErrNoRoom = session.ErrNoRoom
+	ErrNoRoom = client.ErrNoRoom
 
 	// ErrConflict says that the data of a key is not what it was at the revision that Put was given.
 	ErrConflict = errors.New("mortise: the data has been changed")
 
 	// ErrNotHeld says that there is no hold with the token that was to be resumed.
-	ErrNotHeld = session.ErrNotHeld
+	ErrNotHeld = client.ErrNotHeld
 
 	// ErrBadRequest says that a Request contradicts itself or goes beyond a limit; the text names the field.
 	ErrBadRequest = instance.ErrBadRequest
@@ -66,7 +67,7 @@ var (
 	ErrNotAllowed = session.ErrNotAllowed
 
 	// ErrBadKey says that a key is empty, longer than 512 bytes, not UTF-8, or has control characters.
-	ErrBadKey = session.ErrBadKey
+	ErrBadKey = client.ErrBadKey
 )
 
 // NotAllowedError says which right is missing. errors.Is reports it as ErrNotAllowed.
@@ -172,11 +173,11 @@ func lossOf(err error) error {
 	if err == nil {
 		return nil // before anything is allocated: it is what every Unlock asks
 	}
-	var forced *session.ForcedError
+	var forced *client.ForcedError
 	if errors.As(err, &forced) {
 		return &ForcedError{By: forced.By, Reason: forced.Reason}
 	}
-	var taken *session.TakenError
+	var taken *client.TakenError
 	if errors.As(err, &taken) {
 		return &ForcedError{By: replica.HolderName(taken.Record, 0), Resumed: true}
 	}

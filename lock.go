@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Token is a fencing token: of two grants of one key the later has the higher token. A resource that remembers the highest token it
@@ -36,7 +36,7 @@ func (t *Token) UnmarshalJSON(b []byte) error {
 // safe for concurrent use; it must not be copied.
 type Lock struct {
 	node  *Node
-	hold  session.Hold
+	hold  client.Hold
 	call  *trace.Call  // nil without observers
 	watch *trace.Watch // nil without Hooks.Leaked
 
@@ -61,7 +61,7 @@ func (l *Lock) Err() error {
 	case how == handleIsLeft:
 		return ErrUnlocked
 	case how == handleIsOverdue || how == 0 && l.pastLimit():
-		return session.OverdueError{}
+		return client.OverdueError{}
 	}
 	return lossOf(l.first().hold.Err())
 }
@@ -109,7 +109,7 @@ func (l *Lock) Context(parent context.Context) context.Context {
 // ended returns why Done is closed.
 func (l *Lock) ended() error {
 	if l.exited.Load() == handleIsOverdue {
-		return session.OverdueError{}
+		return client.OverdueError{}
 	}
 	return lossOf(l.first().hold.Err())
 }
@@ -157,7 +157,7 @@ func (l *Lock) release(ctx context.Context, how mode) error {
 		ctx = context.Background() // it is released in any case
 	}
 	if l.limit != nil && l.endOverdue() {
-		return session.OverdueError{}
+		return client.OverdueError{}
 	}
 	left, first := l.exit()
 	return l.releaseHold(ctx, how, left, first)

@@ -12,7 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 const (
@@ -204,7 +204,7 @@ func (n *Node) look(ctx context.Context, q replica.Question) (sight, error) {
 			return sight{}, err
 		}
 		if ctx.Err() != nil {
-			return sight{}, n.explain(doing, &session.WaitError{Err: session.ContextError(ctx)})
+			return sight{}, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
 		}
 		asking, cancel := context.WithTimeout(ctx, q.Time())
 		a, err := n.engine.LookOnce(asking, q)

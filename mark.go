@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is how the mark of Hooks.Mark travels with a lock: beside the value and the labels of its request, see showing, unseen by users.
@@ -14,7 +14,7 @@ const markBytes = 64
 
 // marked adds the mark to what the session room is asked for. One that is too long, or for which there is no room, is left out: a link of a trace
 // is no reason to refuse a lock. So is that of a Resume that leaves the hold its value.
-func marked(mark []byte, r *Request, s session.Request) session.Request {
+func marked(mark []byte, r *Request, s client.Request) client.Request {
 	if len(mark) == 0 || len(mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
 	}
@@ -23,7 +23,7 @@ func marked(mark []byte, r *Request, s session.Request) session.Request {
 		return s
 	}
 	if s.Terms == nil {
-		s.Terms = &session.Terms{} // those of a mutex
+		s.Terms = &client.Terms{} // those of a mutex
 	}
 	s.Terms.Value = append([]byte{labelMark}, b...)
 	return s

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Node is one instance of the cluster. Make one with Start. All methods are safe for concurrent use.
@@ -18,7 +18,7 @@ type Node struct {
 
 	engine *instance.Instance
 	// The next two are the engine's. What the engine calls back uses neither: they are set when it has started.
-	client *session.Client
+	client *client.Client
 	trace  *trace.Tracer // nil without observers
 
 	standby  atomic.Int64 // calls that wait for a lock whose purpose makes long waits normal

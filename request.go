@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Request says what to lock and how. The zero value of every field but Key is the ordinary exclusive lock that waits its turn.
@@ -105,12 +105,12 @@ func (r *Request) ordinary() bool {
 }
 
 // of returns the request as the session room takes it, made under the lock of the given one, if there is one.
-func (r *Request) of(under *session.Request) session.Request {
-	s := session.Request{Key: r.Key, Try: r.Try}
+func (r *Request) of(under *client.Request) client.Request {
+	s := client.Request{Key: r.Key, Try: r.Try}
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: showing(r.Value, r.Labels), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: showing(r.Value, r.Labels), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	t.Resume = lockfsm.Token(r.Resume)
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))

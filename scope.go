@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // scope is what the context of a lock carries: the lock, and the scope around it.
@@ -43,7 +43,7 @@ func scopeOf(ctx context.Context) *scope {
 // scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
 // was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request. The error
 // says that the lock covers the request and cannot give what it asks for besides.
-func (n *Node) scope(ctx context.Context, client *session.Client, r *Request) (again *Lock, under *session.Request, err error) {
+func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request, err error) {
 	if ctx.Err() != nil {
 		return nil, nil, nil // what is asked for must fail
 	}

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Session is a lease of its own beside the node's, for locks that should be free sooner after a crash, at the price that a shorter outage loses them; or for a
 // part of a service whose locks should be lost, or kept, together. All its methods are safe for concurrent use. It ends with its node.
 type Session struct {
 	node   *Node
-	client *session.Client
+	client *client.Client
 }
 
 // minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the leader's.
@@ -29,11 +29,11 @@ func (n *Node) NewSession(ctx context.Context, ttl time.Duration) (*Session, err
 	if err := n.admit(ctx); err != nil {
 		return nil, err
 	}
-	client, err := n.engine.Open(ttl)
+	own, err := n.engine.Open(ttl)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{node: n, client: client}
+	s := &Session{node: n, client: own}
 	if err := s.client.WaitAttached(ctx); err != nil {
 		n.engine.Drop(s.client)
 		return nil, n.explain("open a session", err)
@@ -58,7 +58,7 @@ func (s *Session) TTL() time.Duration { return s.client.Status().TTL }
 // error says so: unlock them first. After any other error, as when ctx ends before a leader is found, the session is over for this process, and runs out in the group.
 func (s *Session) Close(ctx context.Context) error {
 	err := s.client.CloseSession(ctx)
-	if errors.Is(err, session.ErrStillHeld) {
+	if errors.Is(err, client.ErrStillHeld) {
 		return err
 	}
 	s.node.engine.Drop(s.client)

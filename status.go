@@ -2,7 +2,6 @@ package mortise
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +13,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Status is a picture of a node at one moment, for people and for programs that watch. It is a value of its own.
@@ -116,8 +114,8 @@ func (s *Status) fillSessions(p *instance.Picture) {
 
 // waiting says what the node waits for, or "". s.Waiting is what the cluster room says.
 func (n *Node) waiting(s *Status, p *instance.Picture) string {
-	client := &p.Sessions[0]
-	if s.Err == nil && client.Phase != session.Attached {
+	mine := &p.Sessions[0]
+	if s.Err == nil && mine.Phase != client.Attached {
 		if p.Unread != nil {
 			return n.waitsForLog(s, p)
 		}
@@ -128,7 +126,7 @@ func (n *Node) waiting(s *Status, p *instance.Picture) string {
 	if s.Waiting != "" {
 		return s.Waiting
 	}
-	return s.waitsFor(client, p.Now)
+	return s.waitsFor(mine, p.Now)
 }
 
 // votersWanted is how many instances vote if all are there that the configuration names: an odd number, so that each counts.
@@ -164,17 +162,17 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.Peopl
 }
 
 // waitsFor says what stands between this node and a lock once it belongs to a group.
-func (s *Status) waitsFor(client *session.ClientStatus, now clock.Time) string {
+func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 	switch {
 	case s.Err != nil:
 		return ""
-	case client.Phase == session.Attached && client.GraceUntil != 0:
-		left := max(client.GraceUntil.Sub(now), 0)
+	case mine.Phase == client.Attached && mine.GraceUntil != 0:
+		left := max(mine.GraceUntil.Sub(now), 0)
 		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an earlier group could still believe in its lock", left.Round(time.Second/10))
-	case client.Phase == session.Attached:
+	case mine.Phase == client.Attached:
 		return ""
 	case s.Leader != "":
-		return fmt.Sprintf("%s a session with the leader, %s", client.Phase, s.Leader)
+		return fmt.Sprintf("%s a session with the leader, %s", mine.Phase, s.Leader)
 	case len(s.Voters) == 0:
 		return "no group is known yet"
 	}
@@ -247,7 +245,7 @@ func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 	if !p.OnlyVoter {
 		return text + "; " + noLeader + s.votersText()
 	}
-	if errors.Is(p.Unread, raftlog.ErrStorage) {
+	if p.BadDisk {
 		return text + "; no other instance votes, so nothing is granted until the disk is repaired and this instance " +
 			"started again"
 	}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // A crowd is light sessions of this process. It notes who is attached.
@@ -40,7 +40,7 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 	var next atomic.Int64
 	err = together(16, func(int) error { // about as many as the processors can make connections for
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			l, err := openLight(g, security, first+i, func(p session.Phase) { c.changed(i, p) })
+			l, err := openLight(g, security, first+i, func(p client.Phase) { c.changed(i, p) })
 			if err != nil {
 				return err
 			}
@@ -58,10 +58,10 @@ func openCrowd(ctx context.Context, g groupAnswer, encrypted bool, first, n int)
 }
 
 // changed notes the phase of session i.
-func (c *crowd) changed(i int, p session.Phase) {
+func (c *crowd) changed(i int, p client.Phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p != session.Attached || c.isIn[i] {
+	if p != client.Attached || c.isIn[i] {
 		return
 	}
 	c.isIn[i], c.last = true, time.Now()
@@ -124,7 +124,7 @@ func (c *crowd) returns(ctx context.Context, first int) (r returned, err error) 
 			mu.Lock()
 			r.Waits = append(r.Waits, time.Since(began))
 			mu.Unlock()
-			if err := hold.Release(ctx); err != nil && !errors.Is(err, session.ErrLost) {
+			if err := hold.Release(ctx); err != nil && !errors.Is(err, client.ErrLost) {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -29,7 +30,7 @@ const lightTTL = 10 * time.Second
 // that does not vote: a connection and an ID of its own.
 type light struct {
 	port   *transport.Port
-	client *session.Client
+	client *client.Client
 	voters []transport.Peer
 }
 
@@ -76,7 +77,7 @@ func lightSecurity(encrypted bool) (transport.Security, error) {
 }
 
 // openLight begins the session of number i. changed is told each change of its phase, on a goroutine that must not be held up.
-func openLight(g groupAnswer, security transport.Security, i int, changed func(session.Phase)) (*light, error) {
+func openLight(g groupAnswer, security transport.Security, i int, changed func(client.Phase)) (*light, error) {
 	group, err := strconv.ParseUint(g.Group, 16, 64)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(s
 		l.voters = append(l.voters, transport.Peer{Instance: v.Peer, Addr: v.Addr})
 	}
 	random := func(b []byte) { _, _ = rand.Read(b) }
-	l.client = session.NewClient(session.ClientConfig{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random, Changed: changed})
+	l.client = client.New(client.Config{Clock: clock.Boot(), TTL: lightTTL, Send: l.send, Random: random, Changed: changed})
 	l.port, err = transport.New(transport.Config{
 		Cluster: "mortise", Self: transport.Self{Key: nodeid.NewKey(random), Group: group}, Listener: transport.Deaf(),
 		Dial: dialTCP, Handler: lightHandler{l}, TLS: security,

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 const (
@@ -36,7 +36,7 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 			return Result{}, err
 		}
 		defer c.close()
-		firsts, turns := make([]*session.Hold, lineKeys), make([]atomic.Int64, lineKeys)
+		firsts, turns := make([]*client.Hold, lineKeys), make([]atomic.Int64, lineKeys)
 		err = together(lineKeys, func(k int) (err error) {
 			firsts[k], err = c.lights[k%lineSessions].client.Acquire(ctx, lineKey(k), false)
 			return err
@@ -47,7 +47,7 @@ func line(n int) func(ctx context.Context, r *Run) (Result, error) {
 		wait := newLine(ctx, rounds*lineKeys)
 		for round := range rounds {
 			by := c.lights[round%lineSessions].client
-			holds := make([]session.Hold, lineKeys)
+			holds := make([]client.Hold, lineKeys)
 			for k := range holds {
 				wait.join(by, &holds[k], k, int64(round), &turns[k])
 			}
@@ -89,9 +89,9 @@ func newLine(ctx context.Context, n int) *waitingLine {
 }
 
 // join has a waiter take its place in the queue of key k. turn is the turn of the key: it must be place when the waiter is served.
-func (w *waitingLine) join(by *session.Client, h *session.Hold, k int, place int64, turn *atomic.Int64) {
+func (w *waitingLine) join(by *client.Client, h *client.Hold, k int, place int64, turn *atomic.Int64) {
 	go func() {
-		err := by.AcquireInto(w.ctx, h, session.Request{Key: lineKey(k)})
+		err := by.AcquireInto(w.ctx, h, client.Request{Key: lineKey(k)})
 		if err == nil {
 			if now := turn.Add(1) - 1; now != place {
 				err = fmt.Errorf("waiter %d of key %d is served as number %d", place, k, now)

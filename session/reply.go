@@ -7,138 +7,138 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// replyKind says what a record of the keeper is. The values are part of the protocol between builds: they stay, and new ones are
+// ReplyKind says what a record of the keeper is. The values are part of the protocol between builds: they stay, and new ones are
 // added at the end. A client skips records of a kind that it does not know, and bytes behind the fields that it knows.
-type replyKind uint8
+type ReplyKind uint8
 
 const (
-	// replyOpened answers Open: nonce, code, session, ttl, term.
-	replyOpened replyKind = 1
-	// replyAttached answers Attach: session, epoch, code, term. It comes behind the states of all live numbers, so what was named and
+	// ReplyOpened answers Open: nonce, code, session, ttl, term.
+	ReplyOpened ReplyKind = 1
+	// ReplyAttached answers Attach: session, epoch, code, term. It comes behind the states of all live numbers, so what was named and
 	// was not reported by then is finished.
-	replyAttached replyKind = 2
-	// replyState is what a request has come to: session, epoch, number, code, token, watch, and of a
+	ReplyAttached ReplyKind = 2
+	// ReplyState is what a request has come to: session, epoch, number, code, token, watch, and of a
 	// code that names a budget, that budget.
-	replyState replyKind = 3
-	// replyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters,
+	ReplyState ReplyKind = 3
+	// ReplyHeld answers a try request that met a held lock: session, epoch, number, record, holder, token, since, waiters,
 	// value, key (empty: the only one asked for).
-	replyHeld replyKind = 4
-	// replyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names a budget, that budget.
-	replyFreed replyKind = 5
-	// replyRenewed acknowledges a renewal: session, epoch, seq.
-	replyRenewed replyKind = 6
-	// replyEnded says that an attachment is over, or never was: session, epoch, reason.
-	replyEnded replyKind = 7
-	// replyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
-	replyRedirect replyKind = 8
-	// replyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over). It comes right before Attached if the
+	ReplyHeld ReplyKind = 4
+	// ReplyFreed answers Release and Cancel: session, epoch, number, code, and of a code that names a budget, that budget.
+	ReplyFreed ReplyKind = 5
+	// ReplyRenewed acknowledges a renewal: session, epoch, seq.
+	ReplyRenewed ReplyKind = 6
+	// ReplyEnded says that an attachment is over, or never was: session, epoch, reason.
+	ReplyEnded ReplyKind = 7
+	// ReplyRedirect comes from a voter that does not lead, or has just begun to: term, leader, addr.
+	ReplyRedirect ReplyKind = 8
+	// ReplyGrace says how much of the group's grace is left: session, epoch, ttl (0: it is over). It comes right before Attached if the
 	// group is in its grace, and when that ends.
-	replyGrace replyKind = 9
-	// replyBehind says who holds the lock that a request waits for, as it was when the request was applied: the fields of replyHeld.
-	replyBehind replyKind = 10
-	// replyDeadlock answers a request that would have closed a circle: session, epoch, number, count, and for each link session, record, key.
-	replyDeadlock replyKind = 11
-	// replyEvicted says that a request was ended by others: session, epoch, number, record (who), value (why).
-	replyEvicted replyKind = 12
-	// replyWanted says that somebody waits for what a request holds, which wants to be told: session, epoch, number.
-	replyWanted replyKind = 13
-	// replyTaken says that another session has taken up what a request held: session, epoch, number, record (the other's).
-	replyTaken replyKind = 14
-	// replyForbidden says that the certificate of the peer does not allow a request: session, epoch, number, key, value (the name in
+	ReplyGrace ReplyKind = 9
+	// ReplyBehind says who holds the lock that a request waits for, as it was when the request was applied: the fields of ReplyHeld.
+	ReplyBehind ReplyKind = 10
+	// ReplyDeadlock answers a request that would have closed a circle: session, epoch, number, count, and for each link session, record, key.
+	ReplyDeadlock ReplyKind = 11
+	// ReplyEvicted says that a request was ended by others: session, epoch, number, record (who), value (why).
+	ReplyEvicted ReplyKind = 12
+	// ReplyWanted says that somebody waits for what a request holds, which wants to be told: session, epoch, number.
+	ReplyWanted ReplyKind = 13
+	// ReplyTaken says that another session has taken up what a request held: session, epoch, number, record (the other's).
+	ReplyTaken ReplyKind = 14
+	// ReplyForbidden says that the certificate of the peer does not allow a request: session, epoch, number, key, value (the name in
 	// the capability).
-	replyForbidden replyKind = 15
+	ReplyForbidden ReplyKind = 15
 )
 
-// endReason says why an attachment is over. Values as fixed as those of replyKind; an unknown one means "attach anew".
-type endReason uint8
+// EndReason says why an attachment is over. Values as fixed as those of ReplyKind; an unknown one means "attach anew".
+type EndReason uint8
 
 const (
-	// endUnknown: the keeper knows no such attachment; its stream broke, or another attachment of the session took its place.
-	endUnknown endReason = 1
-	// endNoSession: the session itself is over, by applied command.
-	endNoSession endReason = 2
-	// endOverloaded: a queue was full and something of the attachment was dropped.
-	endOverloaded endReason = 3
-	// endRefused: the peer sent what it may not send.
-	endRefused endReason = 4
+	// EndUnknown: the keeper knows no such attachment; its stream broke, or another attachment of the session took its place.
+	EndUnknown EndReason = 1
+	// EndNoSession: the session itself is over, by applied command.
+	EndNoSession EndReason = 2
+	// EndOverloaded: a queue was full and something of the attachment was dropped.
+	EndOverloaded EndReason = 3
+	// EndRefused: the peer sent what it may not send.
+	EndRefused EndReason = 4
 )
 
 // NoVoter returns what an instance answers that has no keeper, so that who asks it turns to another at once: that it knows no leader.
-func NoVoter() []byte { return (&reply{kind: replyRedirect}).append(nil) }
+func NoVoter() []byte { return (&Reply{Kind: ReplyRedirect}).Append(nil) }
 
-// reply is one record of the keeper, decoded. Each kind uses the fields that its comment names.
-type reply struct {
-	kind    replyKind
-	session lockfsm.SessionID
-	epoch   lockfsm.Epoch
-	number  lockfsm.Number
-	code    lockfsm.Code
-	token   lockfsm.Token
-	watch   lockfsm.Revision
-	nonce   lockfsm.Nonce
-	ttl     time.Duration
-	seq     uint64
-	reason  endReason
-	term    uint64
-	leader  Peer
-	addr    []byte // aliases the input
-	holder  lockfsm.SessionID
-	record  []byte // aliases the input
-	since   int64
-	waiters int64
-	value   []byte         // aliases the input
-	key     []byte         // aliases the input
-	circle  []lockfsm.Link // its records alias the input
-	budget  uint64
+// Reply is one record of the keeper, decoded. Each kind uses the fields that its comment names.
+type Reply struct {
+	Kind    ReplyKind
+	Session lockfsm.SessionID
+	Epoch   lockfsm.Epoch
+	Number  lockfsm.Number
+	Code    lockfsm.Code
+	Token   lockfsm.Token
+	Watch   lockfsm.Revision
+	Nonce   lockfsm.Nonce
+	TTL     time.Duration
+	Seq     uint64
+	Reason  EndReason
+	Term    uint64
+	Leader  Peer
+	Addr    []byte // aliases the input
+	Holder  lockfsm.SessionID
+	Record  []byte // aliases the input
+	Since   int64
+	Waiters int64
+	Value   []byte         // aliases the input
+	Key     []byte         // aliases the input
+	Circle  []lockfsm.Link // its records alias the input
+	Budget  uint64
 }
 
-// append writes r behind b: the size of the record, its kind, its fields.
-func (r *reply) append(b []byte) []byte {
+// Append writes r behind b: the size of the record, its kind, its fields.
+func (r *Reply) Append(b []byte) []byte {
 	start := len(b)
-	b = append(b, 0, byte(r.kind))
-	switch r.kind {
-	case replyOpened:
-		b = append(append(b, r.nonce[:]...), byte(r.code))
-		b = appendUvarints(b, uint64(r.session), uint64(r.ttl), r.term)
-	case replyAttached:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.code), r.term)
-	case replyState:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code), uint64(r.token), uint64(r.watch))
+	b = append(b, 0, byte(r.Kind))
+	switch r.Kind {
+	case ReplyOpened:
+		b = append(append(b, r.Nonce[:]...), byte(r.Code))
+		b = appendUvarints(b, uint64(r.Session), uint64(r.TTL), r.Term)
+	case ReplyAttached:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Code), r.Term)
+	case ReplyState:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code), uint64(r.Token), uint64(r.Watch))
 		b = r.appendBudget(b)
-	case replyHeld, replyBehind:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.record)))
-		b = append(b, r.record...)
-		b = appendUvarints(b, uint64(r.holder), uint64(r.token), uint64(max(r.since, 0)), uint64(max(r.waiters, 0)))
-		b = appendSized(appendSized(b, r.value), r.key)
-	case replyWanted:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
-	case replyTaken:
-		b = appendSized(appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number)), r.record)
-	case replyForbidden:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
-		b = appendSized(appendSized(b, r.key), r.value)
-	case replyEvicted:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number))
-		b = appendSized(appendSized(b, r.record), r.value)
-	case replyDeadlock:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(len(r.circle)))
-		for _, link := range r.circle {
+	case ReplyHeld, ReplyBehind:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Record)))
+		b = append(b, r.Record...)
+		b = appendUvarints(b, uint64(r.Holder), uint64(r.Token), uint64(max(r.Since, 0)), uint64(max(r.Waiters, 0)))
+		b = appendSized(appendSized(b, r.Value), r.Key)
+	case ReplyWanted:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
+	case ReplyTaken:
+		b = appendSized(appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number)), r.Record)
+	case ReplyForbidden:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
+		b = appendSized(appendSized(b, r.Key), r.Value)
+	case ReplyEvicted:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number))
+		b = appendSized(appendSized(b, r.Record), r.Value)
+	case ReplyDeadlock:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(len(r.Circle)))
+		for _, link := range r.Circle {
 			b = appendUvarints(b, uint64(link.Session))
 			b = appendSized(appendSized(b, link.Record), []byte(link.Key))
 		}
-	case replyFreed:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.number), uint64(r.code))
+	case ReplyFreed:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Number), uint64(r.Code))
 		b = r.appendBudget(b)
-	case replyRenewed:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), r.seq)
-	case replyEnded:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.reason))
-	case replyRedirect:
-		b = append(appendUvarints(b, r.term), r.leader[:]...)
-		b = appendUvarints(b, uint64(len(r.addr)))
-		b = append(b, r.addr...)
-	case replyGrace:
-		b = appendUvarints(b, uint64(r.session), uint64(r.epoch), uint64(r.ttl))
+	case ReplyRenewed:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), r.Seq)
+	case ReplyEnded:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.Reason))
+	case ReplyRedirect:
+		b = append(appendUvarints(b, r.Term), r.Leader[:]...)
+		b = appendUvarints(b, uint64(len(r.Addr)))
+		b = append(b, r.Addr...)
+	case ReplyGrace:
+		b = appendUvarints(b, uint64(r.Session), uint64(r.Epoch), uint64(r.TTL))
 	}
 	return putSize(b, start)
 }
@@ -169,80 +169,80 @@ func putSize(b []byte, start int) []byte {
 	return b
 }
 
-// nextReply splits the first record off b, which must not be empty. A record of an unknown kind comes back with only its kind set.
-func nextReply(b []byte) (r reply, rest []byte, err error) {
+// NextReply splits the first record off b, which must not be empty. A record of an unknown kind comes back with only its kind set.
+func NextReply(b []byte) (r Reply, rest []byte, err error) {
 	outer := fields{b: b}
 	body := outer.sized(uint64(len(b)))
 	f := fields{b: body, bad: outer.bad}
-	r.kind = replyKind(f.octet())
+	r.Kind = ReplyKind(f.octet())
 	r.decode(&f)
 	if f.bad {
-		return reply{}, nil, errWire
+		return Reply{}, nil, errWire
 	}
 	return r, outer.b, nil
 }
 
-func (r *reply) decode(f *fields) {
-	switch r.kind {
-	case replyOpened:
-		copy(r.nonce[:], f.bytes(uint64(len(r.nonce))))
-		r.code = lockfsm.Code(f.octet())
-		r.session, r.ttl, r.term = lockfsm.SessionID(f.uvarint()), time.Duration(f.count()), f.uvarint()
-	case replyAttached:
+func (r *Reply) decode(f *fields) {
+	switch r.Kind {
+	case ReplyOpened:
+		copy(r.Nonce[:], f.bytes(uint64(len(r.Nonce))))
+		r.Code = lockfsm.Code(f.octet())
+		r.Session, r.TTL, r.Term = lockfsm.SessionID(f.uvarint()), time.Duration(f.count()), f.uvarint()
+	case ReplyAttached:
 		r.name(f)
-		r.code, r.term = f.code(), f.uvarint()
-	case replyState:
+		r.Code, r.Term = f.code(), f.uvarint()
+	case ReplyState:
 		r.name(f)
-		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()
-		r.token, r.watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
+		r.Number, r.Code = lockfsm.Number(f.uvarint()), f.code()
+		r.Token, r.Watch = lockfsm.Token(f.uvarint()), lockfsm.Revision(f.uvarint())
 		r.decodeBudget(f)
-	case replyHeld, replyBehind:
+	case ReplyHeld, ReplyBehind:
 		r.name(f)
-		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
-		r.holder, r.token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
-		r.since, r.waiters = f.count(), f.count()
-		r.value, r.key = f.sized(lockfsm.MaxValueBytes), f.sized(maxLocalKey)
-	case replyWanted:
+		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
+		r.Holder, r.Token = lockfsm.SessionID(f.uvarint()), lockfsm.Token(f.uvarint())
+		r.Since, r.Waiters = f.count(), f.count()
+		r.Value, r.Key = f.sized(lockfsm.MaxValueBytes), f.sized(LongestKey)
+	case ReplyWanted:
 		r.name(f)
-		r.number = lockfsm.Number(f.uvarint())
-	case replyTaken:
+		r.Number = lockfsm.Number(f.uvarint())
+	case ReplyTaken:
 		r.name(f)
-		r.number, r.record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
-	case replyForbidden:
+		r.Number, r.Record = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes)
+	case ReplyForbidden:
 		r.name(f)
-		r.number, r.key, r.value = lockfsm.Number(f.uvarint()), f.sized(maxLocalKey), f.sized(lockfsm.MaxValueBytes)
-	case replyEvicted:
+		r.Number, r.Key, r.Value = lockfsm.Number(f.uvarint()), f.sized(LongestKey), f.sized(lockfsm.MaxValueBytes)
+	case ReplyEvicted:
 		r.name(f)
-		r.number, r.record, r.value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)
-	case replyDeadlock:
+		r.Number, r.Record, r.Value = lockfsm.Number(f.uvarint()), f.sized(lockfsm.MaxRecordBytes), f.sized(lockfsm.MaxValueBytes)
+	case ReplyDeadlock:
 		r.name(f)
-		r.number = lockfsm.Number(f.uvarint())
+		r.Number = lockfsm.Number(f.uvarint())
 		for range min(f.uvarint(), uint64(len(f.b))) {
 			link := lockfsm.Link{Session: lockfsm.SessionID(f.uvarint()), Record: f.sized(lockfsm.MaxRecordBytes)}
-			link.Key = string(f.sized(maxLocalKey))
-			r.circle = append(r.circle, link)
+			link.Key = string(f.sized(LongestKey))
+			r.Circle = append(r.Circle, link)
 		}
-	case replyFreed:
+	case ReplyFreed:
 		r.name(f)
-		r.number, r.code = lockfsm.Number(f.uvarint()), f.code()
+		r.Number, r.Code = lockfsm.Number(f.uvarint()), f.code()
 		r.decodeBudget(f)
-	case replyRenewed:
+	case ReplyRenewed:
 		r.name(f)
-		r.seq = f.uvarint()
-	case replyEnded:
+		r.Seq = f.uvarint()
+	case ReplyEnded:
 		r.name(f)
-		r.reason = endReason(min(f.uvarint(), 0xff))
-	case replyRedirect:
-		r.term, r.leader, r.addr = f.uvarint(), f.peer(), f.sized(maxAddrBytes)
-	case replyGrace:
+		r.Reason = EndReason(min(f.uvarint(), 0xff))
+	case ReplyRedirect:
+		r.Term, r.Leader, r.Addr = f.uvarint(), f.peer(), f.sized(maxAddrBytes)
+	case ReplyGrace:
 		r.name(f)
-		r.ttl = time.Duration(f.count())
+		r.TTL = time.Duration(f.count())
 	}
 }
 
 // name reads what names an attachment.
-func (r *reply) name(f *fields) {
-	r.session, r.epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
+func (r *Reply) name(f *fields) {
+	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
 }
 
 // code reads a code; one that does not fit the type becomes zero, which is no code.

@@ -1,4 +1,4 @@
-package session
+package session_test
 
 import (
 	"container/heap"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // A whole cluster of cores on one goroutine: clients and keepers as they are, one lockfsm.Machine per voter, and in place of raft a log
@@ -58,7 +59,7 @@ type sim struct {
 	seq    int
 	events simQueue
 	nodes  []*simNode
-	conns  map[[2]Peer]*simConn
+	conns  map[[2]session.Peer]*simConn
 	faults bool
 
 	// The log.
@@ -84,7 +85,7 @@ type simEntry struct {
 
 type simNode struct {
 	s           *sim
-	id          Peer
+	id          session.Peer
 	rate        float64
 	origin      time.Duration
 	pausedUntil time.Duration
@@ -92,8 +93,8 @@ type simNode struct {
 	readsAt     time.Duration // what came while it was paused is read then
 	unread      []func()
 	expiring    map[lockfsm.SessionID]bool // in its keeper, as of its last turn
-	client      *ClientCore
-	keeper      *KeeperCore
+	client      *client.Core
+	keeper      *keeper.Core
 	toClient    []func(now clock.Time)
 	toKeeper    []func(now clock.Time)
 	kicked      bool
@@ -101,8 +102,7 @@ type simNode struct {
 	nonce       byte
 	machine     *lockfsm.Machine
 	applied     int
-	role        Role
-	arena       keeperInbox
+	role        keeper.Role
 	bornAt      clock.Time
 	live        int
 	timer       int // counts what it was set to
@@ -122,7 +122,7 @@ type simConn struct {
 // simCall is one caller's call.
 type simCall struct {
 	node    *simNode
-	req     Request
+	req     client.Request
 	key     string
 	token   lockfsm.Token
 	begun   time.Duration
@@ -132,13 +132,13 @@ type simCall struct {
 }
 
 func newSim(t *testing.T, seed uint64, config simConfig) *sim {
-	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)), conns: make(map[[2]Peer]*simConn), leader: -1}
+	s := &sim{t: t, seed: seed, config: config, rand: rand.New(rand.NewPCG(seed, 7)), conns: make(map[[2]session.Peer]*simConn), leader: -1}
 	s.starved = make(map[starving]time.Duration)
 	s.believers, s.tokens = make(map[string][]*simCall), make(map[string]lockfsm.Token)
 	s.now = time.Second
-	targets := make([]Target, config.voters)
+	targets := make([]session.Target, config.voters)
 	for i := range targets {
-		targets[i] = Target{Peer: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
+		targets[i] = session.Target{Peer: nodeidtest.ID(uint64(i + 1)), Addr: fmt.Sprint("v", i+1)}
 	}
 	for i := range config.voters + config.plain {
 		n := &simNode{s: s, id: nodeidtest.ID(uint64(i + 1)), rate: 1 + config.drift*(2*s.rand.Float64()-1), origin: time.Duration(s.rand.Int64N(int64(time.Hour)))}
@@ -146,9 +146,9 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 			n.rate = 1 + config.drift*float64(2*i-1)
 		}
 		n.expiring = make(map[lockfsm.SessionID]bool)
-		n.client = NewClientCore(n.clock(), config.ttl)
+		n.client = client.NewCore(n.clock(), config.ttl)
 		if i < config.voters {
-			n.keeper = NewKeeperCore()
+			n.keeper = keeper.NewCore()
 			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
 			if err != nil {
 				t.Fatal(err)
@@ -265,7 +265,7 @@ func (n *simNode) clientTurn(now clock.Time) {
 	if out.More {
 		n.kick()
 	}
-	if err := n.client.check(); err != nil {
+	if err := n.client.Check(); err != nil {
 		n.s.fail("client %d: %v", n.id, err)
 	}
 	n.mustBelieveNoLonger()
@@ -332,16 +332,16 @@ func (n *simNode) keeperTurn(now clock.Time) {
 		}
 		n.keeper.Replied(now, r.Peer, all)
 	}
-	if err := n.keeper.check(); err != nil {
+	if err := n.keeper.Check(); err != nil {
 		n.s.fail("keeper %d: %v", n.id, err)
 	}
 }
 
-func (s *sim) conn(a, b Peer) *simConn {
+func (s *sim) conn(a, b session.Peer) *simConn {
 	if nodeid.Compare(a, b) > 0 {
 		a, b = b, a
 	}
-	key := [2]Peer{a, b}
+	key := [2]session.Peer{a, b}
 	c := s.conns[key]
 	if c == nil {
 		c = &simConn{}
@@ -351,7 +351,7 @@ func (s *sim) conn(a, b Peer) *simConn {
 }
 
 // send puts a message on the stream; arrive runs when it arrives, unless the stream breaks before. The order on a stream is kept.
-func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
+func (s *sim) send(from *simNode, to session.Peer, arrive func(to *simNode)) bool {
 	if nodeidtest.Number(to) < 1 || nodeidtest.Number(to) > uint64(len(s.nodes)) {
 		return false
 	}
@@ -402,7 +402,7 @@ func (s *sim) send(from *simNode, to Peer, arrive func(to *simNode)) bool {
 }
 
 // wayTo is the direction of a stream's index.
-func wayTo(from, to Peer) int {
+func wayTo(from, to session.Peer) int {
 	if nodeid.Compare(from, to) > 0 {
 		return 1
 	}
@@ -428,7 +428,7 @@ func (s *sim) breakConn(a, b *simNode, deadFor time.Duration) {
 	s.after(s.between(0, 50*time.Millisecond), func() { s.down(b, a.id) })
 }
 
-func (s *sim) down(n *simNode, peer Peer) {
+func (s *sim) down(n *simNode, peer session.Peer) {
 	n.clientInput(func(now clock.Time) { n.client.Down(now, peer) })
 	if n.keeper != nil {
 		n.keeperInput(func(now clock.Time) { n.keeper.Down(now, peer) })

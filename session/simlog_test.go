@@ -1,12 +1,13 @@
-package session
+package session_test
 
 import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // This file is the simulation's raft: one true log, one true leader per term, and leaders that learn late that they are none.
@@ -48,9 +49,9 @@ func (s *sim) elect(leader int, oldLearnsIn time.Duration) {
 
 // learn tells a voter of a term, if that is news.
 func (n *simNode) learn(term uint64, leader int) {
-	role := Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
+	role := keeper.Role{Term: term, Leading: n.id == nodeidtest.ID(uint64(leader+1))}
 	if leader >= 0 {
-		role.Leader = Target{Peer: nodeidtest.ID(uint64(leader + 1))}
+		role.Leader = session.Target{Peer: nodeidtest.ID(uint64(leader + 1))}
 	}
 	if term < n.role.Term || role == n.role {
 		return
@@ -124,14 +125,13 @@ func (n *simNode) applyEntry(e simEntry) {
 		if r.Kind == lockfsm.Expire && r.Code == lockfsm.Done && n.role.Leading {
 			s.stats.expired++
 		}
-		results = append(results, *r)
-		n.arena.last(&results[len(results)-1])
+		results = append(results, r.Clone())
 	})
 	if !n.role.Leading || n.role.Term != e.term && len(e.blob) == 0 {
 		return
 	}
 	if len(e.blob) == 0 {
-		l := Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(), GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
+		l := keeper.Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(), GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
 		n.keeperInput(func(now clock.Time) {
 			n.keeper.Leads(now, l)
 			if !l.Born {

@@ -1,4 +1,4 @@
-package session
+package session_test
 
 import (
 	"maps"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // What can be seen to be wrong long before two callers hold one lock. The simulation knows who truly leads, and all clocks.
@@ -16,7 +17,7 @@ func (s *sim) trueLeader() *simNode {
 		return nil
 	}
 	n := s.nodes[s.leader]
-	if k := n.keeper; k.role.Term != s.term || !k.role.Leading || !k.led {
+	if k := n.keeper.Status(); k.Term != s.term || !k.Leading {
 		return nil
 	}
 	return n
@@ -25,19 +26,20 @@ func (s *sim) trueLeader() *simNode {
 // mustBelieveNoLonger checks promise 3 by itself: a client's lease ends before its session can, whether anybody holds a lock or not.
 func (n *simNode) mustBelieveNoLonger() {
 	s, l := n.s, n.s.trueLeader()
-	until := n.global(n.client.lease.deadline())
-	if l == nil || n.client.session == 0 || until <= s.now {
+	status := n.client.Status(n.clock())
+	until := n.global(status.Deadline)
+	if l == nil || status.Session == 0 || until <= s.now {
 		return
 	}
-	kept := l.keeper.sessions[n.client.session]
+	kept, lives := l.keeper.Kept(status.Session)
 	switch {
-	case kept == nil:
-		s.fail("client %d believes until %v in session %d, which is over", n.id, until, n.client.session)
-	case kept.expiring:
-		s.fail("client %d believes until %v in session %d, which is being ended", n.id, until, n.client.session)
+	case !lives:
+		s.fail("client %d believes until %v in session %d, which is over", n.id, until, status.Session)
+	case kept.Expiring:
+		s.fail("client %d believes until %v in session %d, which is being ended", n.id, until, status.Session)
 	}
-	if end := l.global(kept.deadline.Add(l.keeper.stalled)); until > end {
-		s.fail("client %d believes until %v in session %d, which may be ended at %v", n.id, until, n.client.session, end)
+	if end := l.global(kept.Deadline); until > end {
+		s.fail("client %d believes until %v in session %d, which may be ended at %v", n.id, until, status.Session, end)
 	}
 }
 
@@ -46,18 +48,19 @@ func (n *simNode) mustBelieveNoLonger() {
 func (n *simNode) mustExpireNobodyAlive() {
 	s, k := n.s, n.keeper
 	for _, x := range s.nodes { // in this order, so that a seed fails in one way
-		kept := k.sessions[x.client.session]
-		if kept == nil || !kept.expiring {
-			delete(n.expiring, x.client.session)
+		id := x.client.Status(x.clock()).Session
+		kept, _ := k.Kept(id)
+		if !kept.Expiring {
+			delete(n.expiring, id)
 			continue
 		}
-		if n.expiring[kept.id] {
+		if n.expiring[id] {
 			continue
 		}
-		n.expiring[kept.id] = true
+		n.expiring[id] = true
 		x.mustBelieveNoLonger()
-		if a := k.attachments[kept.id]; a != nil && (a.waits || a.flies) {
-			s.fail("keeper %d ends session %d of %d, whose renewal has arrived", n.id, kept.id, x.id)
+		if kept.Renewing {
+			s.fail("keeper %d ends session %d of %d, whose renewal has arrived", n.id, id, x.id)
 		}
 	}
 }
@@ -101,24 +104,24 @@ func (s *sim) audit() {
 		clear(s.starved)
 		return
 	}
-	granted := make(map[starving]bool)
-	for _, e := range l.machine.Entries() {
-		granted[starving{e.Session, e.Number}] = e.Token != 0
-	}
+	still := make(map[starving]time.Duration)
 	for _, n := range s.nodes {
-		for e := n.client.sent.head; e != nil; e = e.next {
-			key := starving{n.client.session, e.number}
-			quiet := n.client.phase == Attached && n.client.target.Peer == l.id && (n == l || s.good(n, l) > starvedFor)
-			if !quiet || !granted[key] || e.req == nil || e.req.stage != stageWaiting {
-				delete(s.starved, key)
+		status := n.client.Status(n.clock())
+		quiet := status.Phase == client.Attached && status.Leader.Peer == l.id && (n == l || s.good(n, l) > starvedFor)
+		for _, e := range l.machine.Entries() {
+			if !quiet || e.Token == 0 || e.Session != status.Session || !n.client.Waits(e.Number) {
 				continue
 			}
-			if _, seen := s.starved[key]; !seen {
-				s.starved[key] = s.now
+			key := starving{e.Session, e.Number}
+			since, seen := s.starved[key]
+			if !seen {
+				since = s.now
 			}
-			if since := s.starved[key]; s.now-since > starvedFor {
-				s.fail("client %d has held request %d since %v and was not told", n.id, e.number, since)
+			still[key] = since
+			if s.now-since > starvedFor {
+				s.fail("client %d has held request %d since %v and was not told", n.id, e.Number, since)
 			}
 		}
 	}
+	s.starved = still
 }

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"math"
 
-	"github.com/mortise-lock/mortise/lockfsm"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
 )
 
 // Peer is an instance: the random ID of one life of one process. Zero is nobody.
@@ -19,36 +18,39 @@ type Target struct {
 	Addr string
 }
 
+// maxLocalKey bounds a key on the way: a client refuses longer ones itself, and shorter ones are bounded by the group's own limit.
+const LongestKey = 4096
+
 // maxAddrBytes bounds the address in a redirect: a host name is at most 253 bytes long.
 const maxAddrBytes = 1024
 
 // errWire is what the decoders return for bytes that no session of ours wrote.
 var errWire = errors.New("session: malformed bytes from a peer")
 
-// renewal asks for another TTL, and says what its sender has heard: the newest renewal that it knows to have arrived, by Renewed or by
+// Renewal asks for another TTL, and says what its sender has heard: the newest renewal that it knows to have arrived, by Renewed or by
 // the Attached that answered the Attach it travelled with, on this attachment or an earlier one; 0 for none. Renewals travel before all
 // else in a frame, so they have their own field there and their own codec: four varints each, back to back.
-type renewal struct {
-	session lockfsm.SessionID
-	epoch   lockfsm.Epoch
-	seq     uint64
-	heard   uint64
+type Renewal struct {
+	Session lockfsm.SessionID
+	Epoch   lockfsm.Epoch
+	Seq     uint64
+	Heard   uint64
 }
 
-// append writes r behind b.
-func (r renewal) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(r.session))
-	b = binary.AppendUvarint(b, uint64(r.epoch))
-	b = binary.AppendUvarint(b, r.seq)
-	return binary.AppendUvarint(b, r.heard)
+// Append writes r behind b.
+func (r Renewal) Append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(r.Session))
+	b = binary.AppendUvarint(b, uint64(r.Epoch))
+	b = binary.AppendUvarint(b, r.Seq)
+	return binary.AppendUvarint(b, r.Heard)
 }
 
-// nextRenewal splits the first renewal off b, which must not be empty.
-func nextRenewal(b []byte) (r renewal, rest []byte, err error) {
+// NextRenewal splits the first renewal off b, which must not be empty.
+func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	f := fields{b: b}
-	r = renewal{session: lockfsm.SessionID(f.uvarint()), epoch: lockfsm.Epoch(f.uvarint()), seq: f.uvarint(), heard: f.uvarint()}
+	r = Renewal{Session: lockfsm.SessionID(f.uvarint()), Epoch: lockfsm.Epoch(f.uvarint()), Seq: f.uvarint(), Heard: f.uvarint()}
 	if f.bad {
-		return renewal{}, nil, errWire
+		return Renewal{}, nil, errWire
 	}
 	return r, f.b, nil
 }
@@ -116,3 +118,7 @@ func (f *fields) sized(limit uint64) []byte {
 	}
 	return f.bytes(n)
 }
+
+// Likely guesses how long the next frame of a kind will be, from what was guessed before and how long this one is: frames with much and with
+// little to say take turns, and to let one grow costs more than the room.
+func Likely(before, length int) int { return max(length, before-before/8) }

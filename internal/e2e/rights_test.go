@@ -24,6 +24,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -33,7 +34,7 @@ type visitor struct {
 	fleet  *fleet
 	key    nodeid.Key
 	port   *transport.Port
-	client *session.Client
+	client *client.Client
 	dialed atomic.Int64 // how often others have dialed the address that it names
 }
 
@@ -69,7 +70,7 @@ func (f *fleet) visit(secret string) *visitor {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	v.client = session.NewClient(session.ClientConfig{
+	v.client = client.New(client.Config{
 		Clock: clock.Monotonic(), TTL: 2 * time.Second, Random: realWorld().Random,
 		Send: func(to session.Target, renewals, commands []byte) error {
 			return v.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
@@ -121,8 +122,8 @@ func (v *visitor) Snapshot(transport.Identity, *raftpb.Message) error        { r
 func (v *visitor) lock(keys ...string) error {
 	v.t.Helper()
 	keys = slices.Sorted(slices.Values(keys))
-	r := session.Request{Key: keys[0], Try: true, Terms: &session.Terms{Keys: keys[1:]}}
-	var hold session.Hold
+	r := client.Request{Key: keys[0], Try: true, Terms: &client.Terms{Keys: keys[1:]}}
+	var hold client.Hold
 	if err := v.client.AcquireInto(brief(v.t), &hold, r); err != nil {
 		return err
 	}
@@ -369,8 +370,8 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 		f := startFleet(t, 3, withSecret(secretA))
 		v := f.visit(derived(t, "lock a/*"))
 		v.bind(replica.Record{Name: "visitor"})
-		var hold session.Hold
-		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
+		var hold client.Hold
+		if err := v.client.AcquireInto(brief(t), &hold, client.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)
 		}
 		redeploy := func(change func(*mortise.Config)) {
@@ -394,7 +395,7 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 		}
 		redeploy(withSecret(secretB))
 		time.Sleep(10 * time.Second)
-		if err := hold.Err(); !errors.Is(err, session.ErrLost) {
+		if err := hold.Err(); !errors.Is(err, client.ErrLost) {
 			t.Errorf("the lock of a dead secret: %v", err)
 		}
 		for i := range f.nodes {
@@ -424,8 +425,8 @@ func TestADerivedSecretEndsInTime(t *testing.T) {
 		}
 		v := f.visit(secret)
 		v.bind(replica.Record{Name: "visitor"})
-		var hold session.Hold
-		if err := v.client.AcquireInto(brief(t), &hold, session.Request{Key: "a/1"}); err != nil {
+		var hold client.Hold
+		if err := v.client.AcquireInto(brief(t), &hold, client.Request{Key: "a/1"}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Until(c.Until()) - 5*time.Second)
@@ -433,7 +434,7 @@ func TestADerivedSecretEndsInTime(t *testing.T) {
 			t.Fatal(hold.Err())
 		}
 		time.Sleep(15 * time.Second)
-		if err := hold.Err(); !errors.Is(err, session.ErrLost) {
+		if err := hold.Err(); !errors.Is(err, client.ErrLost) {
 			t.Errorf("past its end: %v", err)
 		}
 	})

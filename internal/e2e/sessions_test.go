@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 func (f *fleet) session(i int, ttl time.Duration) *mortise.Session {
@@ -91,7 +91,7 @@ func TestSessionsOutliveTheirLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 		unlock(t, under)
-		if err := s.Close(brief(t)); !errors.Is(err, session.ErrStillHeld) {
+		if err := s.Close(brief(t)); !errors.Is(err, client.ErrStillHeld) {
 			t.Errorf("closed though it holds: %v", err)
 		}
 		unlock(t, l)

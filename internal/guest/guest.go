@@ -20,7 +20,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -33,8 +33,8 @@ type Guest struct {
 	source   *credentials.Source // nil: plain text
 	key      nodeid.Key
 	port     *transport.Port
-	sessions atomic.Pointer[session.Client] // of the Session; nil: none
-	asking   sync.WaitGroup                 // questions whose answer nobody waits for any more
+	sessions atomic.Pointer[client.Client] // of the Session; nil: none
+	asking   sync.WaitGroup                // questions whose answer nobody waits for any more
 }
 
 // Open makes a guest of the cluster that config describes. Of config count Name, Cluster, Join, JoinFunc, Secret, OldSecrets, TLS, TLSFiles, TLSPeers,

@@ -10,10 +10,11 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Lock is a grant to a guest. It is as mortise.Lock, with less to it.
-type Lock struct{ hold session.Hold }
+type Lock struct{ hold client.Hold }
 
 // Acquire waits for a lock, or with Try asks for an answer now. Of r count Key, Try, Shared, Permits, Of, MaxWaiting, Value and LockDelay. The errors
 // are those of mortise.Node.Acquire: *mortise.HeldError, mortise.ErrNotReady, mortise.ErrBadKey and so on, and the context's own, which says who held
@@ -27,7 +28,7 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 		return nil, fmt.Errorf("%w: Request.Of is %d, at most %d; Value has %d bytes, at most %d; LockDelay is %v, at most %v",
 			mortise.ErrBadRequest, r.Of, maxOf, len(r.Value), lockfsm.MaxValueBytes, r.LockDelay, lockfsm.MaxDelay)
 	}
-	t := &session.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay.Round(time.Millisecond)}
+	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: []byte(r.Value), Delay: r.LockDelay.Round(time.Millisecond)}
 	switch {
 	case r.Shared:
 		t.Permits = 1
@@ -35,7 +36,7 @@ func (s *Session) Acquire(ctx context.Context, r mortise.Request) (*Lock, error)
 		t.Permits, t.Of = uint32(r.Permits), uint32(r.Of)
 	}
 	l := &Lock{}
-	if err := s.client.AcquireInto(ctx, &l.hold, session.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
+	if err := s.client.AcquireInto(ctx, &l.hold, client.Request{Key: r.Key, Try: r.Try, Terms: t}); err != nil {
 		return nil, s.explain(r.Key, err)
 	}
 	return l, nil
@@ -50,7 +51,7 @@ func (l *Lock) Token() mortise.Token { return mortise.Token(l.hold.Token()) }
 // Err returns nil while the lock is held, and why not once it is not. It computes from the clock at the call.
 func (l *Lock) Err() error {
 	err := l.hold.Err()
-	var forced *session.ForcedError
+	var forced *client.ForcedError
 	if errors.As(err, &forced) {
 		return &mortise.ForcedError{By: forced.By, Reason: forced.Reason}
 	}
@@ -72,17 +73,17 @@ func (l *Lock) Lapse(why string) error { return l.hold.Lapse(why) }
 
 // explain turns an error of the session room into one of the root.
 func (s *Session) explain(key string, err error) error {
-	var held *session.HeldError
-	var wait *session.WaitError
+	var held *client.HeldError
+	var wait *client.WaitError
 	var denied *session.NotAllowedError
 	switch {
-	case errors.Is(err, session.ErrBadKey):
+	case errors.Is(err, client.ErrBadKey):
 		return fmt.Errorf("%w: %.64q: want 1 to %d bytes of UTF-8 without control characters", err, key, lockfsm.DefaultLimits().KeyBytes)
 	case errors.As(err, &denied):
 		return (*mortise.NotAllowedError)(denied)
 	case errors.As(err, &held):
 		return heldError(held)
-	case errors.Is(err, session.ErrInGrace), errors.Is(err, session.ErrNoLeader):
+	case errors.Is(err, client.ErrInGrace), errors.Is(err, client.ErrNoLeader):
 		return fmt.Errorf("%w: lock %q: %w", ErrNotReady, key, err)
 	case errors.As(err, &wait) && wait.Behind != nil:
 		held := heldError(wait.Behind)
@@ -96,7 +97,7 @@ func (s *Session) explain(key string, err error) error {
 	return err
 }
 
-func heldError(e *session.HeldError) *mortise.HeldError {
+func heldError(e *client.HeldError) *mortise.HeldError {
 	var r struct {
 		Name string `json:"name"`
 	}

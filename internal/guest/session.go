@@ -14,6 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -25,7 +26,7 @@ const (
 // Session takes locks. Make one with Guest.Session, one at a time, and end it with Close.
 type Session struct {
 	guest  *Guest
-	client *session.Client
+	client *client.Client
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 
@@ -37,7 +38,7 @@ type Session struct {
 // bounds that, and its end is ErrNotReady with what was found instead.
 func (g *Guest) Session(ctx context.Context) (*Session, error) {
 	s := &Session{guest: g}
-	s.client = session.NewClient(session.ClientConfig{
+	s.client = client.New(client.Config{
 		Clock: clock.Boot(), TTL: g.config.SessionTTL, Send: s.send, Random: random,
 	})
 	g.sessions.Store(s.client)
@@ -94,7 +95,7 @@ func (s *Session) follow(ctx context.Context) {
 	}
 }
 
-func (s *Session) attached() bool { return s.client.Status().Phase == session.Attached }
+func (s *Session) attached() bool { return s.client.Status().Phase == client.Attached }
 
 // refresh asks the voters and those behind Join who votes now, and reports whether a group is known.
 func (s *Session) refresh(ctx context.Context) bool {

@@ -19,7 +19,11 @@ func isCore(s source) bool {
 	case "lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "internal/capability":
 		return true
 	case "session":
-		return !slices.Contains([]string{"client.go", "clientinbox.go", "keeper.go", "hold.go", "waiter.go", "alarm.go"}, name)
+		return true
+	case "session/client":
+		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "waiter.go"}, name)
+	case "session/keeper":
+		return name != "keeper.go"
 	case "raftlog":
 		return strings.HasPrefix(name, "core")
 	}

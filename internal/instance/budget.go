@@ -3,13 +3,13 @@ package instance
 import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // warnNoRoom tells the operator, at most once a minute for each replica, that a budget of bytes is used up. The caller of the refused
 // request gets an error of its own.
 func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
-	err := session.BudgetErrorOf(result.Code, result.Budget)
+	err := client.BudgetErrorOf(result.Code, result.Budget)
 	if err == nil {
 		return
 	}

@@ -9,7 +9,9 @@ import (
 	"net"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/trace"
@@ -40,8 +42,8 @@ type Config struct {
 	Trace   trace.Config // the observers of locks; Start fills the rest in
 	Hooks   *Hooks       // nil: no hook is told what happens to the instance
 
-	// Desk answers a question of a program that is no instance.
-	Desk func(ctx context.Context, from transport.Identity, question []byte) ([]byte, error)
+	// Desk answers a question of a program, which its connection proves to have these rights. Nil rights are those of an instance.
+	Desk func(ctx context.Context, from nodeid.ID, rights *capability.Capability, question []byte) ([]byte, error)
 	// Disks returns what is missing while disks keep the group from granting, or "".
 	Disks func() string
 }

@@ -9,8 +9,8 @@ var (
 	// ErrBadRequest says that a question goes beyond a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// ErrNoInstance is what a peer gets that asks what only instances may.
-	ErrNoInstance = errors.New("mortise: only instances may ask this")
+	// errNoInstance is what a peer gets that asks what only instances may.
+	errNoInstance = errors.New("mortise: only instances may ask this")
 
 	// ErrStarting is what a question gets that comes before the instance is up.
 	ErrStarting = errors.New("mortise: this instance is starting")

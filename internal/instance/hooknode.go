@@ -10,7 +10,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
@@ -33,7 +33,7 @@ type witness struct {
 }
 
 // news takes what has become of the session.
-func (w *witness) news(news *session.News) {
+func (w *witness) news(news *client.News) {
 	n, before, after := w.node, &news.Before, &news.After
 	now := n.env.clock.Now()
 	w.log(before, after)
@@ -61,8 +61,8 @@ func (w *witness) news(news *session.News) {
 }
 
 // noteAvailable counts, and tells, whether locks could be granted in the node's session.
-func (n *Instance) noteAvailable(now clock.Time, s *session.ClientStatus) {
-	can := s.Phase == session.Attached && s.GraceUntil == 0 && s.Lease != session.Lost
+func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
+	can := s.Phase == client.Attached && s.GraceUntil == 0 && s.Lease != client.Lost
 	took, changed := n.grantable.set(now, can)
 	if !changed {
 		return
@@ -75,7 +75,7 @@ func (n *Instance) noteAvailable(now clock.Time, s *session.ClientStatus) {
 }
 
 // tellSession tells the end of one session and the beginning of another, or one of the two.
-func (w *witness) tellSession(before, after *session.ClientStatus) {
+func (w *witness) tellSession(before, after *client.Status) {
 	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
 	if before.Session != 0 {
 		w.node.tell(pick, NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})

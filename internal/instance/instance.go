@@ -17,7 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog/storage"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -42,7 +42,7 @@ type Instance struct {
 	trace   *trace.Tracer // nil without observers
 	dir     *storage.Dir  // nil: memory
 	port    *transport.Port
-	client  *session.Client
+	client  *client.Client
 	own     ownSessions                      // of the user
 	members atomic.Pointer[cluster.Cluster]  // nil until it is started
 	replica atomic.Pointer[ownReplica]       // nil unless this instance votes
@@ -101,7 +101,7 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 	}
 	n.trace = n.newTracer()
 	n.grantable.begin(n.env.clock.Now())
-	n.client = session.NewClient(session.ClientConfig{
+	n.client = client.New(client.Config{
 		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger, Changed: n.phaseChanged,
 		Watch: (&witness{node: n}).news,
 	})
@@ -218,7 +218,7 @@ func (n *Instance) spawn(f func()) bool {
 	return true
 }
 
-// Err returns nil while the instance can be used, and why not once it cannot: session.ErrClosed, or the failure that ended it.
+// Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or the failure that ended it.
 func (n *Instance) Err() error {
 	if err := n.failed.Load(); err != nil {
 		return *err

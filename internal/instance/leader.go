@@ -1,12 +1,12 @@
 package instance
 
-import "github.com/mortise-lock/mortise/session"
+import "github.com/mortise-lock/mortise/session/client"
 
 // phaseChanged takes whether this instance's session is attached to a leader; the client calls it when its phase changes.
-func (n *Instance) phaseChanged(phase session.Phase) {
-	n.attached.Store(phase == session.Attached)
+func (n *Instance) phaseChanged(phase client.Phase) {
+	n.attached.Store(phase == client.Attached)
 	n.leaderKnown()
-	if phase == session.Attached {
+	if phase == client.Attached {
 		n.learnNames()
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 const (
@@ -40,11 +40,11 @@ func (n *Instance) Leave(ctx context.Context) error {
 	}
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	var held error
-	for _, client := range n.clients() {
-		client.Leaving()
+	for _, c := range n.clients() {
+		c.Leaving()
 	}
-	for _, client := range n.clients() {
-		held = cmp.Or(client.WaitReleased(ctx), held)
+	for _, c := range n.clients() {
+		held = cmp.Or(c.WaitReleased(ctx), held)
 	}
 	last := ctx
 	alone, kept := n.depart(ctx)
@@ -53,12 +53,12 @@ func (n *Instance) Leave(ctx context.Context) error {
 		last, cancel = context.WithTimeout(ctx, lastWords)
 		defer cancel()
 	}
-	for _, client := range n.clients() {
+	for _, c := range n.clients() {
 		if held != nil {
 			break
 		}
-		switch err := client.CloseSession(last); {
-		case errors.Is(err, session.ErrStillHeld):
+		switch err := c.CloseSession(last); {
+		case errors.Is(err, client.ErrStillHeld):
 			held = err
 		case err != nil:
 			n.logger.Info("the session was not closed and runs out by itself", "why", err)
@@ -165,7 +165,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // Close stops the instance at once and waits until everything that it started has ended. It is mortise's Node.Close.
 func (n *Instance) Close() error {
-	closed := session.ErrClosed
+	closed := client.ErrClosed
 	n.failed.CompareAndSwap(nil, &closed)
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	err := n.shut()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // seldomEvery is the time between two lines about a condition that repeats.
@@ -24,27 +24,27 @@ func (s *seldom) warn(n *Instance, text string, args ...any) {
 
 // log says when all locks of the session were lost, and when it can have locks again. An end that somebody wanted, and a restart in place, have
 // lines of their own, or need none.
-func (w *witness) log(before, after *session.ClientStatus) {
+func (w *witness) log(before, after *client.Status) {
 	say := w.node.logger
 	if w.own {
 		say = say.With("session_of", "the user's own")
 	}
 	switch {
-	case before.Lease != session.Lost && after.Lease == session.Lost && after.Session == before.Session:
+	case before.Lease != client.Lost && after.Lease == client.Lost && after.Session == before.Session:
 		w.lost = true
 		if before.Held == 0 {
 			say.Info("a lease ran out, since no leader has answered: this session held no lock", "session", uint64(before.Session), "ttl", before.TTL)
 			return
 		}
 		say.Warn("a lease ran out, since no leader has answered: the locks of this session are lost", "session", uint64(before.Session), "ttl", before.TTL, "locks", before.Held)
-	case before.Lease != session.Lost && after.Session != before.Session && after.Ended == session.SessionExpired:
+	case before.Lease != client.Lost && after.Session != before.Session && after.Ended == client.SessionExpired:
 		w.lost = true
 		if before.Held == 0 {
 			say.Info("the group has ended a session of this instance, which held no lock", "session", uint64(before.Session))
 			return
 		}
 		say.Warn("the group has ended a session of this instance: its locks are lost", "session", uint64(before.Session), "locks", before.Held)
-	case w.lost && after.Lease == session.Safe:
+	case w.lost && after.Lease == client.Safe:
 		w.lost = false
 		say.Info("there is a lease again, and locks can be had", "session", uint64(after.Session))
 	}

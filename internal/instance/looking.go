@@ -59,7 +59,7 @@ func (n *Instance) LookOnce(ctx context.Context, q replica.Question) (*replica.A
 func (n *Instance) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
 	rights, ok := from.Peer.Allowed()
 	if !ok || from.Peer.Tier == capability.Guest {
-		return nil, ErrNoInstance
+		return nil, errNoInstance
 	}
 	var q replica.Question
 	a, err := &replica.Answer{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)

@@ -16,7 +16,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
@@ -32,7 +32,7 @@ type ownReplica struct {
 
 	started chan struct{} // closed when log is set
 	log     *raftlog.Log
-	keeper  *session.Keeper
+	keeper  *keeper.Keeper
 	ctx     context.Context // ends with the replica; bounds what it sends in the background
 	cancel  context.CancelFunc
 
@@ -115,7 +115,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	}
 	r.role.Store(&raftlog.Role{})
 	r.config.Store(&raftlog.Configuration{})
-	r.keeper = session.NewKeeper(session.KeeperConfig{
+	r.keeper = keeper.New(keeper.Config{
 		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: replica.Stamp,
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
@@ -181,7 +181,7 @@ func (r *ownReplica) tellKeeper() {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	role := r.role.Load()
-	r.keeper.Role(session.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
+	r.keeper.Role(keeper.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
 }
 
 // Apply implements raftlog.Applier.
@@ -250,7 +250,7 @@ func (r *ownReplica) counted() lockfsm.Counts {
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
 // at once to look for another leader.
 func (r *ownReplica) Retired(err error) {
-	r.keeper.Role(session.Role{Term: r.role.Load().Term + 1})
+	r.keeper.Role(keeper.Role{Term: r.role.Load().Term + 1})
 	r.node.spawn(func() { r.node.retire(r, err) })
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // replicaHost implements replica.Host: it hands on what the core of a replica decides, to the keeper, the
@@ -36,7 +36,7 @@ func (h replicaHost) Answer(result *lockfsm.Result) {
 
 func (h replicaHost) Confirmed(term, round uint64) { h.r.keeper.Confirmed(term, round) }
 
-func (h replicaHost) Leads(l session.Leadership) { h.r.keeper.Leads(l) }
+func (h replicaHost) Leads(l keeper.Leadership) { h.r.keeper.Leads(l) }
 
 func (h replicaHost) Born() clock.Time {
 	h.r.born.Store(true)

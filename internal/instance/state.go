@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
@@ -12,13 +13,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what the face may ask of an instance. None of it asks another instance but what has a context.
 
 // Client returns the client of this instance's own session.
-func (n *Instance) Client() *session.Client { return n.client }
+func (n *Instance) Client() *client.Client { return n.client }
 
 // Tracer returns what tells the observers, or nil if there are none.
 func (n *Instance) Tracer() *trace.Tracer { return n.trace }
@@ -89,7 +91,7 @@ type Picture struct {
 	Err     error
 	Now     clock.Time
 
-	Sessions []session.ClientStatus // the instance's own first
+	Sessions []client.Status // the instance's own first
 	Votes    bool
 	Leading  bool
 	Term     uint64    // zero on an instance that does not vote
@@ -108,6 +110,7 @@ type Picture struct {
 
 	Durable   bool         // it has a directory; without one it has no disk
 	Unread    error        // why the log of this voter cannot be used
+	BadDisk   bool         // that is an error of the disk
 	OnlyVoter bool         // no other instance votes, as far as is known here
 	Disk      *DiskFault   // of this instance
 	Disks     []FaultyDisk // of all, as far as is known here
@@ -141,7 +144,7 @@ func (n *Instance) Picture() *Picture {
 		}
 	}
 	if unread := n.unread.Load(); unread != nil {
-		p.Unread = *unread
+		p.Unread, p.BadDisk = *unread, errors.Is(*unread, raftlog.ErrStorage)
 	}
 	if p.Durable {
 		p.Disk = n.diskFault()

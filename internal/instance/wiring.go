@@ -95,10 +95,14 @@ func (in inbound) Ask(ctx context.Context, from transport.Identity, question []b
 		return in.n.answerLook(ctx, from, question)
 	}
 	if bytes.HasPrefix(question, []byte(desk.Mark)) {
-		return in.n.config.Desk(ctx, from, question)
+		rights, ok := from.Peer.Allowed()
+		if !ok {
+			return nil, errNoInstance
+		}
+		return in.n.config.Desk(ctx, from.Instance, rights, question)
 	}
 	if from.Peer.Tier != capability.Root && from.Peer.Tier != capability.Member {
-		return nil, ErrNoInstance
+		return nil, errNoInstance
 	}
 	c := in.n.cluster()
 	if c != nil && from.Peer.Tier == capability.Root && bytes.HasPrefix(question, []byte(diskMark)) {

@@ -3,11 +3,11 @@ package mutants
 // identity are the bugs of who an instance is, and of whose word counts.
 func identity() []Bug {
 	return []Bug{
-		{Name: "nonce-is-proof", Some: true, Room: "session", Hazard: "none", Nodes: "TestHostileTheftOfASession",
+		{Name: "nonce-is-proof", Some: true, Room: "session/keeper", Hazard: "none", Nodes: "TestHostileTheftOfASession",
 			Breaks: "a former voter, which knows the nonce of a session, takes the session and its locks"},
-		{Name: "record-not-checked", Some: true, Room: "session", Hazard: "none", Nodes: "TestHostileRecords",
+		{Name: "record-not-checked", Some: true, Room: "session/keeper", Hazard: "none", Nodes: "TestHostileRecords",
 			Breaks: "a session names another instance, or another address, as its own"},
-		{Name: "opened-by-anybody", Some: true, Room: "session", Hazard: "none", Breaks: "an instance that was not asked opens a session, and acknowledges its leases"},
+		{Name: "opened-by-anybody", Some: true, Room: "session/client", Hazard: "none", Breaks: "an instance that was not asked opens a session, and acknowledges its leases"},
 		{Name: "configuration-from-anybody", Some: true, Room: "cluster/founding", Hazard: "none", Nodes: "TestHostileHearsay",
 			Breaks: "one question of any instance ends a voter, and makes its author the only voter"},
 		{Name: "barred-by-anybody", Some: true, Room: "cluster/founding", Hazard: "none", Breaks: "the word of any instance keeps another from founding or joining"},

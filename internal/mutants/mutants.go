@@ -93,8 +93,10 @@ func Layers() []Layer {
 	return []Layer{
 		{Name: "rules", Package: "lockfsm", Run: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
 		{Name: "machine", Package: "lockfsm", Skip: "^TestTwin$|^TestTranscripts$", Rooms: []string{"lockfsm"}},
-		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
-		{Name: "sessions", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session", "lockfsm"}},
+		{Name: "leases", Package: "session", Run: "^TestSimulation$", Rooms: []string{"session", "session/client", "session/keeper", "lockfsm"}, Env: []string{"MORTISE_SEEDS=300"}},
+		{Name: "wire", Package: "session", Skip: "^TestSimulation$", Rooms: []string{"session"}},
+		{Name: "clients", Package: "session/client", Rooms: []string{"session", "session/client", "session/keeper", "lockfsm"}},
+		{Name: "keepers", Package: "session/keeper", Rooms: []string{"session", "session/keeper", "lockfsm"}},
 		{Name: "birth", Package: "cluster/founding", Run: "^TestSimulation$", Rooms: []string{"cluster/founding"}},
 		{Name: "durable", Package: "cluster/founding", Run: "^TestDurableSimulation$", Rooms: []string{"cluster/founding"}},
 		{Name: "founding", Package: "cluster/founding", Skip: simulations, Rooms: []string{"cluster/founding"}},
@@ -111,10 +113,10 @@ func Layers() []Layer {
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
-		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "raftlog", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: "instance", Package: "internal/instance", Rooms: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Rooms: []string{"."}},
-		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/replica", "internal/instance", "."}},
+		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/replica", "internal/instance", "."}},
 	}
 }
 

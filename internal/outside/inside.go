@@ -10,14 +10,15 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/session/keeper"
 	"github.com/mortise-lock/mortise/transport"
 )
 
 // Inside is what the tests of whole nodes reach of a node beyond its exported methods.
 type Inside struct {
 	Address  string // advertised
-	Client   *session.Client
+	Client   *client.Client
 	Port     *transport.Port
 	Handler  transport.Handler // of what arrives at the port
 	Key      func() nodeid.Key // of the present life
@@ -36,7 +37,7 @@ func (i Inside) ID() nodeid.ID { return i.Key().ID() }
 type Replica struct {
 	Group, ID     uint64
 	Log           *raftlog.Log
-	Keeper        *session.Keeper
+	Keeper        *keeper.Keeper
 	Core          *replica.Core // owned by the log's owner goroutine
 	Questions     *replica.Questions
 	Registry      *replica.Registry

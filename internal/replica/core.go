@@ -4,7 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // Host is who a Core speaks to: the keeper of the sessions, the cluster room and the observers of one
@@ -19,7 +19,7 @@ type Host interface {
 	// Confirmed tells the keeper that a round of its own is done.
 	Confirmed(term, round uint64)
 	// Leads hands the beginning of a lead to the keeper.
-	Leads(session.Leadership)
+	Leads(keeper.Leadership)
 	// Born says, once, that the group is born, and returns the time.
 	Born() clock.Time
 	// Charter says what the group goes by: at the start, and when that has changed. settings is nil if
@@ -95,7 +95,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 func (c *Core) Leads(term uint64) {
 	sessions := c.machine.Sessions() // also those that have expired and keep a lock for its delay: they have to be ended
 	c.registry.Begin(sessions)
-	c.host.Leads(session.Leadership{
+	c.host.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
 		Grace: c.machine.Charter().Grace,
 	})

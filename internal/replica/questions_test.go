@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // quiet is a Host that nobody listens to.
@@ -18,7 +18,7 @@ func (*quiet) Applying(uint64, []byte)    {}
 func (*quiet) Applied(*lockfsm.Result)    {}
 func (*quiet) Answer(*lockfsm.Result)     {}
 func (q *quiet) Confirmed(uint64, uint64) { q.rounds++ }
-func (*quiet) Leads(session.Leadership)   {}
+func (*quiet) Leads(keeper.Leadership)    {}
 func (*quiet) Born() clock.Time           { return 1 }
 func (*quiet) Charter(uint32, *Settings)  {}
 func (*quiet) Look()                      {}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what happens to a cluster that is operated: restarts one after another, machines that come and go, disks that are lost,
@@ -73,7 +73,7 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 		if over || p == nil {
 			return
 		}
-		if st := p.client.Status(m.clock()); st.Phase != session.Attached || st.GraceUntil != 0 {
+		if st := p.client.Status(m.clock()); st.Phase != client.Attached || st.GraceUntil != 0 {
 			w.after(settlePoll, look)
 			return
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is the people: callers that lock, hold, unlock and give up.
@@ -15,7 +15,7 @@ import (
 type call struct {
 	p     *proc
 	id    uint64
-	req   session.Request
+	req   client.Request
 	token lockfsm.Token
 	group uint64 // in which it was granted
 	stage stage
@@ -106,8 +106,8 @@ func (c *call) failed(err error) {
 	if c.stage != waits {
 		return
 	}
-	var held *session.HeldError
-	var deadlock *session.DeadlockError
+	var held *client.HeldError
+	var deadlock *client.DeadlockError
 	switch {
 	case errors.As(err, &held):
 		c.p.w.watch.fails(c, "held", held.Token)

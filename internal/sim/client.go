@@ -4,6 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file stands for Client's shell: it feeds the client core and hands on its outcomes, in the order that ClientOutput prescribes.
@@ -67,9 +68,9 @@ func (p *proc) rebind(record []byte, targets []session.Target) {
 }
 
 // finish marks what is lost, publishes the deadline, and then hands on the rest.
-func (p *proc) finish(out session.ClientOutput) {
+func (p *proc) finish(out client.Output) {
 	for _, o := range out.Outcomes {
-		if o.Kind == session.OutcomeLost {
+		if o.Kind == client.OutcomeLost {
 			o.Request.Caller.(*call).lost(o.Err)
 		}
 	}
@@ -81,13 +82,13 @@ func (p *proc) finish(out session.ClientOutput) {
 	for _, o := range out.Outcomes {
 		c := o.Request.Caller.(*call)
 		switch o.Kind {
-		case session.OutcomeGranted:
+		case client.OutcomeGranted:
 			c.granted(o.Token, o.Until)
-		case session.OutcomeFailed:
+		case client.OutcomeFailed:
 			c.failed(o.Err)
-		case session.OutcomeReleased:
+		case client.OutcomeReleased:
 			c.released(o.Err)
-		case session.OutcomeWanted:
+		case client.OutcomeWanted:
 			c.wanted()
 		}
 	}

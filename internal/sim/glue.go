@@ -4,7 +4,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // This file is where the core of a replica meets this world: what it says goes to the keeper's and the
@@ -25,7 +25,7 @@ func (r *ownReplica) Confirmed(term, round uint64) {
 }
 
 // Leads implements replica.Host.
-func (r *ownReplica) Leads(lead session.Leadership) {
+func (r *ownReplica) Leads(lead keeper.Leadership) {
 	r.keeping.post(func(now clock.Time) { r.keeper.Leads(now, lead) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // insider is a process that has the group's secret and an identity of its own, and lies about all else. It tells configurations that do
@@ -22,9 +23,9 @@ import (
 type insider struct {
 	w      *world
 	p      *proc
-	says   identity            // at the head of its streams; the instance is proved, the rest is what it likes
-	keeper *session.KeeperCore // of its own group
-	locks  *lockfsm.Machine    // likewise
+	says   identity         // at the head of its streams; the instance is proved, the rest is what it likes
+	keeper *keeper.Core     // of its own group
+	locks  *lockfsm.Machine // likewise
 	index  uint64
 	seen   []lockfsm.SessionInfo // of the true group
 }
@@ -47,11 +48,11 @@ func (w *world) infiltrate() {
 		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL, Limits: w.cfg.Limits,
 	})
 	w.must(err)
-	i := &insider{w: w, p: p, locks: locks, keeper: session.NewKeeperCore()}
+	i := &insider{w: w, p: p, locks: locks, keeper: keeper.NewCore()}
 	m.proc, p.insider, w.insider = p, i, i
 	i.apply(lockfsm.Command{Kind: lockfsm.EndGrace}.Append(lockfsm.Command{Kind: lockfsm.Born}.Append(nil)))
-	i.keeper.Role(m.clock(), session.Role{Term: insiderTerm, Leading: true, Leader: i.target()})
-	i.keeper.Leads(m.clock(), session.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock()})
+	i.keeper.Role(m.clock(), keeper.Role{Term: insiderTerm, Leading: true, Leader: i.target()})
+	i.keeper.Leads(m.clock(), keeper.Leadership{Term: insiderTerm, Born: true, GraceOver: true, BornAt: m.clock()})
 	w.after(w.between(0, 5*time.Second), i.lie)
 }
 
@@ -179,8 +180,8 @@ func (i *insider) send(to *proc, f frame) { i.p.send(to.instance, to.m.addr, f) 
 // redirect tells a client unasked that it leads.
 func (i *insider) redirect(to *proc) {
 	now := i.p.m.clock()
-	k := session.NewKeeperCore()
-	k.Role(now, session.Role{Term: insiderTerm, Leader: i.target()})
+	k := keeper.NewCore()
+	k.Role(now, keeper.Role{Term: insiderTerm, Leader: i.target()})
 	k.Receive(now, to.instance, nil, nil)
 	i.replies(k)
 }
@@ -249,7 +250,7 @@ func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
 	return results
 }
 
-func (i *insider) replies(k *session.KeeperCore) {
+func (i *insider) replies(k *keeper.Core) {
 	for _, replies := range k.Replies() {
 		for _, m := range i.w.machines {
 			if p := m.proc; p != nil && p.instance == replies.Peer && p.group != 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what callers ask for.
@@ -22,20 +22,20 @@ const (
 //
 // Only locks that nobody takes permits of are nested: mortise does not find a circle in which somebody waits for permits, so nobody may make one
 // here, or wait for ever.
-func (w *world) draw(outer *call) session.Request {
+func (w *world) draw(outer *call) client.Request {
 	cfg := &w.cfg
-	r := session.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
+	r := client.Request{Key: lockName(w.rng.IntN(cfg.Keys)), Try: w.chance(cfg.Try)}
 	if outer != nil {
 		if r.Key == outer.req.Key { // to ask for it again is the shortest circle; longer ones are to occur too
 			r.Key = lockName(w.rng.IntN(cfg.Keys + 1))
 		}
-		r.Terms = &session.Terms{Under: &outer.req}
+		r.Terms = &client.Terms{Under: &outer.req}
 	}
 	if !w.chance(cfg.Kinds) {
 		return r
 	}
 	if r.Terms == nil {
-		r.Terms = &session.Terms{}
+		r.Terms = &client.Terms{}
 	}
 	switch kind := w.rng.IntN(5); {
 	case kind == 0 && outer == nil:
@@ -52,7 +52,7 @@ func (w *world) draw(outer *call) session.Request {
 }
 
 // drawPermits asks for permits of a semaphore, of one or of two. Now and then somebody names another number, or wants it alone.
-func (w *world) drawPermits(r *session.Request) {
+func (w *world) drawPermits(r *client.Request) {
 	r.Key = poolName(w.rng.IntN(pools))
 	if w.chance(0.2) {
 		r.Key, r.Terms.Keys = poolName(0), []string{poolName(1)}
@@ -65,7 +65,7 @@ func (w *world) drawPermits(r *session.Request) {
 }
 
 // drawSeveral asks for two locks or three, one more than the others know; some share them.
-func (w *world) drawSeveral(r *session.Request) {
+func (w *world) drawSeveral(r *client.Request) {
 	keys := w.rng.Perm(w.cfg.Keys + 1)
 	keys = keys[:min(2+w.rng.IntN(2), len(keys))]
 	slices.Sort(keys)

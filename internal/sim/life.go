@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file stands for the shell of the cluster room and for the root package's life.go: it feeds birth and carries out what it decides.
@@ -162,7 +163,7 @@ func targets(voters []founding.Voter) []session.Target {
 // leaderKnown tells birth whether this instance knows a leader: its own replica is one witness of that, and its session another.
 func (p *proc) leaderKnown() {
 	r := p.replica
-	known := p.phase == session.Attached || r != nil && r.role.Leader != 0
+	known := p.phase == client.Attached || r != nil && r.role.Leader != 0
 	p.ofLife(func() { p.birth.Leader(p.birthNow(), known) })
 }
 

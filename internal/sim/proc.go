@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // proc is a process: what a Node holds, from Start until it ends.
@@ -38,8 +39,8 @@ type proc struct {
 	strays  map[nodeid.ID]time.Duration
 
 	owner    actor // owns client
-	client   *session.ClientCore
-	phase    session.Phase
+	client   *client.Core
+	phase    client.Phase
 	deadline clock.Time // of all its holds, as published
 	expected clock.Time // deadline at which the watch looks again
 	leaving  bool
@@ -85,7 +86,7 @@ func (m *machine) start() *proc {
 	}
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
-	p.client = session.NewClientCore(m.clock(), w.cfg.TTL)
+	p.client = client.NewCore(m.clock(), w.cfg.TTL)
 	if !p.persist() {
 		return p
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
 )
 
 // ownReplica is a voter: its log, what the log feeds, and the keeper, as replica.go in the root package puts them together.
@@ -33,7 +33,7 @@ type ownReplica struct {
 	results []lockfsm.Result // of the entry that is being applied, for the keeper
 
 	keeping actor // owns keeper
-	keeper  *session.KeeperCore
+	keeper  *keeper.Core
 
 	role     raftlog.Role
 	allBound bool
@@ -83,7 +83,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	w := p.w
 	state, err := store.Load()
 	w.must(err)
-	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: session.NewKeeperCore()}
+	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: keeper.NewCore()}
 	r.questions = replica.NewQuestions(id)
 	r.glue = replica.NewCore(r, &r.registry, r.questions, machine)
 	r.keeper.Vouch, r.keeper.Stamp = p.vouch, replica.Stamp
@@ -252,7 +252,7 @@ func (r *ownReplica) proposeBorn() {
 }
 
 func (r *ownReplica) tellKeeper() {
-	role := session.Role{Term: r.role.Term, Leading: r.role.Leading, Leader: r.leader()}
+	role := keeper.Role{Term: r.role.Term, Leading: r.role.Leading, Leader: r.leader()}
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 }
 
@@ -263,7 +263,7 @@ func (r *ownReplica) retire(err error) {
 		r.p.w.broken("%v: %v", r.p, err)
 	}
 	r.p.w.watch.stats.Retired++
-	role := session.Role{Term: r.role.Term + 1}
+	role := keeper.Role{Term: r.role.Term + 1}
 	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
 	r.keeping.run()
 	r.stop()

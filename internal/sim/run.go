@@ -7,7 +7,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Report is what came of a run.
@@ -107,7 +107,7 @@ func (w *world) unsettled() string {
 			return fmt.Sprintf("%v belongs to group %x, others to %x", p, p.group, group)
 		}
 		st := p.client.Status(m.clock())
-		if st.Phase != session.Attached || st.Requests != 0 || len(p.calls) != 0 {
+		if st.Phase != client.Attached || st.Requests != 0 || len(p.calls) != 0 {
 			return fmt.Sprintf("the client of %v: %+v, %d callers", p, st, len(p.calls))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what people do to locks that others hold, step by step, while the trouble goes on and for a while after it.
@@ -108,7 +108,7 @@ func (p *proc) resume(key string, token lockfsm.Token) {
 	w := p.w
 	w.numbers++
 	c := &call{p: p, id: w.numbers, once: true, detaches: w.chance(0.3), hold: w.between(0, w.cfg.Hold)}
-	c.req = session.Request{Key: key, Terms: &session.Terms{Resume: token}, Caller: c}
+	c.req = client.Request{Key: key, Terms: &client.Terms{Resume: token}, Caller: c}
 	if w.chance(0.3) {
 		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		if known := w.watch.shorter[token]; known == 0 || c.req.Terms.Delay < known {

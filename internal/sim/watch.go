@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // watch is who looks on from outside, with the one true time. It tells the judges of internal/check what it sees, and writes the history
@@ -131,7 +131,7 @@ func (c *call) String() string {
 }
 
 // refused sees a call refused as a deadlock: only a call under another can close a circle.
-func (o *watch) refused(c *call, err *session.DeadlockError) {
+func (o *watch) refused(c *call, err *client.DeadlockError) {
 	o.stats.Deadlocks++
 	o.w.note("%v call %d: %v", c.p, c.id, err)
 	if c.outer == nil || len(err.Circle) == 0 {
@@ -147,7 +147,7 @@ func (o *watch) fails(c *call, why string, held lockfsm.Token) {
 	}
 	o.w.note("%v call %d fails: %s", c.p, c.id, why)
 	e := history.Event{Kind: history.Return, Op: c.id, Outcome: history.Failed, Err: why}
-	if why == session.ErrQueueFull.Error() {
+	if why == client.ErrQueueFull.Error() {
 		o.stats.Full++
 	}
 	if why == "held" {

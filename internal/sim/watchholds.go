@@ -8,7 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what the watch sees of holds that end in another way than by an unlock or a lost lease, and of what holders are told meanwhile.
@@ -80,12 +80,12 @@ func (o *watch) over(c *call) {
 
 // toldWhy sees a holder told why his hold has ended without him.
 func (o *watch) toldWhy(c *call, why error) {
-	var forced *session.ForcedError
+	var forced *client.ForcedError
 	switch {
-	case errors.As(why, new(session.OverdueError)):
+	case errors.As(why, new(client.OverdueError)):
 		o.stats.Overdue++
 		o.w.must(o.longest.Overdue(c.who(), o.w.now))
-	case errors.As(why, &forced) || errors.As(why, new(*session.TakenError)):
+	case errors.As(why, &forced) || errors.As(why, new(*client.TakenError)):
 		o.w.must(o.forced.Told(c.keys(), c.token))
 	}
 }

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file is what callers want of a hold beside the lock itself: that it ends by itself, that it leaves a delay, that its holder is told when somebody
@@ -18,7 +18,7 @@ func (w *world) wish(c *call) {
 		return
 	}
 	if c.req.Terms == nil {
-		c.req.Terms = &session.Terms{}
+		c.req.Terms = &client.Terms{}
 	}
 	t := c.req.Terms
 	if w.chance(0.3) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Call is what the observers know of one call for a lock, and then of the lock. Nil means that there are
@@ -17,10 +17,10 @@ type Call struct {
 	began  clock.Time
 	event  Event // what is the same in all events of the lock; set before granted
 	mark   []byte
-	hold   *session.Hold // nil until the group is asked
-	op     uint64        // in the history; 0: the group was not asked
-	tried  bool          // the answer was that the lock is held
-	since  clock.Time    // of the grant
+	hold   *client.Hold // nil until the group is asked
+	op     uint64       // in the history; 0: the group was not asked
+	tried  bool         // the answer was that the lock is held
+	since  clock.Time   // of the grant
 
 	unlocking sync.Once // the first release is recorded before any of them is done
 
@@ -51,7 +51,7 @@ func (c *Call) Mark() []byte {
 }
 
 // Asks is told before the group is asked for r, which is to be granted to hold.
-func (c *Call) Asks(r session.Request, hold *session.Hold) {
+func (c *Call) Asks(r client.Request, hold *client.Hold) {
 	if c == nil {
 		return
 	}
@@ -73,11 +73,11 @@ func (c *Call) Answered(err error) {
 }
 
 // heldError returns the error of a try that found the lock held, or nil.
-func heldError(err error) *session.HeldError {
+func heldError(err error) *client.HeldError {
 	if err == nil {
 		return nil // before anything is allocated
 	}
-	var held *session.HeldError
+	var held *client.HeldError
 	errors.As(err, &held)
 	return held
 }
@@ -162,7 +162,7 @@ func (c *Call) isGranted() {
 }
 
 // isLost takes the loss of the hold. Of a call that has given up it means nothing.
-func (c *Call) isLost(why session.Loss, err error) {
+func (c *Call) isLost(why client.Loss, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := Event{End: Lost, Loss: why, Err: err}

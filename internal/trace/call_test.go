@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // TestALossBeforeTheGrantIsToldIsToldAfter: Lost never comes before Acquired has returned, and never for
@@ -22,10 +22,10 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		calls := map[string]*Call{}
 		for _, name := range []string{"early", "late", "never"} {
 			calls[name] = tracer.Start(t.Context(), Asked{Key: name})
-			calls[name].Asks(session.Request{Key: name}, new(session.Hold))
+			calls[name].Asks(client.Request{Key: name}, new(client.Hold))
 		}
-		calls["early"].isLost(session.LossLease, session.ErrLost)
-		calls["never"].isLost(session.LossForced, session.ErrLost)
+		calls["early"].isLost(client.LossLease, client.ErrLost)
+		calls["never"].isLost(client.LossForced, client.ErrLost)
 		calls["never"].Answered(errors.New("no"))
 		calls["never"].Refused(t.Context(), errors.New("no"))
 		synctest.Wait()
@@ -34,10 +34,10 @@ func TestALossBeforeTheGrantIsToldIsToldAfter(t *testing.T) {
 		}
 		calls["early"].Granted(t.Context())
 		calls["late"].Granted(t.Context())
-		calls["late"].isLost(session.LossExpired, session.ErrLost)
+		calls["late"].isLost(client.LossExpired, client.ErrLost)
 		synctest.Wait()
-		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != session.LossLease ||
-			told[1].Loss != session.LossExpired {
+		if len(told) != 2 || told[0].Key != "early" || told[0].Loss != client.LossLease ||
+			told[1].Loss != client.LossExpired {
 			t.Errorf("%+v", told)
 		}
 	})
@@ -49,10 +49,10 @@ func TestWithoutObservers(t *testing.T) {
 	if tracer != nil {
 		t.Fatal("there are no observers, and the tracer is not nil")
 	}
-	var hold session.Hold
+	var hold client.Hold
 	allocations := testing.AllocsPerRun(100, func() {
 		call := tracer.Start(t.Context(), Asked{Key: "k"})
-		call.Asks(session.Request{Key: "k"}, &hold)
+		call.Asks(client.Request{Key: "k"}, &hold)
 		call.Answered(nil)
 		call.Granted(t.Context())
 		call.Entered(t.Context(), call, 1)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // This file writes what callers see into the history. What voters apply is written by the replica.
 
 // recordAsked records that the group is asked.
-func (c *Call) recordAsked(r session.Request) {
+func (c *Call) recordAsked(r client.Request) {
 	h := c.tracer.config.History
 	if h == nil {
 		return
@@ -25,7 +25,7 @@ func (c *Call) recordAsked(r session.Request) {
 }
 
 // recordAnswer records what came of it, and of a grant later that it was lost.
-func (c *Call) recordAnswer(err error, held *session.HeldError) {
+func (c *Call) recordAnswer(err error, held *client.HeldError) {
 	h := c.tracer.config.History
 	switch {
 	case h == nil:
@@ -40,7 +40,7 @@ func (c *Call) recordAnswer(err error, held *session.HeldError) {
 	h.Granted(c.op, c.hold.Token())
 	c.tracer.config.Spawn(func() {
 		<-c.hold.Done()
-		if !errors.Is(c.hold.Err(), session.ErrReleased) {
+		if !errors.Is(c.hold.Err(), client.ErrReleased) {
 			c.recordLoss(c.hold.Until())
 		}
 	})
@@ -89,16 +89,16 @@ func errorClass(err error) string {
 		err  error
 		name string
 	}{
-		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {session.ErrLost, "lost"},
-		{session.ErrClosed, "closed"}, {session.ErrLeaving, "leaving"}, {session.ErrQueueFull, "queue full"},
-		{session.ErrOverloaded, "overloaded"}, {session.ErrNoRoom, "no room"}, {session.ErrBadKey, "bad key"},
-		{session.ErrNotHeld, "not held"}, {session.ErrInGrace, "not ready"}, {session.ErrNoLeader, "not ready"},
+		{context.Canceled, "context"}, {context.DeadlineExceeded, "context"}, {client.ErrLost, "lost"},
+		{client.ErrClosed, "closed"}, {client.ErrLeaving, "leaving"}, {client.ErrQueueFull, "queue full"},
+		{client.ErrOverloaded, "overloaded"}, {client.ErrNoRoom, "no room"}, {client.ErrBadKey, "bad key"},
+		{client.ErrNotHeld, "not held"}, {client.ErrInGrace, "not ready"}, {client.ErrNoLeader, "not ready"},
 	} {
 		if errors.Is(err, class.err) {
 			return class.name
 		}
 	}
-	if deadlock := (*session.DeadlockError)(nil); errors.As(err, &deadlock) {
+	if deadlock := (*client.DeadlockError)(nil); errors.As(err, &deadlock) {
 		return "deadlock"
 	}
 	return "other"

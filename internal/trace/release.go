@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Release says how a handle of a lock is let go of.
@@ -66,11 +66,11 @@ func (c *Call) Released(ctx context.Context, r Release, err error) {
 // end returns what err means for the caller that lets go.
 func (r Release) end(err error) End {
 	switch {
-	case errors.Is(err, session.ErrLost):
+	case errors.Is(err, client.ErrLost):
 		return Gone
-	case errors.Is(err, session.ErrClosed):
+	case errors.Is(err, client.ErrClosed):
 		return Stopped
-	case errors.Is(err, session.ErrNoRoom): // of a Detach; the lock has ended, and that is confirmed
+	case errors.Is(err, client.ErrNoRoom): // of a Detach; the lock has ended, and that is confirmed
 		return Confirmed
 	case err != nil:
 		return Unconfirmed

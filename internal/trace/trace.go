@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/client"
 )
 
 // Hooks are what a user wants to hear of locks. Every one may be nil.
@@ -39,16 +39,16 @@ type Asked struct {
 type Event struct {
 	Asked
 	End   End
-	Loss  session.Loss // of Lost
-	Err   error        // of the call, or of the lock that was lost
+	Loss  client.Loss // of Lost
+	Err   error       // of the call, or of the lock that was lost
 	Token lockfsm.Token
 	Where string // of Leaked: the function, file and line that has asked for the lock
 	Tag   any    // what Hooks.Acquired has returned for the lock
 
-	Took    time.Duration      // the call
-	Held    time.Duration      // until now
-	Behind  *session.HeldError // the holder that was in the way; nil: none, or it is not known
-	Waiting int                // how many waited before the call; -1: it is not known
+	Took    time.Duration     // the call
+	Held    time.Duration     // until now
+	Behind  *client.HeldError // the holder that was in the way; nil: none, or it is not known
+	Waiting int               // how many waited before the call; -1: it is not known
 }
 
 // End says what kind of end an Event tells of.

@@ -1,0 +1,52 @@
+package clock
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// jumpClock is the bubble's clock and a leap of the test's.
+type jumpClock struct {
+	Clock
+	leap Manual
+}
+
+func (j *jumpClock) Now() Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
+
+// An alarm fires no later than it was last set to. After a machine was suspended it fires as soon as
+// its clock says, though its timer stood still meanwhile.
+func TestAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &jumpClock{Clock: Monotonic()}
+		a := NewAlarm(c)
+		defer a.Stop()
+		after := func(d, want time.Duration) {
+			t.Helper()
+			now := c.Now()
+			began := time.Now()
+			a.Set(now, now.Add(d))
+			<-a.C
+			a.Fired()
+			if took := time.Since(began); took != want {
+				t.Errorf("asked to ring after %v it rang after %v, want %v", d, took, want)
+			}
+		}
+		after(time.Second, time.Second)
+		after(-time.Second, time.Millisecond) // never a loop
+		a.Set(c.Now(), c.Now().Add(time.Second))
+		after(time.Minute, time.Second) // it is set early enough
+		a.Set(c.Now(), c.Now().Add(time.Minute))
+		after(time.Second, time.Second)
+		a.Set(c.Now(), c.Now().Add(time.Minute))
+		c.leap.Advance(time.Hour)
+		after(2*time.Second, 2*time.Second)
+		a.Set(c.Now(), 0)
+		time.Sleep(time.Hour)
+		select {
+		case <-a.C:
+			t.Error("told nothing it rang")
+		default:
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is how a client learns that a budget of bytes has no room for its request, and which budget.
+
+// BudgetError answers a request that a budget of bytes has no room for. It is ErrNoRoom for errors.Is.
+type BudgetError struct {
+	Group bool   // the group's budget, not the session's
+	Bytes uint64 // the budget
+}
+
+// Error names the budget and says how to get room.
+func (e *BudgetError) Error() string {
+	budget := session.FormatBytes(e.Bytes)
+	if e.Group {
+		return "mortise: the group's budget of " + budget +
+			" for all locks, waiters, values, data and sessions is used up: release locks, or raise Config.MaxGroupBytes on all instances"
+	}
+	return "mortise: the session's budget of " + budget +
+		" for its locks, waiters and values is used up: release locks, use another session, or raise Config.MaxSessionBytes on all instances"
+}
+
+// Is reports whether target is ErrNoRoom.
+func (e *BudgetError) Is(target error) bool { return target == ErrNoRoom }
+
+// BudgetErrorOf returns the error for a code that names a budget, and nil for any other.
+func BudgetErrorOf(code lockfsm.Code, budget uint64) error {
+	if !session.NamesBudget(code) {
+		return nil
+	}
+	return &BudgetError{Group: code == lockfsm.OverGroupBudget, Bytes: budget}
+}

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Check verifies the invariants of the core. Tests and simulations call it after every turn.
+func (c *Core) Check() error {
+	waiting, held, freeing, open, keyBytes, tries := 0, 0, 0, 0, 0, 0
+	count := func(e *entry) error {
+		if r := e.req; r != nil {
+			if r.entry != e {
+				return fmt.Errorf("entry %d: its request has another entry", e.number)
+			}
+			switch r.stage {
+			case stageWaiting:
+				waiting++
+				keyBytes += len(r.Key)
+				if r.Try {
+					tries++
+				}
+			case stageHeld:
+				held++
+			case stageReleasing:
+				if !e.freeing {
+					return fmt.Errorf("entry %d is being released and not freeing", e.number)
+				}
+			default:
+				return fmt.Errorf("entry %d belongs to a request at stage %d", e.number, r.stage)
+			}
+		} else if !e.freeing {
+			return fmt.Errorf("entry %d is nobody's and not freeing", e.number)
+		}
+		if e.freeing {
+			freeing++
+		}
+		open += e.open
+		return nil
+	}
+	last := uint64(0)
+	for e := c.unsent.head; e != nil; e = e.next {
+		if err := count(e); err != nil {
+			return err
+		}
+		if e.number != 0 || e.order <= last || e.freeing {
+			return fmt.Errorf("unsent entry %d with order %d after %d", e.number, e.order, last)
+		}
+		last = e.order
+	}
+	last, size := 0, 0
+	for e := c.sent.head; e != nil; e = e.next {
+		if err := count(e); err != nil {
+			return err
+		}
+		if uint64(e.number) <= last || c.byNumber[e.number] != e || e.number >= c.number {
+			return fmt.Errorf("sent entry %d after %d, next %d", e.number, last, c.number)
+		}
+		last = uint64(e.number)
+		size++
+		if c.phase == Attached && e.freeing && !e.due && e.open == 0 && e.left != c.epoch {
+			return fmt.Errorf("entry %d is not wanted any more, and the group was not told", e.number)
+		}
+	}
+	if size != c.sent.size || size != len(c.byNumber) {
+		return fmt.Errorf("%d sent entries, counted as %d, %d by number", size, c.sent.size, len(c.byNumber))
+	}
+	if waiting != c.waiting || held != c.held || freeing != c.freeing || open != c.open || keyBytes != c.keyBytes || tries != c.tries {
+		return fmt.Errorf("waiting %d %d, held %d %d, freeing %d %d, open %d %d, key bytes %d %d, tries %d %d",
+			waiting, c.waiting, held, c.held, freeing, c.freeing, open, c.open, keyBytes, c.keyBytes, tries, c.tries)
+	}
+	for _, e := range c.frees {
+		if !e.due || !e.freeing || c.byNumber[e.number] != e {
+			return fmt.Errorf("entry %d among the due ones: %+v", e.number, e)
+		}
+	}
+	return nil
+}
+
+// Waits reports whether a call waits for the answer to the request with the given number. Simulations ask it.
+func (c *Core) Waits(n lockfsm.Number) bool {
+	e := c.byNumber[n]
+	return e != nil && e.req != nil && e.req.stage == stageWaiting
+}

@@ -1,0 +1,344 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Config is what a Client needs. All fields are required except Logger; without one nothing is logged.
+type Config struct {
+	Clock clock.Clock
+	TTL   time.Duration // the lease to ask for; the group may shorten it
+	// Send hands one frame to the transport. It must not block and owns the bytes afterwards. An error says that the frame will not be
+	// sent: no link, or its queue is full. It is called by the client's goroutine only, and may call Receive and Down.
+	Send func(to session.Target, renewals, commands []byte) error
+	// Random fills its argument with random bytes. They become nonces, so two instances must never get the same ones.
+	Random func([]byte)
+	// Changed, if set, is told the phase whenever it has changed. It must not block. It is called by the client's goroutine only.
+	Changed func(Phase)
+	// Watch, if set, is told whenever the phase, the session, the state of the lease, the leader or the grace has changed, and what has become of
+	// renewals; that a lease goes bad, at the next turn, of which there are several in a second while a leader is looked for. It must not block. It is called by the client's goroutine only.
+	Watch  func(*News)
+	Logger *slog.Logger
+}
+
+// Client is an instance's end of its session. All methods are safe for concurrent use. One goroutine, started by New and stopped
+// by Close, owns the core; the others append to its inbox and wake it.
+type Client struct {
+	config   Config
+	deadline atomic.Int64 // of all holds; a clock.Time, published by the goroutine
+	slots    sync.Pool    // of chan struct{} with one slot
+	wake     chan struct{}
+	ended    chan struct{} // closed when the goroutine has ended
+
+	mu         sync.Mutex // guards what follows; never held while waiting
+	inbox      []input
+	inboxBytes int          // of the leader's replies
+	otherBytes int          // of everybody else's
+	overflown  bool         // the leader's replies of this turn were too many: the rest is not taken
+	heeded     session.Peer // whom the core asks or is attached to
+	closed     bool
+	status     Status
+
+	// The goroutine's own.
+	core    *Core
+	now     clock.Time // of the turn
+	spare   []input
+	waiting []*waiter // for a state of the client
+	closing []*waiter // for the end of the session
+	rebound []*waiter // for the marks on what the last life held
+}
+
+// New starts a client. It does nothing before Rebind. The caller must Close it.
+func New(config Config) *Client {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{config: config, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c.core = NewCore(config.Clock.Now(), config.TTL)
+	go c.run()
+	return c
+}
+
+// Rebind begins a new life of the instance: when it takes part in a group for the first time, and at every restart in place. Locks held
+// so far are lost: when it returns, no Hold of before says that it is held. Calls that wait are asked anew under a session that is opened
+// with the given record, an opaque description of this instance; with a nil record nothing is asked until the next Rebind. The client
+// keeps both slices. It waits for the client's goroutine, so the functions of the configuration must not call it.
+func (c *Client) Rebind(record []byte, targets []session.Target) {
+	w := &waiter{result: make(chan error, 1)}
+	if c.post(input{kind: inputRebind, bytes: record, targets: targets, waiter: w}) {
+		<-w.result
+	}
+}
+
+// SetTargets names the voters, any of whom is asked who leads. The client keeps the slice.
+func (c *Client) SetTargets(targets []session.Target) {
+	c.post(input{kind: inputTargets, targets: targets})
+}
+
+// Receive takes replies from a peer, in the order in which they came. It does not block. The bytes belong to the client afterwards. When
+// too much waits for the client's goroutine they are dropped as if the stream had ended.
+func (c *Client) Receive(from session.Peer, replies []byte) {
+	in := input{kind: inputReceive, peer: from, bytes: replies}
+	size := inputBytes + len(replies)
+	c.mu.Lock()
+	defer c.rouse()
+	defer c.mu.Unlock()
+	waits, limit := &c.inboxBytes, inboxBytes
+	if from != c.heeded { // what others say is asked for again if it was needed
+		waits, limit = &c.otherBytes, otherBytes
+	}
+	switch {
+	case c.closed || from == c.heeded && c.overflown || from != c.heeded && *waits+size > limit:
+		return
+	case *waits+size > limit:
+		in, c.overflown = input{kind: inputDown, peer: from}, true
+	}
+	*waits += size
+	c.inbox = append(c.inbox, in)
+}
+
+// Down says that the last stream to a peer has ended, or that none could be opened; behind everything received from it. It does not
+// block.
+func (c *Client) Down(peer session.Peer) { c.post(input{kind: inputDown, peer: peer}) }
+
+// Leaving tells the group that this instance is about to leave, now and after every new attachment.
+func (c *Client) Leaving() { c.post(input{kind: inputLeaving}) }
+
+// Acquire asks for a lock and waits its turn; with try it never queues. If ctx ends first it returns at once, with a *WaitError that is
+// ctx's error and its cause: then nothing is held and nothing will be, a grant that is on its way is given back. Other errors: ErrClosed,
+// ErrOverloaded, ErrQueueFull, ErrBadKey, ErrRefused, a *DeadlockError, and for try a *HeldError, ErrInGrace and ErrNoLeader.
+func (c *Client) Acquire(ctx context.Context, key string, try bool) (*Hold, error) {
+	h := &Hold{}
+	if err := c.AcquireInto(ctx, h, Request{Key: key, Try: try}); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// AcquireInto is Acquire for a caller who has made the Hold, perhaps as part of something of his own, and may have terms. After an error the
+// Hold is used up, and no lock is held by it.
+func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
+	if ctx.Err() != nil {
+		return &WaitError{Key: r.Key, Err: ContextError(ctx)}
+	}
+	h.client, h.slot = c, c.slot()
+	h.req = r
+	h.req.Caller = h
+	if !c.post(input{kind: inputAcquire, hold: h}) {
+		return ErrClosed
+	}
+	select {
+	case <-h.slot:
+	case <-ctx.Done():
+		c.post(input{kind: inputCancel, hold: h})
+		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
+	}
+	c.slots.Put(h.slot)
+	h.slot = nil
+	return h.result
+}
+
+func (c *Client) slot() chan struct{} {
+	if s, ok := c.slots.Get().(chan struct{}); ok {
+		return s
+	}
+	return make(chan struct{}, 1)
+}
+
+// Status describes the client. The state of the lease is that of the moment of the call.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	s := c.status
+	c.mu.Unlock()
+	s.Lease = lease{ttl: s.TTL, sent: s.Renewed}.state(c.config.Clock.Now())
+	return s
+}
+
+// Close stops the client and waits for its goroutine. Calls that wait end with ErrClosed, held locks are lost to their holders. It does
+// not close the session, because code that holds locks may still run: the group frees them when the lease ends. Idempotent.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.rouse()
+	<-c.ended
+}
+
+// run is the goroutine that owns the core, the waiters and the publishing of the deadline. It waits for an input or for the core's next
+// deadline, whichever comes first.
+func (c *Client) run() {
+	defer close(c.ended)
+	alarm := clock.NewAlarm(c.config.Clock)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-c.wake:
+		case <-alarm.C:
+			alarm.Fired()
+		}
+		c.gather()
+		more, open := c.turn()
+		if !open {
+			return
+		}
+		if more {
+			c.rouse()
+		}
+		alarm.Set(c.now, c.core.Next())
+	}
+}
+
+// turn takes in what has arrived and carries out what the core wants. It reports whether there is more to send, and whether the client
+// is still open.
+func (c *Client) turn() (more, open bool) {
+	c.mu.Lock()
+	inbox, closed := c.inbox, c.closed
+	c.inbox, c.inboxBytes, c.otherBytes, c.overflown = c.spare, 0, 0, false
+	c.mu.Unlock()
+	c.giveNonce()
+	now := c.config.Clock.Now()
+	c.now = now
+	for i := range inbox {
+		c.take(now, &inbox[i])
+		inbox[i] = input{}
+	}
+	c.spare = inbox[:0]
+	if closed {
+		c.core.Stop()
+		c.finish(c.core.Flush(now))
+		c.answer(&c.waiting, ErrClosed)
+		c.answer(&c.closing, ErrClosed)
+		return false, false
+	}
+	c.giveNonce()
+	c.core.Tick(now)
+	out := c.core.Flush(now)
+	c.finish(out)
+	if len(out.Renewals)+len(out.Commands) > 0 {
+		if err := c.config.Send(out.To, out.Renewals, out.Commands); err != nil {
+			c.core.SendFailed(c.config.Clock.Now())
+		}
+	}
+	c.answerDone()
+	if c.core.Closed() {
+		c.answer(&c.closing, nil)
+		c.answer(&c.waiting, ErrClosed)
+	}
+	return out.More, true
+}
+
+func (c *Client) giveNonce() {
+	if c.core.WantsNonce() {
+		var n lockfsm.Nonce
+		c.config.Random(n[:])
+		c.core.GiveNonce(n)
+	}
+}
+
+// take feeds one input to the core.
+func (c *Client) take(now clock.Time, in *input) {
+	switch in.kind {
+	case inputAcquire:
+		c.core.Acquire(now, &in.hold.req)
+	case inputCancel, inputExpired:
+		c.core.Cancel(now, &in.hold.req)
+	case inputRelease:
+		if !c.core.Release(now, &in.hold.req) {
+			in.hold.settle(ErrLost) // it was lost before the release arrived here
+		}
+	case inputDetach:
+		if !c.core.Detach(now, &in.hold.req, string(in.bytes)) {
+			in.hold.settle(ErrLost)
+		}
+	case inputReceive:
+		c.core.Receive(now, in.peer, in.bytes)
+	case inputDown:
+		c.core.Down(now, in.peer)
+	case inputTargets:
+		c.core.SetTargets(now, in.targets)
+	case inputRebind:
+		c.core.Rebind(now, in.bytes, in.targets)
+		c.rebound = append(c.rebound, in.waiter)
+	case inputLeaving:
+		c.core.Leaving(now)
+	case inputWait:
+		c.waiting = append(c.waiting, in.waiter)
+	case inputCloseSession:
+		if err := c.core.CloseSession(now); err != nil {
+			in.waiter.result <- err
+			return
+		}
+		c.closing = append(c.closing, in.waiter)
+	case inputHeld:
+		in.waiter.held <- c.core.heldKeys()
+	case inputForget:
+		c.waiting, c.closing = without(c.waiting, in.waiter), without(c.closing, in.waiter)
+	}
+}
+
+// finish carries out an output up to its frame, in the order that Output prescribes.
+func (c *Client) finish(out Output) {
+	for i := range out.Outcomes {
+		if o := &out.Outcomes[i]; o.Kind == OutcomeLost {
+			until := c.config.Clock.Now()
+			if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
+				until = min(until, had)
+			}
+			if limit := o.Request.until; limit != 0 {
+				until = min(until, limit)
+			}
+			o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
+		}
+	}
+	c.deadline.Store(int64(out.Deadline))
+	c.answer(&c.rebound, nil)
+	c.publish()
+	for i := range out.Outcomes {
+		o := &out.Outcomes[i]
+		h := o.Request.Caller.(*Hold)
+		switch o.Kind {
+		case OutcomeGranted:
+			h.token, h.limit = o.Token, o.Until
+			h.slot <- struct{}{}
+		case OutcomeFailed:
+			h.result = o.Err
+			if held, met := o.Err.(*HeldError); met {
+				h.behind.Store(held)
+			}
+			h.slot <- struct{}{}
+		case OutcomeReleased:
+			h.settle(o.Err)
+		case OutcomeWaits:
+			h.behind.Store(o.Behind)
+		case OutcomeWanted:
+			h.want()
+		}
+	}
+}
+
+// publish makes the state of the core visible to Status.
+func (c *Client) publish() {
+	status := c.core.Status(c.now)
+	c.mu.Lock()
+	before := c.status
+	c.status, c.heeded = status, c.core.target.Peer // before the frame to it goes out
+	c.mu.Unlock()
+	if status.Phase != before.Phase && c.config.Changed != nil {
+		c.config.Changed(status.Phase)
+	}
+	c.tell(before, status)
+	if status.Session != before.Session && status.Session != 0 && status.TTL < c.config.TTL {
+		c.config.Logger.Warn("the group allows only a shorter lease than asked for", "asked", c.config.TTL, "ttl", status.TTL)
+	}
+	if status.Phase == Attached && before.Phase != Attached {
+		c.config.Logger.Debug("attached to the leader", "leader", status.Leader.Addr, "session", uint64(status.Session))
+	}
+}

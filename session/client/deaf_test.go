@@ -1,0 +1,51 @@
+package client
+
+import (
+	"testing"
+
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// The client names what it has heard: the Attached of its Attach, then each acknowledgement, and the last one when it attaches again.
+func TestRenewalsNameWhatWasHeard(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.turn()
+	b.reply(b.to.Peer, b.opened(b.core.nonce[0], 100))
+	b.turn()
+	wantHeard := func(heard uint64) {
+		t.Helper()
+		if len(b.renewals) != 1 || b.renewals[0].Heard != heard {
+			t.Fatalf("renewals are %+v, want one that has heard %d", b.renewals, heard)
+		}
+	}
+	wantHeard(0)
+	b.reply(b.to.Peer, b.attached(lockfsm.Done)) // before the acknowledgement
+	b.core.renewDue = true
+	b.turn()
+	wantHeard(1)
+	b.reply(b.to.Peer, b.renewed())
+	b.core.move(b.now, b.core.target)
+	b.turn()
+	wantHeard(2)
+}
+
+// Who was away for about a lease and attaches in time must not lose its session for what it had not heard: the renewal that goes with its
+// Attach may not count any more, so the next one follows at once.
+func TestWhoWasAwayRenewsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.core.Down(b.now, b.to.Peer)
+	b.advance(benchTTL - benchTTL/10)
+	b.turn()
+	attach := b.renewals
+	if len(attach) != 1 || len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Attach {
+		t.Fatalf("it does not attach: %v, %v", attach, b.commands)
+	}
+	b.reply(b.to.Peer, b.attached(lockfsm.Done))
+	b.turn()
+	if len(b.renewals) != 1 || b.renewals[0].Heard != attach[0].Seq {
+		t.Errorf("renewals are %+v, want one that names the answer to %+v", b.renewals, attach)
+	}
+}

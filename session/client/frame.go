@@ -1,0 +1,191 @@
+package client
+
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Output is what a client core wants done, in this order: mark the requests of OutcomeLost; publish Deadline; hand on the other
+// outcomes; send the frame. The order of the first two keeps a lost hold lost: whoever reads the new deadline finds the mark. The
+// deadline comes before the outcomes so that a granted hold is never born expired.
+type Output struct {
+	// Outcomes is valid until the next call of Flush.
+	Outcomes []Outcome
+	// Deadline is when all holds are lost unless a renewal is acknowledged before; zero without a session.
+	Deadline clock.Time
+	// To, Renewals and Commands are one frame; there is none if both are empty. The bytes are fresh and belong to whoever sends them. If
+	// it cannot be sent, SendFailed must be called.
+	To                 session.Target
+	Renewals, Commands []byte
+	// More says that there is another frame to send at once.
+	More bool
+}
+
+// frame is a frame being written.
+type frame struct {
+	renewals, commands []byte
+	likely             int // how long commands will be
+}
+
+// Flush returns what is to be done now, after Tick with the same time. Its frame counts as sent now, so the clock must be read before.
+func (c *Core) Flush(now clock.Time) Output {
+	out := Output{Outcomes: c.outcomes, Deadline: c.lease.deadline()}
+	clear(c.told)
+	if cap(c.told) > outcomesKept {
+		c.told = nil
+	}
+	c.outcomes, c.told = c.told[:0], c.outcomes
+	f := frame{likely: c.likely}
+	if c.askDue {
+		c.writeQuestion(now, &f)
+	}
+	if c.phase == Attached || c.phase == Attaching && c.pipeline {
+		out.More = c.writeCommands(now, &f)
+	}
+	if c.renewDue {
+		c.writeRenewal(now, &f)
+	}
+	if len(f.commands) > 0 {
+		c.likely = session.Likely(c.likely, len(f.commands))
+	}
+	out.To, out.Renewals, out.Commands = c.target, f.renewals, f.commands
+	return out
+}
+
+// nonceToMost is how many instances that were sent an Open are remembered.
+const nonceToMost = 16
+
+// writeQuestion writes the Open or Attach that begins an attachment.
+func (c *Core) writeQuestion(now clock.Time, f *frame) {
+	c.askDue = false
+	if c.phase == Opening {
+		if c.nonceSent == 0 {
+			c.nonceSent = now
+		}
+		if !slices.Contains(c.nonceTo, c.target.Peer) {
+			c.nonceTo = append(c.nonceTo[max(0, len(c.nonceTo)-nonceToMost+1):], c.target.Peer)
+		}
+		f.command(lockfsm.Command{Kind: lockfsm.Open, Nonce: c.nonce, TTL: c.askTTL, Record: c.record})
+		return
+	}
+	c.epoch++
+	c.firstNew = c.number
+	f.command(lockfsm.Command{Kind: lockfsm.Attach, Session: c.session, Epoch: c.epoch, Number: c.number, Nonce: c.proof, Live: c.live(now)})
+	c.renewals.Forget()
+	c.writeRenewal(now, f)
+}
+
+// live returns the numbers that somebody still wants, or that are to stay, and marks the others as left out.
+func (c *Core) live(now clock.Time) []lockfsm.Range {
+	var live []lockfsm.Range
+	c.open = 0
+	for e := c.sent.head; e != nil; e = e.next {
+		e.open, e.asked = 0, now
+		if e.freeing && !e.stays {
+			e.left = c.epoch
+			continue
+		}
+		if n := len(live); n > 0 && live[n-1].Last+1 == e.number {
+			live[n-1].Last = e.number
+			continue
+		}
+		live = append(live, lockfsm.Range{First: e.number, Last: e.number})
+	}
+	return live
+}
+
+func (c *Core) writeRenewal(now clock.Time, f *frame) {
+	c.renewDue = false
+	c.renewedAt = now
+	r := session.Renewal{Session: c.session, Epoch: c.epoch, Seq: c.renewals.next(now), Heard: c.renewals.heard}
+	f.renewals = r.Append(f.renewals)
+}
+
+// writeCommands writes what is due on the attachment and fits: first what frees something, which no limit holds back but the size of
+// a frame, then requests, then the marks. It reports whether there is more to send at once.
+func (c *Core) writeCommands(now clock.Time, f *frame) (more bool) {
+	done := 0
+	for _, e := range c.frees {
+		if len(f.commands) >= frameBytes {
+			break
+		}
+		c.writeFor(now, f, e, e.freed())
+		e.due = false
+		done++
+	}
+	c.frees = c.frees[:copy(c.frees, c.frees[done:])]
+	if len(c.frees) > 0 {
+		return true
+	}
+	if !c.lease.short(now) { // else a grant would only have to be given back
+		for c.unsent.head != nil && c.open < windowBytes {
+			if len(f.commands) >= frameBytes {
+				return true
+			}
+			c.writeRequest(now, f)
+		}
+	}
+	if c.leaving && c.leavingEpoch != c.epoch {
+		c.leavingEpoch = c.epoch
+		f.command(lockfsm.Command{Kind: lockfsm.Leaving, Session: c.session, Epoch: c.epoch})
+	}
+	if c.closing && c.closeEpoch != c.epoch {
+		c.closeEpoch = c.epoch
+		f.command(lockfsm.Command{Kind: lockfsm.Close, Session: c.session, Epoch: c.epoch})
+	}
+	return false
+}
+
+// freed returns the command that frees an entry, without what names its session and number.
+func (e *entry) freed() lockfsm.Command {
+	switch {
+	case e.stays && e.lapsed != "":
+		return lockfsm.Command{Kind: lockfsm.Detach, Rules: lockfsm.LapsesSince, Value: []byte(e.lapsed)}
+	case e.stays:
+		return lockfsm.Command{Kind: lockfsm.Detach}
+	case e.req == nil:
+		return lockfsm.Command{Kind: lockfsm.Cancel} // the same to the group; the log of a lock reads better
+	}
+	return lockfsm.Command{Kind: lockfsm.Release}
+}
+
+// writeRequest numbers the first unsent request and writes it. Only here is a number given, so what was never sent has none.
+func (c *Core) writeRequest(now clock.Time, f *frame) {
+	e := c.unsent.head
+	c.unsent.remove(e)
+	e.number = c.number
+	c.number++
+	c.byNumber[e.number] = e
+	c.sent.pushBack(e)
+	c.writeFor(now, f, e, e.req.command())
+}
+
+// writeFor writes a command about an entry and opens the account for its answer.
+func (c *Core) writeFor(now clock.Time, f *frame, e *entry, cmd lockfsm.Command) {
+	cmd.Session, cmd.Epoch, cmd.Number = c.session, c.epoch, e.number
+	before := len(f.commands)
+	f.command(cmd)
+	size := len(f.commands) - before
+	e.asked = now
+	e.open += size
+	if c.open == 0 {
+		c.heardAt = now
+	}
+	c.open += size
+}
+
+// answered closes the account of an entry.
+func (c *Core) answered(e *entry) {
+	c.open -= e.open
+	e.open = 0
+}
+
+func (f *frame) command(cmd lockfsm.Command) {
+	if f.commands == nil {
+		f.commands = make([]byte, 0, f.likely+requestBytes)
+	}
+	f.commands = cmd.Append(f.commands)
+}

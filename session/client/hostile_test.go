@@ -1,0 +1,75 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is about members that send what is well formed and absurd. Each test fails if the rule that it names is taken out.
+
+// A client reads its leader whatever others send, and is not filled by anybody.
+func TestFloodOfRepliesIsBounded(t *testing.T) {
+	t.Parallel()
+	c := &Client{wake: make(chan struct{}, 1), heeded: nodeidtest.ID(5)}
+	for range 100 {
+		c.Receive(nodeidtest.ID(6), make([]byte, 1<<19))
+	}
+	for range inboxBytes/(1<<20) + 100 {
+		c.Receive(nodeidtest.ID(5), make([]byte, 1<<20))
+	}
+	var leader, others, downs int
+	for _, in := range c.inbox {
+		switch {
+		case in.kind == inputDown && in.peer == nodeidtest.ID(5):
+			downs++
+		case in.peer == nodeidtest.ID(5):
+			leader += len(in.bytes)
+		default:
+			others += len(in.bytes)
+		}
+	}
+	if leader < inboxBytes-(1<<20) || leader > inboxBytes || others > otherBytes || downs != 1 {
+		t.Errorf("%d bytes of the leader, %d of others, %d downs", leader, others, downs)
+	}
+}
+
+// Any member can say that it leads. A client that believed it would send it the proof of its session, and have its lease acknowledged
+// by somebody who does not keep it.
+func TestOnlyVotersRedirect(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	h := b.hold("x")
+	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), session.Reply{Kind: session.ReplyRenewed, Session: 100, Epoch: 1, Seq: 1 << 60})
+	b.want("")
+	if b.core.phase != Attached || b.core.term >= 1<<63 {
+		t.Fatalf("a member that is no voter was believed: %v, term %d", b.core.phase, b.core.term)
+	}
+	b.reply(nodeidtest.ID(2), redirect(9, nodeidtest.ID(70))) // a voter may name one that we do not know yet
+	b.turn()
+	if b.to.Peer != nodeidtest.ID(70) {
+		t.Fatalf("asked %d", b.to.Peer)
+	}
+	b.reply(nodeidtest.ID(70), redirect(10, nodeidtest.ID(3))) // and that one is believed in turn
+	b.turn()
+	if b.to.Peer != nodeidtest.ID(3) {
+		t.Fatalf("asked %d", b.to.Peer)
+	}
+	for _, r := range []session.Reply{b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5), b.renewed(), b.ended(session.EndNoSession), b.freed(1)} {
+		b.reply(nodeidtest.ID(66), r) // not whom we asked
+	}
+	b.turn()
+	b.quiet()
+	if b.core.phase != Attaching || h.token == 5 {
+		t.Errorf("phase %v", b.core.phase)
+	}
+	b.advance(benchTTL * time.Duration(2))
+	b.turn()
+	if b.core.Status(b.now).Held != 0 {
+		t.Error("a lease was kept alive by a stranger")
+	}
+}

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// TestAHoldThatLapsesStaysForItsDelay: the code under a hold that has lasted as long as it may, or whose holder is gone, may run on. So the lock
+// is kept for its delay, without one it is free at once, and each time people can read why.
+func TestAHoldThatLapsesStaysForItsDelay(t *testing.T) {
+	const me, other = 100, 101
+	for name, c := range map[string]struct {
+		terms Terms
+		ends  func(*Hold)
+		why   string
+	}{
+		"overdue":               {Terms{Delay: time.Minute, Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
+		"overdue, no delay":     {Terms{Longest: time.Second}, func(*Hold) { time.Sleep(time.Second) }, "held for 1s"},
+		"holder gone":           {Terms{Delay: time.Minute}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},
+		"holder gone, no delay": {Terms{}, func(h *Hold) { _ = h.Lapse("its client died") }, "its client died"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 2, nodeidtest.ID(1))
+				defer w.close()
+				w.elect(nodeidtest.ID(1))
+				h, err := w.take(nodeidtest.ID(me), c.terms)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.ends(h)
+				start := time.Now()
+				if h.Err() == nil {
+					t.Fatal("it is held still")
+				}
+				_ = w.lock(nodeidtest.ID(other), "x").Release(t.Context())
+				if waited := time.Since(start); waited < c.terms.Delay || waited > c.terms.Delay+time.Second {
+					t.Errorf("free after %v, want %v", waited, c.terms.Delay)
+				}
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				ends := w.machine.Ends()
+				if len(ends) == 0 || ends[0].Cause != lockfsm.Expired || ends[0].How == nil || !strings.Contains(string(ends[0].How.Reason), c.why) {
+					t.Errorf("the ends are %+v", ends)
+				}
+			})
+		})
+	}
+}
+
+// TestALapseUnderEarlierRules: a group that does not know reasons yet is told once more without.
+func TestALapseUnderEarlierRules(t *testing.T) {
+	b := newBench(t)
+	b.attach()
+	r := &Request{Key: "k", Terms: &Terms{Longest: time.Second, Delay: time.Minute}}
+	b.core.Acquire(b.now, r)
+	b.turn()
+	n := b.commands[0].Number
+	b.reply(b.to.Peer, b.state(n, lockfsm.Granted, 1000))
+	b.turn()
+	b.advance(time.Second)
+	b.turn()
+	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != lockfsm.LapsesSince {
+		t.Fatalf("it sends %+v", b.commands)
+	}
+	refused := b.freed(n)
+	refused.Code = lockfsm.Unsupported
+	b.reply(b.to.Peer, refused)
+	b.turn()
+	if len(b.commands) != 1 || b.commands[0].Kind != lockfsm.Detach || b.commands[0].Rules != 1 || len(b.commands[0].Value) > 0 {
+		t.Fatalf("then it sends %+v", b.commands)
+	}
+	b.reply(b.to.Peer, b.freed(n))
+	b.turn()
+	if len(b.core.byNumber) != 0 || b.core.open != 0 {
+		t.Errorf("%d entries and %d bytes are left", len(b.core.byNumber), b.core.open)
+	}
+}

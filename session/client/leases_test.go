@@ -1,0 +1,240 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+const benchLease = benchTTL - benchTTL/50
+
+// The answer to Open counts from the first sending of its nonce, whoever answers and however late.
+func TestOpenCountsFromFirstSending(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	first := b.now
+	b.want("1: open nonce 1")
+	b.advance(500 * time.Millisecond)
+	b.want("2: open nonce 1")
+	b.advance(400 * time.Millisecond)
+	b.reply(nodeidtest.ID(1), b.opened(1, 100)) // the first target after all
+	b.want("1: attach 1 live next 1, renew 1")
+	if b.deadline != first.Add(benchLease) {
+		t.Fatalf("deadline is %v after the first sending, want %v", b.deadline.Sub(first), benchLease)
+	}
+}
+
+// Only an instance that was sent the nonce can say that a session was opened with it: another one would be attached to.
+func TestOpenedCountsOnlyFromWhereItWasSent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.reply(nodeidtest.ID(666), b.opened(1, 100))
+	b.want("")
+	b.reply(nodeidtest.ID(2), b.opened(1, 100)) // a voter, but not asked yet
+	b.want("")
+	b.reply(nodeidtest.ID(1), b.opened(1, 100))
+	b.want("1: attach 1 live next 1, renew 1")
+}
+
+// An instance that has seen the nonce of an Open may have opened a session with it first. Then another nonce is taken.
+func TestANonceThatIsTakenIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	taken := b.opened(1, 0)
+	taken.Code = lockfsm.NoSession
+	b.reply(nodeidtest.ID(1), taken)
+	b.advance(time.Second)
+	b.want("2: open nonce 2")
+}
+
+func TestDuplicateOpenedIsIgnored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	before := b.deadline
+	b.advance(time.Second)
+	b.reply(nodeidtest.ID(1), b.opened(1, 100), b.opened(1, 200), b.opened(9, 300))
+	b.want("")
+	if b.core.session != 100 || b.deadline != before {
+		t.Fatalf("session %d, deadline moved by %v", b.core.session, b.deadline.Sub(before))
+	}
+}
+
+func TestDeadlineCountsFromSending(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.advance(benchTTL / 3)
+	sent := b.now
+	b.want("1: renew 1")
+	b.advance(400 * time.Millisecond)
+	b.reply(nodeidtest.ID(1), b.renewed())
+	b.turn()
+	if b.deadline != sent.Add(benchLease) {
+		t.Fatalf("deadline is %v behind the sending, want %v", b.deadline.Sub(sent), benchLease)
+	}
+}
+
+func TestShorterTTLOfTheGroupHolds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.turn()
+	sent := b.now
+	o := b.opened(1, 100)
+	o.TTL = time.Second
+	b.reply(nodeidtest.ID(1), o)
+	b.turn()
+	if b.deadline != sent.Add(980*time.Millisecond) {
+		t.Fatalf("deadline is %v behind the sending", b.deadline.Sub(sent))
+	}
+}
+
+// Only an acknowledgement of a renewal of this attachment, by its leader, moves the deadline.
+func TestForeignAcknowledgementsMoveNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	before := b.deadline
+	b.advance(benchTTL / 3)
+	b.want("1: renew 1")
+	ack := b.renewed()
+	for name, change := range map[string]func(*session.Reply){
+		"epoch":   func(r *session.Reply) { r.Epoch++ },
+		"session": func(r *session.Reply) { r.Session++ },
+		"seq":     func(r *session.Reply) { r.Seq += 7 },
+	} {
+		r := ack
+		change(&r)
+		b.reply(nodeidtest.ID(1), r)
+		if b.turn(); b.deadline != before {
+			t.Errorf("a renewal acknowledged with another %s moved the deadline", name)
+		}
+	}
+	b.reply(nodeidtest.ID(2), ack)
+	if b.turn(); b.deadline != before {
+		t.Error("a renewal acknowledged by another voter moved the deadline")
+	}
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.want("2: attach 2 live next 1, renew 2")
+	b.reply(nodeidtest.ID(2), ack)
+	if b.turn(); b.deadline != before {
+		t.Error("a renewal of the last attachment moved the deadline")
+	}
+}
+
+// At the deadline every hold is lost for ever, and its release is sent although the session lives on.
+func TestDeadlineLosesAllAndReleases(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	x, y := b.hold("x"), b.hold("y")
+	waits := b.acquire("z", false)
+	b.want("1: acquire 3 z")
+	b.reply(nodeidtest.ID(1), b.state(3, lockfsm.Waiting, 0))
+	b.turn()
+	b.now = b.deadline
+	b.core.Tick(b.now)
+	if x.stage != stageOver || y.stage != stageOver || waits.stage != stageWaiting {
+		t.Fatalf("stages at the deadline: %d, %d, %d", x.stage, y.stage, waits.stage)
+	}
+	b.turn()
+	if len(b.outcomes) != 2 || b.outcomes[0].Kind != OutcomeLost || b.outcomes[1].Kind != OutcomeLost {
+		t.Fatalf("outcomes %+v", b.outcomes)
+	}
+	if got := b.frame(); got != "1: cancel 1, cancel 2, renew 1" {
+		t.Fatalf("frame %q", got)
+	}
+	b.core.Down(b.now, nodeidtest.ID(1)) // those are lost with the stream; Attach settles them, and keeps what waits
+	b.want("2: attach 2 live 3-3 next 4, renew 2")
+}
+
+func TestLostHoldIsReleasedOnTheAttachment(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	x := b.hold("x")
+	b.advance(benchTTL / 3)
+	b.want("1: renew 1")
+	b.core.loseAll()
+	b.want("1: cancel 1")
+	b.outcome(x, OutcomeLost, ErrLost)
+	b.reply(nodeidtest.ID(1), b.freed(1))
+	b.turn()
+	b.empty()
+}
+
+// A renewal acknowledged after the deadline makes the lease good again and revives nothing.
+func TestLateRenewalRevivesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	x := b.hold("x")
+	old := b.deadline
+	b.advance(benchTTL / 3)
+	b.want("1: renew 1")
+	b.now = old.Add(time.Millisecond) // the process was stopped; the acknowledgement lies in the inbox
+	b.reply(nodeidtest.ID(1), b.renewed())
+	b.turn()
+	b.outcome(x, OutcomeLost, ErrLost)
+	if !b.deadline.After(old) {
+		t.Error("the renewal did not move the deadline")
+	}
+	if b.core.Status(b.now).Held != 0 {
+		t.Error("a hold came back")
+	}
+}
+
+// A grant with less than TTL/10 left is given back, and asked for anew only when the lease is good again.
+func TestShortGrantIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	r := b.acquire("x", false)
+	later := b.acquire("y", false)
+	b.want("1: acquire 1 x, acquire 2 y")
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Waiting, 0), b.state(2, lockfsm.Waiting, 0))
+	b.now = b.core.lease.sent.Add(benchTTL / 3)
+	b.want("1: renew 1")
+	b.reply(nodeidtest.ID(1), b.renewed())
+	b.turn()
+	b.now = b.deadline.Add(-benchTTL/10 + 1)
+	b.core.renewedAt, b.core.heardAt = b.now, b.now // this test is about the grant alone
+	b.reply(nodeidtest.ID(1), b.state(1, lockfsm.Granted, 77))
+	b.want("1: cancel 1")
+	b.quiet()
+	if r.stage != stageWaiting {
+		t.Fatalf("the request is at stage %d", r.stage)
+	}
+	third := b.acquire("z", false)
+	b.want("") // nothing is asked while a grant would be useless
+	b.core.renewedAt = b.now.Add(-time.Hour)
+	b.want("1: renew 1")
+	b.reply(nodeidtest.ID(1), b.renewed(), b.freed(1))
+	b.want("1: acquire 3 x, acquire 4 z")
+	b.reply(nodeidtest.ID(1), b.state(3, lockfsm.Granted, 78))
+	b.turn()
+	b.outcome(r, OutcomeGranted, nil)
+	b.core.Cancel(b.now, later)
+	b.core.Cancel(b.now, third)
+}
+
+func TestRenewEveryThirdAndBehindAttach(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	for range 3 {
+		if got := b.core.Next(); got != b.now.Add(benchTTL/3) {
+			t.Fatalf("next turn in %v", got.Sub(b.now))
+		}
+		b.advance(benchTTL/3 - 1)
+		b.want("")
+		b.advance(1)
+		b.want("1: renew 1")
+		b.reply(nodeidtest.ID(1), b.renewed())
+	}
+}

@@ -1,0 +1,276 @@
+package client
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// OutcomeKind says what an outcome tells.
+type OutcomeKind uint8
+
+// The kinds of outcomes. All but OutcomeGranted, OutcomeWaits and OutcomeWanted end the request.
+const (
+	OutcomeGranted  OutcomeKind = iota + 1 // the call holds the lock, with Token
+	OutcomeFailed                          // the call holds nothing and never will; Err says why
+	OutcomeLost                            // a granted lock is lost; Err says why
+	OutcomeReleased                        // the release is confirmed, or with Err it never can be
+	OutcomeWaits                           // the call waits; Behind says who held the lock when its request was applied
+	OutcomeWanted                          // somebody waits for the lock that the call holds; it may be told again
+)
+
+// Outcome is news for a caller.
+type Outcome struct {
+	Kind    OutcomeKind
+	Why     Loss // with OutcomeLost
+	Request *Request
+	Token   lockfsm.Token
+	Until   clock.Time // with OutcomeGranted: when the hold ends by itself; zero: never
+	Err     error
+	Behind  *HeldError
+}
+
+// Acquire takes a call. Its outcome comes with a Flush, perhaps with the next one.
+func (c *Core) Acquire(now clock.Time, r *Request) {
+	c.begin(now)
+	r.stage, r.since = stageWaiting, now
+	c.waiting++
+	c.keyBytes += r.bytes()
+	if r.Try {
+		c.tries++
+	}
+	switch {
+	case c.closing || c.closed:
+		c.fail(r, ErrClosed)
+	case c.leaving:
+		c.fail(r, ErrLeaving)
+	case !r.plain():
+		c.fail(r, ErrBadKey)
+	case c.waiting+c.freeing > maxUnfinished || c.keyBytes > maxKeyBytes:
+		c.fail(r, ErrOverloaded)
+	case r.Try && c.orphaned != 0 && now.Sub(c.orphaned) >= tryWithout:
+		c.fail(r, ErrNoLeader)
+	default:
+		c.order++
+		r.order = c.order
+		r.first = entry{req: r, order: r.order}
+		r.entry = &r.first
+		c.unsent.pushBack(r.entry)
+	}
+}
+
+// plainKey reports whether every group would take a key.
+func plainKey(key string) bool {
+	return key != "" && len(key) <= session.LongestKey && utf8.ValidString(key) && !containsControl(key)
+}
+
+func containsControl(s string) bool {
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Cancel says that the caller has left. Nothing more is told about the request; a grant that crosses this is given back.
+func (c *Core) Cancel(now clock.Time, r *Request) {
+	c.begin(now)
+	switch r.stage {
+	case stageWaiting:
+		c.leave(r)
+	case stageHeld:
+		c.heldNoMore(r)
+	default:
+		return
+	}
+	c.abandon(r)
+}
+
+// Release gives a held lock back and reports whether it was held until now; if so OutcomeReleased follows.
+func (c *Core) Release(now clock.Time, r *Request) bool {
+	c.begin(now)
+	if r.stage != stageHeld {
+		return false
+	}
+	c.heldNoMore(r)
+	r.stage = stageReleasing
+	c.free(r.entry)
+	return true
+}
+
+// Detach lets go of a held lock without ending its hold, if it has a delay: then it stays that long. It reports as Release does, and the same follows.
+// lapsed is empty, or why the hold ends for its holder though the holder has not given it back; then others are told that it expired.
+func (c *Core) Detach(now clock.Time, r *Request, lapsed string) bool {
+	c.begin(now)
+	if r.stage == stageHeld {
+		r.entry.stays, r.entry.lapsed = true, lapsed
+	}
+	return c.Release(now, r)
+}
+
+// Stop ends every request: calls that wait with ErrClosed, held locks as lost, unconfirmed releases with ErrClosed. Nothing is sent any
+// more, and nothing is taken.
+func (c *Core) Stop() {
+	c.forgetSession(ErrClosed, SessionStopped)
+	c.failWaiting(false, ErrClosed)
+	c.finishClose()
+}
+
+// leave takes a waiting request out of the counts.
+func (c *Core) leave(r *Request) {
+	c.waiting--
+	c.keyBytes -= r.bytes()
+	if r.Try {
+		c.tries--
+	}
+}
+
+// fail ends a waiting request that has no entry any more.
+func (c *Core) fail(r *Request, err error) {
+	c.leave(r)
+	r.stage, r.entry = stageOver, nil
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeFailed, Request: r, Err: err})
+}
+
+// abandon ends a request without a word. What was sent of it is freed.
+func (c *Core) abandon(r *Request) {
+	e := r.entry
+	r.stage, r.entry, e.req = stageOver, nil, nil
+	if e.number == 0 {
+		c.unsent.remove(e)
+		return
+	}
+	e.stays = r.Terms != nil && r.Terms.Resume != 0 // what was asked for may have been taken up, and is not ours to end
+	c.free(e)
+}
+
+// free marks a numbered entry as unwanted. Without an attachment there is nothing to send: the next Attach does not name it.
+func (c *Core) free(e *entry) {
+	e.freeing = true
+	c.freeing++
+	if c.linked() {
+		e.due = true
+		c.frees = append(c.frees, e)
+	}
+}
+
+// drop forgets a numbered entry that is known to be gone from the group, and tells whoever waits for that.
+func (c *Core) drop(e *entry, err error) {
+	delete(c.byNumber, e.number)
+	c.sent.remove(e)
+	c.answered(e)
+	if e.freeing {
+		c.freeing--
+		if e.due {
+			c.frees = slices.DeleteFunc(c.frees, func(f *entry) bool { return f == e })
+		}
+	}
+	if r := e.req; r != nil && r.stage == stageReleasing {
+		r.stage, r.entry = stageOver, nil
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeReleased, Request: r, Err: err})
+	}
+}
+
+// grant hands a lock to its caller, or back to the group when the lease is so short that the caller could do nothing with it.
+func (c *Core) grant(now clock.Time, e *entry, token lockfsm.Token) {
+	r := e.req
+	if c.lease.short(now) {
+		c.requeue(r)
+		e.req = nil
+		if r.Terms != nil && r.Terms.Resume != 0 {
+			r.Terms.Resume, e.stays = token, true
+		}
+		c.free(e)
+		return
+	}
+	c.leave(r)
+	r.stage, r.token = stageHeld, token
+	c.held++
+	if r.Terms != nil && r.Terms.Longest > 0 {
+		r.until = now.Add(r.Terms.Longest)
+		heap.Push(&c.limited, r)
+	}
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeGranted, Request: r, Token: token, Until: r.until})
+}
+
+// maxHeldKeys bounds the keys that people are told.
+const maxHeldKeys = 10
+
+// heldKeys names what is held, for people.
+func (c *Core) heldKeys() (keys []string) {
+	for e := c.sent.head; e != nil; e = e.next {
+		if r := e.req; r != nil && r.stage == stageHeld {
+			if len(keys) == maxHeldKeys {
+				return append(keys, fmt.Sprintf("and %d more", c.held-maxHeldKeys))
+			}
+			keys = append(keys, fmt.Sprintf("%q", r.Key))
+		}
+	}
+	return keys
+}
+
+// heldNoMore takes a held request out of the counts.
+func (c *Core) heldNoMore(r *Request) {
+	c.held--
+	if r.until != 0 {
+		heap.Remove(&c.limited, r.Terms.place)
+	}
+}
+
+// overdue ends a hold that has lasted as long as it may. The code under it may run on, so the lock stays taken for its delay, as if the session
+// had expired, and people are told.
+func (c *Core) overdue(r *Request) {
+	e := r.entry
+	c.loseBy(r, OverdueError{}, LossOverdue)
+	e.req = nil
+	e.stays, e.lapsed = true, r.overdue()
+	c.free(e)
+}
+
+// requeue puts a waiting request back among the unsent, at its old place. Its old entry is the caller's to settle.
+func (c *Core) requeue(r *Request) {
+	r.entry = &entry{req: r, order: r.order}
+	c.unsent.insert(r.entry)
+}
+
+// lose ends a held request: its lock is gone, or must be treated as gone.
+func (c *Core) lose(r *Request, why Loss) { c.loseBy(r, ErrLost, why) }
+
+func (c *Core) loseBy(r *Request, err error, why Loss) {
+	c.heldNoMore(r)
+	r.stage, r.entry = stageOver, nil
+	c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeLost, Request: r, Err: err, Why: why})
+}
+
+// loseAll ends every held request, for ever, and frees their entries even though the session may live on.
+func (c *Core) loseAll() {
+	for e := c.sent.head; e != nil && c.held > 0; e = e.next {
+		if e.req != nil && e.req.stage == stageHeld {
+			e.stays = e.req.outlives()
+			c.lose(e.req, LossLease)
+			e.req = nil
+			c.free(e)
+		}
+	}
+}
+
+// failWaiting ends calls that wait: all of them, or only those that try, which do not wait for a leader to be found.
+func (c *Core) failWaiting(onlyTries bool, err error) {
+	for _, l := range [...]*entryList{&c.sent, &c.unsent} {
+		for e := l.head; e != nil; {
+			next := e.next
+			if r := e.req; r != nil && r.stage == stageWaiting && (r.Try || !onlyTries) {
+				c.abandon(r)
+				c.fail(r, err)
+			}
+			e = next
+		}
+	}
+}

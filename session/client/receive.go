@@ -1,0 +1,371 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is how a client reads its leader's replies. Everything that names another attachment than the present one is ignored:
+// whatever it told is told again by the states of the present one's Attach.
+
+// Receive takes a run of replies. It does not keep the bytes. Bytes that cannot be read end the attachment: what they were to say is
+// asked for by the next.
+func (c *Core) Receive(now clock.Time, from session.Peer, replies []byte) {
+	c.begin(now)
+	for len(replies) > 0 && !c.closed {
+		r, rest, err := session.NextReply(replies)
+		if err != nil {
+			if c.phase != Seeking && !c.askDue && from == c.target.Peer {
+				c.pause(now, session.Target{})
+			}
+			return
+		}
+		c.reply(now, from, &r)
+		replies = rest
+	}
+}
+
+func (c *Core) reply(now clock.Time, from session.Peer, r *session.Reply) {
+	switch r.Kind {
+	case session.ReplyOpened:
+		c.opened(now, from, r)
+		return
+	case session.ReplyRedirect:
+		c.redirected(now, from, r)
+		return
+	}
+	if !c.linked() || from != c.target.Peer || r.Session != c.session || r.Epoch != c.epoch {
+		return
+	}
+	c.heardAt = now
+	switch r.Kind {
+	case session.ReplyAttached:
+		c.attached(now, r)
+	case session.ReplyState:
+		c.state(now, r)
+	case session.ReplyHeld:
+		c.metHolder(now, r)
+	case session.ReplyDeadlock:
+		c.circular(r)
+	case session.ReplyForbidden:
+		c.forbidden(r)
+	case session.ReplyEvicted:
+		c.evicted(r)
+	case session.ReplyTaken:
+		c.taken(r)
+	case session.ReplyWanted:
+		if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageHeld {
+			c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWanted, Request: e.req})
+		}
+	case session.ReplyFreed:
+		c.freed(now, r)
+	case session.ReplyRenewed:
+		c.renewed(r)
+	case session.ReplyEnded:
+		c.ended(now, r)
+	case session.ReplyBehind:
+		c.behind(r)
+	case session.ReplyGrace:
+		c.graceUntil = 0
+		if r.TTL > 0 {
+			c.graceUntil = now.Add(r.TTL)
+		}
+	}
+}
+
+// opened takes the answer to Open, from any of the instances to which it was sent: one that answers leads, or did then. The lease counts from the first sending
+// of the nonce, because any of the sendings may be the one that opened the session.
+func (c *Core) opened(now clock.Time, from session.Peer, r *session.Reply) {
+	if c.session != 0 || c.nonceSent == 0 || r.Nonce != c.nonce || !slices.Contains(c.nonceTo, from) {
+		return
+	}
+	c.term = max(c.term, r.Term)
+	if r.Code == lockfsm.NoSession { // another opener has this nonce, which it has seen in a log: that session is not ours
+		c.nonce, c.nonceSent = lockfsm.Nonce{}, 0
+	}
+	if r.Code != lockfsm.Done || r.Session == 0 || r.TTL <= 0 {
+		c.pause(now, session.Target{}) // full, or not born: the same nonce again in a while
+		return
+	}
+	c.session, c.proof, c.nonce, c.provenTerm = r.Session, c.nonce, lockfsm.Nonce{}, r.Term
+	c.lease = lease{ttl: min(r.TTL, c.askTTL), sent: c.nonceSent}
+	c.nonceSent = 0
+	c.patience = c.answerTime()
+	c.ask(now, c.find(from), true)
+}
+
+// find returns the target with the given peer's address, as far as it is known.
+func (c *Core) find(peer session.Peer) session.Target {
+	if c.target.Peer == peer {
+		return c.target
+	}
+	for _, t := range c.targets {
+		if t.Peer == peer {
+			return t
+		}
+	}
+	return session.Target{Peer: peer}
+}
+
+// attached takes the answer to Attach. It comes behind the states of everything live, so what was named and not reported is finished,
+// and what was not named is free.
+func (c *Core) attached(now clock.Time, r *session.Reply) {
+	if c.phase != Attaching {
+		return
+	}
+	c.term = max(c.term, r.Term)
+	switch r.Code {
+	case lockfsm.Done:
+	case lockfsm.NoSession, lockfsm.Stale:
+		if r.Term < c.provenTerm {
+			c.pause(now, session.Target{}) // it led before this session was opened or last attached, so it does not know
+			return
+		}
+		// Stale: another process has attached as this one since, say a copy of it. One of the two must take a new session.
+		c.sessionGone(now)
+		return
+	default:
+		c.pause(now, session.Target{})
+		return
+	}
+	c.phase, c.since, c.provenTerm, c.orphaned = Attached, now, r.Term, 0
+	c.renewals.heard = c.renewals.seq // the renewal that went with the Attach is still the last one
+	if now.Sub(c.lease.sent) > c.lease.ttl/2 {
+		c.renewDue = true // that one counts only if the keeper finds recent enough what it says was heard; the next one says Attached
+	}
+	var again []*entry
+	for e := c.sent.head; e != nil && e.number < c.firstNew; {
+		next := e.next
+		switch {
+		case e.freeing && (e.left == c.epoch || e.stays && e.seen != c.epoch):
+			c.drop(e, nil)
+		case e.freeing && e.stays && !e.due && e.open == 0: // it was let go of before this attachment
+			e.due = true
+			c.frees = append(c.frees, e)
+		case !e.freeing && e.seen != c.epoch:
+			if e.req.stage == stageHeld {
+				c.lose(e.req, LossUnknown)
+			} else {
+				e.req.entry = &entry{req: e.req, order: e.order}
+				again = append(again, e.req.entry)
+			}
+			e.req = nil
+			c.drop(e, nil)
+		}
+		e = next
+	}
+	c.askAgain(again)
+}
+
+// state takes what a request has come to.
+func (c *Core) state(now clock.Time, r *session.Reply) {
+	e := c.byNumber[r.Number]
+	if e == nil {
+		if r.Token != 0 {
+			c.move(now, c.target) // a grant that nobody here asked for: an Attach that does not name it gives it back
+		}
+		return
+	}
+	e.seen = c.epoch
+	if r.Code == lockfsm.Granted && r.Token != 0 {
+		c.answeredAsk(e)
+		c.stateGranted(now, e, r.Token)
+		return
+	}
+	if r.Code == lockfsm.Waiting {
+		c.answeredAsk(e)
+		return
+	}
+	if r.Code == lockfsm.NoSession || r.Code == lockfsm.Stale {
+		c.move(now, c.target)
+		return
+	}
+	err := BudgetErrorOf(r.Code, r.Budget)
+	if err == nil {
+		err = codeError(r.Code)
+	}
+	c.finish(e, err)
+}
+
+// answeredAsk closes the account of an Acquire. One that is being freed stays open: it is the command that frees it which must still
+// be answered.
+func (c *Core) answeredAsk(e *entry) {
+	if !e.freeing || e.due {
+		c.answered(e)
+	}
+}
+
+func (c *Core) stateGranted(now clock.Time, e *entry, token lockfsm.Token) {
+	switch {
+	case e.freeing: // it crossed what gives it back
+	case e.req.stage == stageWaiting:
+		c.grant(now, e, token)
+	case e.req.token != token: // cannot be; and the caller has fenced with a token that is no longer his
+		c.lose(e.req, LossUnknown)
+		e.req = nil
+		c.free(e)
+	}
+}
+
+// finish ends an entry that the group says is over. A nil error means that it is over for no reason of its own: the caller, if one
+// still waits, is served by asking anew.
+func (c *Core) finish(e *entry, err error) {
+	if r := e.req; r != nil && r.stage != stageReleasing {
+		switch {
+		case r.stage == stageHeld:
+			c.lose(r, LossUnknown)
+		case err == nil:
+			c.requeue(r)
+		default:
+			c.fail(r, err)
+		}
+		e.req = nil
+	}
+	c.drop(e, nil)
+}
+
+// codeError returns the error for a request that ended with the given code; nil for one that is to be asked anew.
+func codeError(code lockfsm.Code) error {
+	switch code {
+	case lockfsm.Finished, lockfsm.Done:
+		return nil
+	case lockfsm.QueueFull:
+		return ErrQueueFull
+	case lockfsm.BadKey:
+		return ErrBadKey
+	case lockfsm.TooManyEntries:
+		return ErrOverloaded
+	case lockfsm.InGrace:
+		return ErrInGrace
+	case lockfsm.NotHeld:
+		return ErrNotHeld
+	}
+	return fmt.Errorf("%w: %v", ErrRefused, code)
+}
+
+// metHolder takes the answer to a try request that found the lock held.
+func (c *Core) metHolder(now clock.Time, r *session.Reply) {
+	e := c.byNumber[r.Number]
+	if e == nil {
+		return
+	}
+	var err error
+	if e.req != nil {
+		err = heldError(e.req.Key, r)
+	}
+	c.finish(e, err)
+}
+
+// behind takes the news who holds the lock that a request waits for.
+func (c *Core) behind(r *session.Reply) {
+	if e := c.byNumber[r.Number]; e != nil && e.req != nil && e.req.stage == stageWaiting {
+		c.outcomes = append(c.outcomes, Outcome{Kind: OutcomeWaits, Request: e.req, Behind: heldError(e.req.Key, r)})
+	}
+}
+
+func heldError(key string, r *session.Reply) *HeldError {
+	if len(r.Key) > 0 {
+		key = string(r.Key)
+	}
+	return &HeldError{
+		Key: key, Session: r.Holder, Record: bytes.Clone(r.Record), Token: r.Token, SinceUnixMS: r.Since, Waiters: int(r.Waiters), Value: bytes.Clone(r.Value),
+	}
+}
+
+// circular takes the answer to a request that would have closed a circle.
+func (c *Core) circular(r *session.Reply) {
+	e := c.byNumber[r.Number]
+	if e == nil {
+		return
+	}
+	err := &DeadlockError{Circle: r.Circle}
+	for i := range err.Circle {
+		err.Circle[i].Record = bytes.Clone(err.Circle[i].Record)
+	}
+	c.finish(e, err)
+}
+
+// forbidden takes the word that this client's certificate does not allow a request.
+func (c *Core) forbidden(r *session.Reply) {
+	if e := c.byNumber[r.Number]; e != nil {
+		c.finish(e, &session.NotAllowedError{Verb: "lock", Key: string(r.Key), For: string(r.Value)})
+	}
+}
+
+// evicted takes the word that others have ended a request. One whose caller still waits had been granted and was given back; it is asked anew.
+func (c *Core) evicted(r *session.Reply) {
+	e := c.byNumber[r.Number]
+	if e == nil {
+		return
+	}
+	c.endedBy(e, &ForcedError{By: string(r.Record), Reason: string(r.Value)}, LossForced)
+}
+
+// taken takes the word that a hold goes on in another session.
+func (c *Core) taken(r *session.Reply) {
+	if e := c.byNumber[r.Number]; e != nil {
+		c.endedBy(e, &TakenError{Record: bytes.Clone(r.Record)}, LossTaken)
+	}
+}
+
+func (c *Core) endedBy(e *entry, err error, why Loss) {
+	if e.req != nil && e.req.stage == stageHeld {
+		c.loseBy(e.req, err, why)
+		e.req = nil
+	}
+	c.finish(e, nil)
+}
+
+// freed takes the answer to a Release or Cancel.
+func (c *Core) freed(now clock.Time, r *session.Reply) {
+	e := c.byNumber[r.Number]
+	if e == nil || !e.freeing {
+		return
+	}
+	if e.lapsed != "" && r.Code == lockfsm.Unsupported { // the group's rules do not know a reason: it goes without
+		e.lapsed, e.due = "", true
+		c.answered(e)
+		c.frees = append(c.frees, e)
+		return
+	}
+	if e.stays && r.Code == lockfsm.TooManySessions {
+		c.drop(e, fmt.Errorf("%w: the hold could not stay, and has ended", ErrNoRoom)) // there was nowhere to leave it, and it has ended
+		return
+	}
+	if err := BudgetErrorOf(r.Code, r.Budget); e.stays && err != nil {
+		c.drop(e, fmt.Errorf("the hold could not stay, and has ended: %w", err))
+		return
+	}
+	if r.Code != lockfsm.Done && r.Code != lockfsm.Finished {
+		c.move(now, c.target) // the group would not; an Attach that does not name it settles it
+		return
+	}
+	c.drop(e, nil)
+}
+
+// renewed takes an acknowledged renewal. Holds that ended before it came stay lost, see begin.
+func (c *Core) renewed(r *session.Reply) {
+	if sent, ok := c.renewals.Acknowledged(r.Seq); ok {
+		c.lease.renewed(sent)
+		c.renewals.heard = r.Seq
+		c.tally.answered(c.heardAt.Sub(sent))
+		c.patience = c.answerTime()
+	}
+}
+
+// ended takes the leader's word that this attachment is over.
+func (c *Core) ended(now clock.Time, r *session.Reply) {
+	switch r.Reason {
+	case session.EndNoSession:
+		c.sessionGone(now)
+	case session.EndOverloaded:
+		c.pause(now, c.target)
+	default:
+		c.move(now, c.target)
+	}
+}

@@ -1,0 +1,289 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is how a client finds its leader: whom it asks, when it turns to another, and what that ends.
+
+// linked reports whether the present attachment's question is on its way, so that commands of this epoch may follow it.
+func (c *Core) linked() bool { return c.phase >= Attaching && !c.askDue }
+
+// seek leaves whatever there was and asks again at the given time: aim, if it names somebody, else the next target in turn.
+func (c *Core) seek(now, at clock.Time, aim session.Target) {
+	if c.phase == Attached {
+		c.orphaned = now
+		c.tally.unanswered += c.renewals.Count()
+	}
+	c.phase, c.retryAt, c.aim = Seeking, at, aim
+	c.askDue, c.renewDue = false, false
+	c.graceUntil = 0
+	c.renewals.Forget()
+	c.dropFrees()
+}
+
+// dropFrees forgets the commands that were to free entries: the next Attach leaves these entries out, which frees them as well.
+func (c *Core) dropFrees() {
+	for i, e := range c.frees {
+		e.due, c.frees[i] = false, nil
+	}
+	c.frees = c.frees[:0]
+}
+
+// move turns to another target at once, or after a wait when that has been done too often: two voters that name each other must not
+// make us run in circles at the speed of the network.
+func (c *Core) move(now clock.Time, aim session.Target) {
+	c.calm(now)
+	c.moves++
+	if c.moves > movesAtOnce+len(c.targets) {
+		c.pause(now, aim)
+		return
+	}
+	c.seek(now, now, aim)
+}
+
+// pause turns to another target after a wait that grows.
+func (c *Core) pause(now clock.Time, aim session.Target) {
+	c.calm(now)
+	wait := c.wait
+	c.wait, c.moves = min(2*wait, waitLongest), 0
+	c.seek(now, now.Add(wait), aim)
+}
+
+// calm makes the next search quick again, if this attachment was a good one.
+func (c *Core) calm(now clock.Time) {
+	if c.phase == Attached && now.Sub(c.since) >= settled {
+		c.wait, c.moves = waitFirst, 0
+	}
+}
+
+// askNext asks whoever is due.
+func (c *Core) askNext(now clock.Time) {
+	to, believed := c.aim, true
+	if to.Peer.IsZero() {
+		if len(c.targets) == 0 {
+			c.retryAt = 0 // until SetTargets
+			return
+		}
+		to, believed = c.nextTarget(), false
+	}
+	c.ask(now, to, believed)
+}
+
+// nextTarget goes round the targets, passing over the one that was asked last.
+func (c *Core) nextTarget() session.Target {
+	to := c.targets[c.cursor%len(c.targets)]
+	c.cursor++
+	if to.Peer == c.target.Peer && len(c.targets) > 1 {
+		to = c.targets[c.cursor%len(c.targets)]
+		c.cursor++
+	}
+	return to
+}
+
+// ask puts the question "do you lead?" to a target, in the form of what we want from the leader: a session, or an attachment of ours.
+// A target that somebody has named is believed: requests are pipelined behind Attach, and it gets more time to answer.
+func (c *Core) ask(now clock.Time, to session.Target, believed bool) {
+	if c.session == 0 && c.nonce == (lockfsm.Nonce{}) {
+		if c.WantsNonce() {
+			return // stays due; the shell is about to give one
+		}
+		c.nonce, c.nonceSent, c.nonceTo, c.spare = c.spare, 0, nil, lockfsm.Nonce{}
+	}
+	c.target, c.pipeline, c.askDue = to, believed, true
+	c.retryAt, c.aim = 0, session.Target{}
+	c.phase = Attaching
+	if c.session == 0 {
+		c.phase = Opening
+	}
+	wait := c.answerTime()
+	if believed {
+		wait = c.patience
+	}
+	c.answerBy = now.Add(wait)
+}
+
+// unanswered gives a silent target up. One that others say leads may only be slow, so it gets more time when we come back.
+func (c *Core) unanswered(now clock.Time) {
+	if c.pipeline || c.phase == Attached {
+		c.patience = min(2*c.patience, renewEvery(c.ttl()))
+	}
+	c.move(now, session.Target{})
+}
+
+// tickAttached renews, and notices a leader that has fallen silent without its stream ending.
+func (c *Core) tickAttached(now clock.Time) {
+	if oldest, ok := c.renewals.Oldest(); ok && now.Sub(oldest) >= c.patience {
+		c.unanswered(now)
+		return
+	}
+	if now.Before(c.renewAt()) {
+		return
+	}
+	if c.deaf(now) {
+		c.move(now, c.target)
+		return
+	}
+	c.renewDue = true
+}
+
+// renewAt returns when the next renewal is due. Apart from the lease, a renewal is how a leader is noticed that has fallen silent without
+// its stream ending: so one comes every second while calls wait, and soon after a command that is not answered.
+func (c *Core) renewAt() clock.Time {
+	every := renewEvery(c.lease.ttl)
+	if c.waiting > 0 {
+		every = min(every, renewWaiting)
+	}
+	at := c.renewedAt.Add(every)
+	if _, flying := c.renewals.Oldest(); !flying && c.open > 0 {
+		at = min(at, max(c.renewedAt, c.heardAt).Add(c.patience))
+	}
+	return at
+}
+
+// deaf reports whether a command has been without an answer for as long as a whole round of renewal, while renewals were answered: a
+// frame was lost, which must not happen, and which a new attachment repairs.
+func (c *Core) deaf(now clock.Time) bool {
+	for e := c.sent.head; e != nil; e = e.next {
+		if e.open > 0 && now.Sub(e.asked) >= renewEvery(c.lease.ttl) {
+			return true
+		}
+	}
+	return false
+}
+
+// Down says that the last stream to a peer has ended, or could not be opened.
+func (c *Core) Down(now clock.Time, peer session.Peer) {
+	c.begin(now)
+	if c.phase != Seeking && !c.askDue && peer == c.target.Peer {
+		c.move(now, session.Target{})
+	}
+}
+
+// SendFailed says that the last frame that Flush returned was not sent.
+func (c *Core) SendFailed(now clock.Time) {
+	c.begin(now)
+	if c.phase != Seeking {
+		c.move(now, session.Target{})
+	}
+}
+
+// termMost is above every term that a group reaches: one above it would make each true leader an old one.
+const termMost = 1 << 56
+
+// redirected handles a voter's word on who leads: the answer to our question, the end of our attachment, or news for a former asker.
+func (c *Core) redirected(now clock.Time, from session.Peer, r *session.Reply) {
+	if c.closed || r.Term > termMost {
+		return
+	}
+	mine := c.phase != Seeking && !c.askDue && from == c.target.Peer
+	if !mine && !slices.ContainsFunc(c.targets, func(t session.Target) bool { return t.Peer == from }) {
+		return // only a voter's word counts: any member could lure us to itself and acknowledge our lease
+	}
+	known := !r.Leader.IsZero() && r.Term >= c.term
+	c.term = max(c.term, r.Term)
+	leader := session.Target{Peer: r.Leader, Addr: string(r.Addr)}
+	switch {
+	case c.phase == Attached && r.Term == c.provenTerm && leader.Peer == c.target.Peer:
+		// It tells all who asked before it was ready; we have asked again since.
+	case mine && known:
+		c.move(now, leader)
+	case mine:
+		c.pause(now, session.Target{})
+	case !known || !c.bound:
+	case c.phase == Attached && r.Term <= c.provenTerm:
+	case (c.phase == Opening || c.phase == Attaching) && c.target.Peer == leader.Peer:
+	default:
+		c.move(now, leader)
+	}
+}
+
+// sessionGone begins anew after the group has said that the session is over: it frees everything of ours, and what our callers still
+// wait for is asked anew under a new session.
+func (c *Core) sessionGone(now clock.Time) {
+	leader := c.target
+	if c.closing {
+		c.forgetSession(nil, SessionClosed)
+		c.finishClose()
+		return
+	}
+	c.forgetSession(nil, SessionExpired)
+	c.move(now, leader)
+}
+
+// forgetSession ends everything that was said under the session. Releases that wait for confirmation end with the given error; where the end of the
+// session frees the lock, with nil, that is no confirmation for a lock with a delay: it can stay taken. end is
+// for the news.
+func (c *Core) forgetSession(releasing error, end SessionEnd) {
+	if c.session != 0 {
+		c.tally.ended = end
+	}
+	c.dropFrees()
+	var again []*entry
+	for e := c.sent.head; e != nil; {
+		next, told := e.next, releasing
+		if r := e.req; r != nil {
+			if told == nil && r.outlives() && !e.stays {
+				told = ErrLost
+			}
+			switch r.stage {
+			case stageWaiting:
+				r.entry = &entry{req: r, order: r.order}
+				again = append(again, r.entry)
+			case stageHeld:
+				c.lose(r, end.loss())
+			}
+		}
+		c.drop(e, told)
+		e = next
+	}
+	c.askAgain(again)
+	c.session, c.proof, c.lease, c.nonce, c.nonceSent = 0, lockfsm.Nonce{}, lease{}, lockfsm.Nonce{}, 0
+	c.renewals.Forget()
+}
+
+// askAgain puts requests back among the unsent, each at its old place.
+func (c *Core) askAgain(again []*entry) {
+	slices.SortFunc(again, func(a, b *entry) int { return cmp.Compare(a.order, b.order) })
+	c.unsent.merge(again)
+}
+
+// CloseSession closes the session as soon as it is attached; Closed says when that is done. It refuses with ErrStillHeld while a lock
+// is held. Calls that wait end with ErrClosed, and so do later ones.
+func (c *Core) CloseSession(now clock.Time) error {
+	c.begin(now)
+	if c.closed || c.closing {
+		return nil
+	}
+	if c.held > 0 {
+		return ErrStillHeld
+	}
+	c.closing = true
+	c.failWaiting(false, ErrClosed)
+	if c.session == 0 && c.nonceSent == 0 {
+		c.finishClose()
+	}
+	return nil
+}
+
+// Closed reports whether the session was closed and nothing more will be sent.
+func (c *Core) Closed() bool { return c.closed }
+
+func (c *Core) finishClose() {
+	c.closed, c.phase, c.retryAt, c.askDue = true, Seeking, 0, false
+}
+
+// Leaving marks the session's instance as leaving, at the group, now and on every later attachment. Calls that wait end with
+// ErrLeaving, and later ones get it: a lock that was granted to one of them now would be left behind.
+func (c *Core) Leaving(now clock.Time) {
+	c.begin(now)
+	if !c.leaving {
+		c.leaving = true
+		c.failWaiting(false, ErrLeaving)
+	}
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+func TestSilentTargetsAreAskedInTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.advance(499 * time.Millisecond)
+	b.want("")
+	b.advance(time.Millisecond)
+	b.want("2: open nonce 1")
+	b.advance(500 * time.Millisecond)
+	b.want("3: open nonce 1")
+	b.advance(500 * time.Millisecond)
+	b.want("1: open nonce 1")
+}
+
+func TestShortTTLAsksFaster(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.core = NewCore(b.now, 1200*time.Millisecond)
+	b.giveNonce()
+	b.core.Rebind(b.now, []byte("me"), []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}, {Peer: nodeidtest.ID(2), Addr: "b"}})
+	b.want("1: open nonce 2")
+	b.advance(199 * time.Millisecond)
+	b.want("")
+	b.advance(time.Millisecond)
+	b.want("2: open nonce 2")
+}
+
+func TestRedirectIsFollowedAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(9)))
+	b.want("9: open nonce 1")
+	if b.to.Addr != "there" {
+		t.Errorf("address is %q", b.to.Addr)
+	}
+}
+
+func TestRedirectToNobodyWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	from := session.Peer(nodeidtest.ID(1))
+	for _, wait := range []time.Duration{50, 100, 200, 200, 200} {
+		b.reply(from, redirect(3, nodeidtest.ID(0)))
+		b.want("")
+		b.advance(wait*time.Millisecond - 1)
+		b.want("")
+		b.advance(1)
+		from = nodeidtest.ID(nodeidtest.Number(from)%3 + 1)
+		if b.turn(); b.to.Peer != from {
+			t.Fatalf("asked %d, want %d", b.to.Peer, from)
+		}
+	}
+}
+
+// A voter that was asked tells later who leads: the client goes there at once, from a wait or from another question.
+func TestPushedRedirectMovesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(0)))
+	b.want("")
+	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2)))
+	b.want("2: open nonce 1")
+	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3)))
+	b.want("3: open nonce 1")
+	b.reply(nodeidtest.ID(1), redirect(4, nodeidtest.ID(2))) // old news
+	b.want("")
+	b.reply(nodeidtest.ID(1), redirect(5, nodeidtest.ID(3))) // nothing new
+	b.want("")
+}
+
+func TestAttachedClientHeedsOnlyNewerTerms(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(2)))
+	b.want("")
+	b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(1))) // told to all who asked before it was ready
+	b.want("")
+	b.reply(nodeidtest.ID(2), redirect(4, nodeidtest.ID(2)))
+	b.want("2: attach 2 live next 1, renew 2")
+}
+
+// Two voters that name each other do not make the client run in circles.
+func TestCirclesAreDamped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.turn()
+	asked := 1
+	for range 2000 {
+		b.advance(time.Millisecond)
+		if b.turn() == "" && b.core.phase == Seeking {
+			continue
+		}
+		asked++
+		if b.to.Peer == nodeidtest.ID(1) {
+			b.reply(nodeidtest.ID(1), redirect(3, nodeidtest.ID(2)))
+		} else {
+			b.reply(b.to.Peer, redirect(3, nodeidtest.ID(1)))
+		}
+	}
+	if asked > 100 {
+		t.Fatalf("%d questions in two seconds", asked)
+	}
+}
+
+func TestRefusedConnectionsAreDamped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	asked := 0
+	for range 2000 {
+		b.advance(time.Millisecond)
+		if b.turn() != "" {
+			asked++
+			b.core.SendFailed(b.now)
+		}
+	}
+	if asked > 100 {
+		t.Fatalf("%d questions in two seconds", asked)
+	}
+}
+
+func TestDownMovesToTheNext(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.core.Down(b.now, nodeidtest.ID(2)) // not the leader
+	b.want("")
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.want("2: attach 2 live next 1, renew 2")
+	if b.core.phase != Attaching || b.core.Status(b.now).Leader != (session.Target{}) {
+		t.Errorf("status %+v", b.core.Status(b.now))
+	}
+}
+
+// A leader that has fallen silent while its stream stands is left when its answer is overdue.
+func TestSilentLeaderIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.advance(benchTTL / 3)
+	b.want("1: renew 1")
+	b.advance(500 * time.Millisecond)
+	b.want("2: attach 2 live next 1, renew 2")
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(1))) // it leads as far as anybody knows: it gets more time
+	b.want("1: attach 3 live next 1, renew 3")
+	b.advance(999 * time.Millisecond)
+	b.want("")
+	b.advance(time.Millisecond)
+	b.want("3: attach 4 live next 1, renew 4")
+}
+
+// Requests follow Attach in the same frame if somebody has named the target, and wait for Attached if it was only a guess.
+func TestPipelining(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.acquire("x", false)
+	b.want("2: attach 2 live next 1, renew 2")
+	b.reply(nodeidtest.ID(2), redirect(3, nodeidtest.ID(3)))
+	b.want("3: attach 3 live next 1, acquire 1 x, renew 3")
+	b.reply(nodeidtest.ID(3), b.attached(lockfsm.Done), b.state(1, lockfsm.Granted, 5))
+	b.turn()
+	if len(b.outcomes) != 1 || b.outcomes[0].Token != 5 {
+		t.Fatalf("outcomes %+v", b.outcomes)
+	}
+}
+
+func TestGarbageFromTheLeaderEndsTheAttachment(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.attach()
+	b.core.Receive(b.now, nodeidtest.ID(2), []byte{0xff}) // not the leader: ignored
+	b.want("")
+	b.core.Receive(b.now, nodeidtest.ID(1), []byte{9, 1, 2})
+	b.want("")
+	b.advance(50 * time.Millisecond)
+	b.want("2: attach 2 live next 1, renew 2")
+}
+
+func TestNoTargetsAndNoNonce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.core = NewCore(b.now, benchTTL)
+	b.want("")
+	if b.core.Next() != 0 {
+		t.Error("an unbound core wants a turn")
+	}
+	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}})
+	b.want("")
+	b.core.Rebind(b.now, nil, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}}) // between two lives
+	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(1), Addr: "a"}})
+	b.reply(nodeidtest.ID(1), redirect(9, nodeidtest.ID(1)))
+	b.want("")
+	b.core.Rebind(b.now, []byte("me"), nil)
+	b.want("")
+	if b.core.Next() != 0 {
+		t.Error("a core without targets wants a turn")
+	}
+	b.core.SetTargets(b.now, []session.Target{{Peer: nodeidtest.ID(2), Addr: "b"}})
+	b.want("2: open nonce 2")
+}
+
+func TestFullGroupIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.want("1: open nonce 1")
+	b.reply(nodeidtest.ID(1), session.Reply{Kind: session.ReplyOpened, Nonce: lockfsm.Nonce{1}, Code: lockfsm.TooManySessions})
+	b.want("")
+	b.advance(50 * time.Millisecond)
+	b.want("2: open nonce 1")
+}

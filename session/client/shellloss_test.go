@@ -1,0 +1,244 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// A client that is cut off loses its locks at its own deadline, before anybody else can have them, and is told.
+func TestShellLeaseRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
+		start := time.Now()
+		w.isolate(nodeidtest.ID(100), true)
+		w.keepers[nodeidtest.ID(1)].Down(nodeidtest.ID(100))
+		w.clients[nodeidtest.ID(100)].Down(nodeidtest.ID(1))
+		next := make(chan time.Duration)
+		go func() {
+			h, err := w.clients[nodeidtest.ID(101)].Acquire(context.Background(), "x", false)
+			if err != nil {
+				t.Error(err)
+			} else {
+				h.Release(context.Background())
+			}
+			next <- time.Since(start)
+		}()
+		time.Sleep(worldTTL - worldTTL/50 - time.Millisecond)
+		if h.Err() != nil || w.clients[nodeidtest.ID(100)].Status().Lease != Jeopardy {
+			t.Fatalf("%v, %v", h.Err(), w.clients[nodeidtest.ID(100)].Status().Lease)
+		}
+		<-h.Done()
+		lost := time.Since(start)
+		if !errors.Is(h.Err(), ErrLost) || !errors.Is(h.Release(t.Context()), ErrLost) {
+			t.Errorf("err %v", h.Err())
+		}
+		granted := <-next
+		if lost >= granted || granted > worldTTL+time.Second {
+			t.Errorf("lost after %v, granted to another after %v", lost, granted)
+		}
+		w.isolate(nodeidtest.ID(100), false)
+		if err := w.clients[nodeidtest.ID(100)].WaitAttached(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.lock(nodeidtest.ID(100), "x").Release(t.Context())
+		w.empty()
+	})
+}
+
+// jumpClock is the bubble's clock and a leap of the test's.
+type jumpClock struct {
+	clock.Clock
+	leap clock.Manual
+}
+
+func (j *jumpClock) Now() clock.Time { return j.Clock.Now().Add(j.leap.Now().Sub(0)) }
+
+// The process was stopped past its deadline: the first call of Err says so, before any timer has fired or any goroutine has run; and
+// nothing that the goroutine reads afterwards makes the hold look held again.
+func TestShellErrIsExactAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		h, fresh := w.lock(nodeidtest.ID(100), "x"), w.lock(nodeidtest.ID(100), "y")
+		synctest.Wait()
+		if h.Err() != nil {
+			t.Fatal(h.Err())
+		}
+		goOn := w.holdUp()
+		defer goOn()
+		deadline := w.clients[nodeidtest.ID(100)].Status().Deadline
+		leaping.leap.Advance(worldTTL)
+		if err := h.Err(); !errors.Is(err, ErrLost) {
+			t.Fatalf("first call after the pause: %v", err)
+		}
+		if h.Until() != deadline {
+			t.Errorf("it was held until %v, its deadline was %v", h.Until(), deadline)
+		}
+		select {
+		case <-h.Done():
+		default:
+			t.Fatal("lost, and Done is open")
+		}
+		leaping.leap.Advance(-worldTTL) // as if the goroutine had read the clock before the pause and published a renewal after it
+		goOn()
+		synctest.Wait()
+		if fresh.Err() != nil {
+			t.Fatalf("the other hold, which nobody asked about: %v", fresh.Err())
+		}
+		if !errors.Is(h.Err(), ErrLost) {
+			t.Fatal("a lost hold is held again")
+		}
+		if err := h.Release(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("release: %v", err)
+		}
+		if c := w.counts(); c.Entries != 1 {
+			t.Errorf("what was lost is still in the group: %+v", c)
+		}
+		fresh.Release(t.Context())
+		w.empty()
+	})
+}
+
+// A renewal in the inbox that is read after the deadline revives no hold that existed, whatever the order of the goroutines.
+func TestShellLateRenewalRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
+		time.Sleep(worldTTL/3 - time.Millisecond)
+		// The renewal leaves in a millisecond and is acknowledged at once; the process stops with the answer in its inbox.
+		stops := sync.OnceFunc(func() { leaping.leap.Advance(worldTTL) })
+		w.mu.Lock()
+		w.onReply = stops
+		w.mu.Unlock()
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if !h.over.Load() {
+			t.Fatal("the goroutine has not found that the deadline has passed")
+		}
+		if late := w.clients[nodeidtest.ID(100)].config.Clock.Now().Sub(h.Until()); late < worldTTL/3 {
+			t.Errorf("it was noticed only %v after the deadline, though the process was stopped past it", late)
+		}
+		if !errors.Is(h.Err(), ErrLost) {
+			t.Fatalf("err %v", h.Err())
+		}
+		w.lock(nodeidtest.ID(100), "z").Release(t.Context()) // the client goes on
+		if !errors.Is(h.Err(), ErrLost) {
+			t.Fatalf("err %v", h.Err())
+		}
+		w.empty()
+	})
+}
+
+// The release is in the inbox when the goroutine finds that the lease has run out: Release returns, and says so.
+func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		leaping := w.leap()
+		w.elect(nodeidtest.ID(1))
+		h := w.lock(nodeidtest.ID(100), "x")
+		goOn := w.holdUp()
+		defer goOn()
+		result := make(chan error, 1)
+		go func() { result <- h.Release(context.Background()) }()
+		synctest.Wait()
+		leaping.leap.Advance(worldTTL)
+		goOn()
+		select {
+		case err := <-result:
+			if !errors.Is(err, ErrLost) {
+				t.Errorf("release: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("release does not return")
+		}
+		if h.Err() == nil {
+			t.Error("held after Release")
+		}
+		time.Sleep(time.Second)
+		w.empty()
+	})
+}
+
+// Lost holds are marked before the deadline is published: whoever reads a deadline that was extended after the loss finds the mark.
+func TestMarksComeBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
+	c := &Client{config: Config{Clock: clock.Monotonic()}, core: NewCore(1, worldTTL)}
+	c.deadline.Store(1000)
+	h := &Hold{client: c}
+	h.req.Caller = h
+	h.mu.Lock() // whoever marks the hold has to wait
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.finish(Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: &h.req, Err: ErrLost}}, Deadline: 2000})
+	}()
+	for range 10_000 {
+		runtime.Gosched()
+		if got := c.deadline.Load(); got != 1000 {
+			t.Fatalf("deadline %d is published, and the hold is not marked", got)
+		}
+	}
+	h.mu.Unlock()
+	<-done
+	if !h.over.Load() || c.deadline.Load() != 2000 {
+		t.Errorf("marked %v, deadline %d", h.over.Load(), c.deadline.Load())
+	}
+}
+
+// Rebind, the restart in place: locks are lost, calls that wait are served in the new life.
+func TestShellRebind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		h, other := w.lock(nodeidtest.ID(100), "x"), w.lock(nodeidtest.ID(101), "y")
+		got := make(chan *Hold)
+		go func() {
+			h, err := w.clients[nodeidtest.ID(100)].Acquire(context.Background(), "y", false)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- h
+		}()
+		synctest.Wait()
+		w.clients[nodeidtest.ID(100)].Rebind(nil, nil)
+		if !errors.Is(h.Err(), ErrLost) {
+			t.Fatalf("held after the end of the life in which it was granted: %v", h.Err())
+		}
+		<-h.Done()
+		time.Sleep(time.Second)
+		if s := w.clients[nodeidtest.ID(100)].Status(); s.Session != 0 || s.Phase != Seeking {
+			t.Errorf("between two lives: %+v", s)
+		}
+		w.clients[nodeidtest.ID(100)].Rebind([]byte("again"), []session.Target{{Peer: nodeidtest.ID(1)}})
+		other.Release(t.Context())
+		next := <-got
+		if next.Err() != nil {
+			t.Fatal(next.Err())
+		}
+		next.Release(t.Context())
+		time.Sleep(worldTTL + time.Second) // the old life's session ends with its lease
+		w.empty()
+		if c := w.counts(); c.Sessions != 2 {
+			t.Errorf("%+v", c)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// Whoever releases a lock together with others, or again, is told the same; and the slot by which they are told is empty when it serves
+// another call: a token that was left in one would be taken for the grant of a lock that nobody has granted.
+func TestShellReleaseIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		for round := range 200 {
+			h := w.lock(nodeidtest.ID(100), "x")
+			var all sync.WaitGroup
+			for i := range round % 5 {
+				all.Go(func() {
+					ctx := t.Context()
+					if (round/5+i)%3 == 0 {
+						ctx = gone
+					}
+					if err := h.Release(ctx); err != nil && (ctx != gone || !errors.Is(err, context.Canceled)) {
+						t.Errorf("round %d: %v", round, err)
+					}
+				})
+			}
+			if round%7 == 0 {
+				if err := h.ReleaseSoon(); err != nil {
+					t.Errorf("round %d: soon: %v", round, err)
+				}
+			}
+			if err := h.Release(t.Context()); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+			all.Wait()
+			if err := h.Release(gone); err != nil {
+				t.Errorf("round %d: it is over, and says %v", round, err)
+			}
+			for range 10 {
+				slot := w.clients[nodeidtest.ID(100)].slot()
+				if len(slot) > 0 {
+					t.Fatalf("round %d: a slot with a token in it", round)
+				}
+				defer w.clients[nodeidtest.ID(100)].slots.Put(slot)
+			}
+		}
+	})
+}

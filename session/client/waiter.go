@@ -1,0 +1,99 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// This file is about calls that wait for a state of the client, or for the end of its session, rather than for a lock.
+
+// waiter is a call that waits for something other than a lock.
+type waiter struct {
+	done   func(Status) bool // whether the wait is over; nil for the end of the session
+	result chan error        // one slot
+	held   chan []string     // one slot; of inputHeld alone
+}
+
+// WaitAttached waits until the client is attached to a leader, which proves that the group can commit. It returns ctx's error or
+// ErrClosed if that ends first.
+func (c *Client) WaitAttached(ctx context.Context) error {
+	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached })
+}
+
+// WaitReady waits until the client is attached and the group is past its grace, so that a free lock is granted at once. Errors as with
+// WaitAttached.
+func (c *Client) WaitReady(ctx context.Context) error {
+	return c.wait(ctx, inputWait, func(s Status) bool { return s.Phase == Attached && s.GraceUntil == 0 })
+}
+
+// WaitReleased waits until no lock is held. Errors as with WaitAttached; that of ctx names the keys that are.
+func (c *Client) WaitReleased(ctx context.Context) error {
+	err := c.wait(ctx, inputWait, func(s Status) bool { return s.Held == 0 })
+	if err == nil || err == ErrClosed {
+		return err
+	}
+	w := &waiter{held: make(chan []string, 1)}
+	if !c.post(input{kind: inputHeld, waiter: w}) {
+		return err
+	}
+	select {
+	case keys := <-w.held:
+		return fmt.Errorf("%s: %w", strings.Join(keys, ", "), err)
+	case <-c.ended:
+		return err
+	}
+}
+
+// CloseSession ends the session in the group at once, rather than with its lease, and waits for that. It refuses with ErrStillHeld
+// while a lock is held. Calls that wait end with ErrClosed, later ones get it. Without a leader it waits for one as long as ctx allows.
+func (c *Client) CloseSession(ctx context.Context) error { return c.wait(ctx, inputCloseSession, nil) }
+
+func (c *Client) wait(ctx context.Context, kind inputKind, done func(Status) bool) error {
+	w := &waiter{done: done, result: make(chan error, 1)}
+	if !c.post(input{kind: kind, waiter: w}) {
+		return ErrClosed
+	}
+	select {
+	case err := <-w.result:
+		return err
+	case <-ctx.Done():
+		c.post(input{kind: inputForget, waiter: w})
+		return ContextError(ctx)
+	}
+}
+
+func without(all []*waiter, w *waiter) []*waiter {
+	for i := range all {
+		if all[i] == w {
+			return append(all[:i], all[i+1:]...)
+		}
+	}
+	return all
+}
+
+// answerDone answers the waiters whose state has come.
+func (c *Client) answerDone() {
+	if len(c.waiting) == 0 {
+		return
+	}
+	status := c.core.Status(c.config.Clock.Now())
+	var done []*waiter
+	for _, w := range c.waiting {
+		if w.done(status) {
+			done = append(done, w)
+		}
+	}
+	for _, w := range done {
+		c.waiting = without(c.waiting, w)
+	}
+	c.answer(&done, nil)
+}
+
+func (c *Client) answer(all *[]*waiter, err error) {
+	for i, w := range *all {
+		w.result <- err
+		(*all)[i] = nil
+	}
+	*all = (*all)[:0]
+}

@@ -1,0 +1,220 @@
+package client
+
+import (
+	"crypto/rand"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
+)
+
+var errNoLink = errors.New("no link")
+
+// world is a few clients and one or two keepers in a bubble, over a network of plain calls and a log that commits at once.
+type world struct {
+	t       *testing.T
+	clock   clock.Clock
+	clients map[session.Peer]*Client
+	keepers map[session.Peer]*keeper.Keeper
+
+	mu      sync.Mutex // guards what follows
+	machine *lockfsm.Machine
+	index   uint64
+	term    uint64
+	leader  session.Peer
+	cut     map[session.Peer]bool // nothing gets through to or from it
+	onReply func()                // runs before a reply is delivered
+	onSend  func()                // runs before a client's frame is delivered, without the mutex
+}
+
+const worldTTL = 6 * time.Second
+
+func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
+	m, err := lockfsm.New(lockfsm.Charter{
+		Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: lockfsm.RulesVersion, SessionTTL: worldTTL, Limits: lockfsm.DefaultLimits(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, clock: clock.Monotonic(), machine: m, clients: make(map[session.Peer]*Client), keepers: make(map[session.Peer]*keeper.Keeper), cut: make(map[session.Peer]bool)}
+	var targets []session.Target
+	for _, k := range keepers {
+		targets = append(targets, session.Target{Peer: k})
+		w.keepers[k] = keeper.New(keeper.Config{
+			Clock: w.clock, Propose: func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
+			Confirm: func(term, round uint64) { w.confirm(k, term, round) }, Reply: func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
+			WallUnixMS: func() int64 { return 1 },
+		})
+	}
+	for i := range clients {
+		w.bind(nodeidtest.ID(uint64(100+i)), w.clock, targets)
+	}
+	return w
+}
+
+// bind starts a client in the place of whoever had that ID.
+func (w *world) bind(id session.Peer, by clock.Clock, targets []session.Target) {
+	c := w.newClient(id, by)
+	c.Rebind([]byte{id[nodeid.Size-1]}, targets)
+}
+
+func (w *world) newClient(id session.Peer, by clock.Clock) *Client {
+	w.mu.Lock()
+	before := w.clients[id]
+	w.mu.Unlock()
+	if before != nil {
+		before.Close()
+	}
+	c := New(Config{
+		Clock: by, TTL: worldTTL, Random: func(b []byte) { rand.Read(b) },
+		Send: func(to session.Target, renewals, commands []byte) error {
+			return w.send(id, to.Peer, renewals, commands)
+		},
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients[id] = c
+	return c
+}
+
+// leap puts client 100 under a clock of the test's.
+func (w *world) leap() *jumpClock {
+	j := &jumpClock{Clock: w.clock}
+	w.bind(nodeidtest.ID(100), j, []session.Target{{Peer: nodeidtest.ID(1)}})
+	return j
+}
+
+// holdUp stops client 100's goroutine in the middle of a turn, until goOn is called.
+func (w *world) holdUp() (goOn func()) {
+	stopped, ends := make(chan struct{}), make(chan struct{})
+	stop := sync.OnceFunc(func() {
+		close(stopped)
+		<-ends
+	})
+	w.mu.Lock()
+	w.onSend = stop
+	w.mu.Unlock()
+	w.clients[nodeidtest.ID(100)].Leaving()
+	<-stopped
+	return sync.OnceFunc(func() { close(ends) })
+}
+
+func (w *world) send(from, to session.Peer, renewals, commands []byte) error {
+	w.mu.Lock()
+	onSend := w.onSend
+	w.mu.Unlock()
+	if onSend != nil {
+		onSend()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.keepers[to]
+	if k == nil || w.cut[from] || w.cut[to] {
+		return errNoLink
+	}
+	k.Receive(from, renewals, commands)
+	return nil
+}
+
+func (w *world) reply(from, to session.Peer, b []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.clients[to]
+	if c == nil || w.cut[from] || w.cut[to] {
+		return errNoLink
+	}
+	if w.onReply != nil {
+		w.onReply()
+	}
+	c.Receive(from, b)
+	return nil
+}
+
+func (w *world) propose(k session.Peer, term uint64, blob []byte) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if term == w.term && k == w.leader {
+		w.index++
+		w.machine.ApplyEntry(w.index, term, blob, func(r *lockfsm.Result) { w.keepers[k].Applied(r) })
+	}
+	return true
+}
+
+func (w *world) confirm(k session.Peer, term, round uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if term == w.term && k == w.leader {
+		w.keepers[k].Confirmed(term, round)
+	}
+}
+
+// elect makes a keeper the leader; 0 for none.
+func (w *world) elect(leader session.Peer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.term++
+	w.leader = leader
+	for id, k := range w.keepers {
+		k.Role(keeper.Role{Term: w.term, Leading: id == leader, Leader: session.Target{Peer: leader}})
+	}
+	if leader.IsZero() {
+		return
+	}
+	born := w.machine.Born()
+	w.keepers[leader].Leads(keeper.Leadership{Term: w.term, Sessions: w.machine.Sessions(), Born: born, GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now()})
+	if !born {
+		w.keepers[leader].ProposeBorn(w.term)
+	}
+}
+
+func (w *world) close() {
+	for _, c := range w.clients {
+		c.Close()
+	}
+	for _, k := range w.keepers {
+		k.Close()
+	}
+}
+
+func (w *world) isolate(p session.Peer, cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut[p] = cut
+}
+
+func (w *world) counts() lockfsm.Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.machine.Counts()
+}
+
+// empty checks that nothing is left of any call, anywhere.
+func (w *world) empty() {
+	w.t.Helper()
+	synctest.Wait()
+	if c := w.counts(); c.Entries+c.Waiters+c.Locks != 0 {
+		w.t.Errorf("the group is left with %+v", c)
+	}
+	for id, c := range w.clients {
+		if s := c.Status(); s.Requests+s.Waiting+s.Held != 0 {
+			w.t.Errorf("client %d is left with %+v", id, s)
+		}
+	}
+}
+
+func (w *world) lock(c session.Peer, key string) *Hold {
+	w.t.Helper()
+	h, err := w.clients[c].Acquire(w.t.Context(), key, false)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}

@@ -1,0 +1,63 @@
+package keeper
+
+import (
+	"fmt"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// Check verifies the invariants of the core. Tests and simulations call it after every turn.
+func (k *Core) Check() error {
+	attachments, opens, queued, expiring := 0, 0, 0, 0
+	for i, p := range k.roll {
+		if p.place != i || k.peers[p.id] != p {
+			return fmt.Errorf("peer %d at place %d has place %d", p.id, i, p.place)
+		}
+		attachments += len(p.attachments)
+		opens += p.opens
+		queued += p.queued
+		for _, a := range p.attachments {
+			if k.attachments[a.session] != a || a.over || a.peer != p {
+				return fmt.Errorf("peer %d: attachment %+v is not the session's", p.id, a)
+			}
+			if s := k.sessions[a.session]; a.live && (s == nil || s.epoch != a.epoch) {
+				return fmt.Errorf("attachment %d of %d is live, the session is %+v", a.epoch, a.session, s)
+			}
+		}
+		if len(p.attachments)+p.opens+p.queued+len(p.owed) == 0 && !p.isTouched {
+			return fmt.Errorf("peer %d is kept for nothing", p.id)
+		}
+	}
+	sum := 0
+	for _, p := range k.queue {
+		sum += len(p.bytes)
+	}
+	for _, s := range k.sessions {
+		if s.expiring {
+			expiring++
+		}
+	}
+	if attachments != len(k.attachments) || opens != len(k.opens) || queued != k.queued || sum != queued || expiring != k.expiring || len(k.roll) != len(k.peers) {
+		return fmt.Errorf("attachments %d %d, opens %d %d, queued %d %d %d, expiring %d %d, peers %d %d",
+			attachments, len(k.attachments), opens, len(k.opens), queued, k.queued, sum, expiring, k.expiring, len(k.roll), len(k.peers))
+	}
+	return nil
+}
+
+// Kept is what a keeper has of one session.
+type Kept struct {
+	Deadline clock.Time // when the session may be ended, on the keeper's clock, unless a renewal is confirmed before
+	Expiring bool       // its end is decided
+	Renewing bool       // a renewal has arrived and is not confirmed yet
+}
+
+// Kept returns what the core has of a session, and whether it has the session. Simulations ask it.
+func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
+	s := k.sessions[id]
+	if s == nil {
+		return Kept{}, false
+	}
+	a := k.attachments[id]
+	return Kept{Deadline: s.deadline.Add(k.stalled), Expiring: s.expiring, Renewing: a != nil && (a.waits || a.flies)}, true
+}

@@ -1,0 +1,219 @@
+package keeper
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Bytes pass unchanged, one blob per turn, the wall clock first.
+func TestOneBlobPerTurn(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	var all []byte
+	for i := range lockfsm.Number(5) {
+		for p, id := range map[session.Peer]lockfsm.SessionID{nodeidtest.ID(1): one} {
+			frame := releaseCmd(id, 1, i+1).Append(acquireCmd(id, 1, i+1, "x").Append(nil))
+			all = append(all, frame...)
+			b.core.Receive(b.now, p, nil, frame)
+		}
+	}
+	frame := acquireCmd(two, 1, 1, "x").Append(nil)
+	b.core.Receive(b.now, nodeidtest.ID(2), nil, frame)
+	all = append(all, frame...)
+	b.core.Tick(b.now)
+	term, blob := b.core.Proposal(4321)
+	stamp := lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: 4321}.Append(nil)
+	if term != 5 || !bytes.Equal(blob, append(stamp, all...)) {
+		t.Fatalf("term %d, blob %x, want %x", term, blob, all)
+	}
+	b.core.Proposed(true)
+	if _, again := b.core.Proposal(0); again != nil {
+		t.Fatal("proposed twice")
+	}
+}
+
+func TestBlobIsBounded(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	n := lockfsm.Number(1)
+	total := 0
+	for range 30 {
+		var frame []byte
+		for len(frame) < 100_000 {
+			frame = acquireCmd(id, 1, n, "some key of some length").Append(frame)
+			n++
+		}
+		total += len(frame)
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, frame)
+	}
+	got := 0
+	for range 10 {
+		if b.turn(); len(b.blob) > blobBytes+200_000 {
+			t.Fatalf("a blob of %d bytes", len(b.blob))
+		}
+		got += len(b.blob)
+		if len(b.core.queue) > 0 && b.core.Next() != b.now {
+			t.Fatal("the rest is not due at once")
+		}
+		b.blob = nil
+	}
+	if got < total || b.core.queued != 0 {
+		t.Fatalf("%d bytes proposed of %d", got, total)
+	}
+}
+
+func TestOnlyTheAttachedMaySpeak(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	for name, c := range map[string]struct {
+		from session.Peer
+		cmd  lockfsm.Command
+	}{
+		"another peer":    {nodeidtest.ID(2), acquireCmd(id, 1, 1, "x")},
+		"an older epoch":  {nodeidtest.ID(1), acquireCmd(id, 0, 1, "x")},
+		"a later epoch":   {nodeidtest.ID(1), acquireCmd(id, 2, 1, "x")},
+		"another session": {nodeidtest.ID(1), acquireCmd(id+1, 1, 1, "x")},
+		"close":           {nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 1}},
+		"leaving":         {nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Leaving, Session: id, Epoch: 1}},
+	} {
+		b.send(c.from, c.cmd, c.cmd, c.cmd)
+		b.turn()
+		if len(b.kinds) != 0 || b.said(c.from) != fmt.Sprintf("ended %d unknown", c.cmd.Epoch) {
+			t.Errorf("%s: proposed %v, told %q", name, b.kinds, b.said(c.from))
+		}
+	}
+	b.send(nodeidtest.ID(1), acquireCmd(id, 1, 1, "x"))
+	b.step()
+	b.want(nodeidtest.ID(1), "state 1 granted")
+}
+
+// What no client may send ends the sender's attachments and is never proposed; nobody else is harmed.
+func TestHostileCommands(t *testing.T) {
+	t.Parallel()
+	kinds := []lockfsm.Kind{lockfsm.Stamp, lockfsm.Born, lockfsm.EndGrace, lockfsm.Raise, lockfsm.Expire, lockfsm.Adopt, 200}
+	var frames [][]byte
+	for _, kind := range kinds {
+		frames = append(frames, lockfsm.Command{Kind: kind, Session: 1, Term: 5, Version: 9, TTL: benchTTL, Settings: []byte("s")}.Append(nil))
+	}
+	frames = append(frames, []byte{0xff}, []byte{5, 1, 2, 3, 4, 5}, bytes.Repeat([]byte{0x80}, 40))
+	for i, bad := range frames {
+		b := leadingBench(t)
+		one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, append(acquireCmd(one, 1, 1, "x").Append(nil), bad...))
+		b.turn()
+		for _, kind := range b.kinds[min(1, len(b.kinds)):] {
+			if kind != "acquire" {
+				t.Errorf("frame %d: proposed %v", i, b.kinds)
+			}
+		}
+		b.want(nodeidtest.ID(1), "ended 1 refused")
+		b.send(nodeidtest.ID(2), acquireCmd(two, 1, 1, "y"))
+		b.step()
+		b.want(nodeidtest.ID(2), "state 1 granted")
+	}
+	b := leadingBench(t)
+	b.open(nodeidtest.ID(1))
+	b.core.Receive(b.now, nodeidtest.ID(1), []byte{0xff, 0xff}, nil)
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 refused")
+	b.core.Receive(b.now, nodeidtest.ID(0), []byte{1, 1, 1}, []byte{1})
+	b.turn()
+}
+
+func TestHostileAmountsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	var many []byte
+	for range frameRenewals + 1 {
+		many = session.Renewal{Session: id, Epoch: 1, Seq: 1, Heard: 0}.Append(many)
+	}
+	b.core.Receive(b.now, nodeidtest.ID(1), many, nil)
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 refused")
+
+	for i := range 3 * peerAttachments {
+		b.send(nodeidtest.ID(2), b.attachCmd(lockfsm.SessionID(1000+i), 1))
+	}
+	if n := b.core.Status().Attachments; n != 0 {
+		t.Errorf("%d attachments of sessions that are not there", n)
+	}
+	for i := range 3 * peerOpens {
+		b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3, byte(i), byte(i >> 8)}, TTL: benchTTL})
+	}
+	if n := b.core.Status().Opens; n != min(peerOpens, peerSessions) {
+		t.Errorf("%d opens of one peer", n)
+	}
+	b.turn()
+	b.attach(nodeidtest.ID(1), id, 2)
+	frame := acquireCmd(id, 2, 1, "x").Append(nil)
+	for len(frame) < 1<<20 {
+		frame = append(frame, frame...)
+	}
+	for range 20 {
+		b.core.Receive(b.now, nodeidtest.ID(1), nil, frame)
+	}
+	if b.core.queued > peerBytes {
+		t.Errorf("%d bytes of one peer wait", b.core.queued)
+	}
+	b.turn()
+	if got := b.said(nodeidtest.ID(1)); got != "ended 2 overloaded, ended 2 unknown" {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestDuplicateOpenIsProposedOnce(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	open := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{7}, TTL: benchTTL}
+	b.send(nodeidtest.ID(1), open)
+	b.send(nodeidtest.ID(1), open)
+	b.send(nodeidtest.ID(2), open)
+	b.turn()
+	if len(b.kinds) != 2 {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.apply()
+	b.turn()
+	b.want(nodeidtest.ID(2), "") // it has the nonce of another
+	b.want(nodeidtest.ID(1), "opened done")
+	id := b.replies[nodeidtest.ID(1)][0].Session
+	b.send(nodeidtest.ID(1), open) // the answer was lost
+	b.step()
+	b.want(nodeidtest.ID(1), "opened done")
+	if b.replies[nodeidtest.ID(1)][0].Session != id {
+		t.Error("another session for the same nonce")
+	}
+	if s := b.core.Status(); s.Opens+s.Peers != 0 || s.Sessions != 1 {
+		t.Errorf("left behind: %+v", s)
+	}
+}
+
+// A leader that drops one command of an attachment ends the attachment.
+func TestRefusedProposalEndsItsAttachments(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 1, "x"))
+	b.send(nodeidtest.ID(3), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{3}, TTL: benchTTL})
+	b.refuse = true
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 overloaded")
+	b.want(nodeidtest.ID(2), "")
+	b.refuse = false
+	b.send(nodeidtest.ID(1), acquireCmd(one, 1, 2, "x"))
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
+	if s := b.core.Status(); s.Opens != 0 || s.Attachments != 1 {
+		t.Errorf("%+v", s)
+	}
+	_ = two
+}

@@ -1,0 +1,277 @@
+package keeper
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Bounds of a keeper, see "Limits" in the package comment.
+const (
+	tickEvery       = 100 * time.Millisecond // a keeper looks at deadlines at most this often
+	watchBefore     = time.Second            // and this often in the last second before one
+	stallAfter      = 300 * time.Millisecond // while it watches, a turn this long after the last one was a stall
+	retryAfter      = 50 * time.Millisecond  // after a refused proposal or reply
+	roundAgain      = 200 * time.Millisecond // an unconfirmed round is asked again
+	blobBytes       = 1 << 20                // commands in one proposal
+	replyBytes      = 256 << 10              // replies in one frame
+	recordBytes     = 64                     // a reply, generously
+	queuedBytes     = 32 << 20               // commands waiting to be proposed
+	peerBytes       = 8 << 20                // of them from one peer
+	peerAttachments = 1024
+	peerOpens       = 64
+	peerSessions    = 256 // opened by one peer and not over: a client needs one, its user may open more, and some are left behind when they begin anew
+	frameRenewals   = 4096
+	maxAskers       = 4096
+	expiresPerBlob  = 4096
+)
+
+// Role is this voter's part in a term, as far as it knows.
+type Role struct {
+	Term    uint64
+	Leading bool
+	Leader  session.Target // itself if Leading; zero if nobody is known to lead
+}
+
+// Leadership is what a keeper must know when the first entry of its own term is applied.
+type Leadership struct {
+	Term      uint64
+	Sessions  []lockfsm.SessionInfo // as of that entry; not kept
+	Born      bool
+	GraceOver bool
+	BornAt    clock.Time // when this node itself applied Born, or restored a snapshot that holds it; if Born
+	Grace     time.Duration
+}
+
+// Core decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
+// it inputs, each with the time; then call Tick, carry out Proposal, Round and Replies, and come back at the latest at Next. It is not
+// safe for concurrent use. The simulation uses it without the shell.
+type Core struct {
+	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero for a full instance, and whether the
+	// record with which it opens a session says of it what the connection proves. It is set before the first input, or nil for zero
+	// and true. It must be a function of the peer's connection alone.
+	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
+
+	// Stamp returns the record with which a peer that has these rights opens a session, with what its certificate says. Nil leaves it as
+	// it is. It is not called for full instances.
+	Stamp func(rights *capability.Capability, record []byte) []byte
+
+	role   Role
+	led    bool // the first entry of the own term is applied
+	born   bool
+	bornAt clock.Time
+	grace  time.Duration
+
+	graceOver            bool
+	bornDue, bornSent    bool
+	graceDue, graceSent  bool
+	adoptDue             *adoption  // asked for and not proposed yet
+	raiseDue             uint32     // likewise; 0: nothing
+	proposeAt            clock.Time // not before, after a refusal
+	opens                map[lockfsm.Nonce]pendingOpen
+	opened               map[session.Peer]int // living sessions by the instance that opened them
+	queue                []piece
+	queued               int
+	blob                 []piece // of the last proposal
+	blobExpires          int
+	sessions             map[lockfsm.SessionID]*keptSession
+	attachments          map[lockfsm.SessionID]*attachment
+	expiries             expiryHeap
+	expireDue            []lockfsm.SessionID
+	expiring             int
+	now                  clock.Time
+	stalled              time.Duration // all stalls so far; deadlines are counted on a clock that stood still during them
+	waiters, flying      []*attachment // whose renewal waits for a round to begin, or to be confirmed
+	round                uint64
+	roundAt              clock.Time
+	peers                map[session.Peer]*keptPeer
+	roll, touched, owing []*keptPeer // all peers; those touched in this turn; those who were not told yet that an attachment ended
+	askers               []session.Peer
+	asking               map[session.Peer]struct{}
+}
+
+// NewCore returns a core that knows of no leader.
+func NewCore() *Core {
+	return &Core{peers: make(map[session.Peer]*keptPeer), asking: make(map[session.Peer]struct{})}
+}
+
+// Role takes every change of term, of leader or of this voter's part. All queues are thrown away and all attachments end: nothing that
+// arrived in one term is proposed or acknowledged in another.
+func (k *Core) Role(now clock.Time, r Role) {
+	k.begin(now)
+	if r == k.role {
+		return
+	}
+	if r.Leading && k.role.Leading && r.Term == k.role.Term {
+		k.role = r // only its own address became known
+		return
+	}
+	attached := k.throwAway()
+	k.role = r
+	for _, p := range attached {
+		if !r.Leading {
+			k.redirect(p)
+		}
+		k.remember(p.id)
+	}
+	if !r.Leading && !r.Leader.Peer.IsZero() {
+		k.tellAskers()
+	}
+}
+
+// throwAway forgets everything of the term and returns the peers that were attached.
+func (k *Core) throwAway() (attached []*keptPeer) {
+	for _, p := range k.roll {
+		if len(p.attachments) > 0 || p.opens > 0 {
+			attached = append(attached, p)
+		}
+		k.touch(p)
+		p.attachments, p.opens, p.queued = nil, 0, 0
+		p.owed, p.owedSent = nil, 0
+	}
+	k.led, k.born, k.graceOver = false, false, false
+	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
+	k.adoptDue, k.raiseDue = nil, 0
+	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[session.Peer]int)
+	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
+	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
+	k.expiries, k.expiring = expiryHeap{}, 0
+	k.expireDue = nil
+	k.waiters, k.flying, k.owing = nil, nil, nil
+	return attached
+}
+
+// Leads says that the first entry of the own term is applied, in order with Applied. Every session gets its full TTL, since nobody
+// here knows when its last renewal was acknowledged.
+func (k *Core) Leads(now clock.Time, l Leadership) {
+	k.begin(now)
+	if l.Term != k.role.Term || !k.role.Leading || k.led {
+		return
+	}
+	k.led = true
+	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
+	for _, s := range l.Sessions {
+		k.keep(s.ID, s.Opener, s.Nonce, s.Epoch, s.TTL)
+	}
+	if k.born {
+		k.tellAskers()
+	}
+}
+
+// ProposeBorn asks the core to found the group if it still leads in the given term, as soon as it may.
+func (k *Core) ProposeBorn(now clock.Time, term uint64) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.bornDue = true
+	}
+}
+
+// adoption is what ProposeAdopt asks for.
+type adoption struct {
+	ttl      time.Duration
+	settings []byte
+	budgets  session.Budgets
+}
+
+// ProposeAdopt asks the core to change what the group was founded with if it still leads in the given term, as soon as it may. It keeps the
+// settings.
+func (k *Core) ProposeAdopt(now clock.Time, term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.adoptDue = &adoption{ttl, settings, budgets}
+	}
+}
+
+// ProposeRaise asks the core to lift the group to a version of the rules if it still leads in the given term, as soon as it may.
+func (k *Core) ProposeRaise(now clock.Time, term uint64, version uint32) {
+	k.begin(now)
+	if term == k.role.Term && k.role.Leading {
+		k.raiseDue = version
+	}
+}
+
+// serving reports whether client commands are taken: only a leader that has applied its own first entry knows the state that it is
+// asked about, and before Born there is no group.
+func (k *Core) serving() bool { return k.led && k.born }
+
+// begin comes first in every input. It notices stalls: a keeper that was held up has not read the renewals that arrived meanwhile, so
+// that time does not count toward any deadline. A stall is noticed only if it lasts beyond the time at which a turn is due: one that
+// ends earlier leaves a whole watchBefore until the next deadline, in which everything that waits is read.
+func (k *Core) begin(now clock.Time) {
+	if gap := now.Sub(k.lookAt()) + tickEvery; k.now != 0 && gap >= stallAfter {
+		k.stalled += gap
+	}
+	k.now = now
+}
+
+// lookAt returns when the keeper looks at the deadlines again: watchBefore ahead of the next one, when it finds out whether a renewal
+// has moved that deadline, and if not, every tickEvery, so that a keeper that is awake meets the deadline. It never looks twice in
+// tickEvery, so thousands of deadlines cost no more turns than one.
+func (k *Core) lookAt() clock.Time {
+	at := k.now.Add(tickEvery)
+	if len(k.expiries) > 0 {
+		before := watchBefore
+		at = max(at, k.expiries[0].at.Add(k.stalled-before))
+	}
+	return at
+}
+
+// Tick lets time pass. It must come behind everything that has arrived: what waits in a queue may be the renewal of a session that is
+// due.
+func (k *Core) Tick(now clock.Time) {
+	k.begin(now)
+	if !k.serving() {
+		return
+	}
+	if !k.graceOver && !k.graceSent && now.Sub(k.bornAt) >= k.grace {
+		k.graceDue = true
+	}
+	k.expire()
+}
+
+// Next returns when Tick must be called at the latest, zero for never.
+func (k *Core) Next() clock.Time {
+	var next clock.Time
+	consider := func(t clock.Time) {
+		if next == 0 || t.Before(next) {
+			next = t
+		}
+	}
+	if k.led && (len(k.queue) > 0 || k.due()) {
+		consider(max(k.now, k.proposeAt))
+	}
+	for _, p := range k.owing {
+		consider(p.retryAt)
+	}
+	if !k.serving() {
+		return next
+	}
+	if len(k.sessions) > 0 {
+		consider(k.lookAt())
+	}
+	if len(k.flying) > 0 {
+		consider(k.roundAt.Add(roundAgain))
+	}
+	if !k.graceOver && !k.graceSent && !k.graceDue {
+		consider(k.bornAt.Add(k.grace))
+	}
+	return next
+}
+
+// due reports whether a command of the keeper's own is due.
+func (k *Core) due() bool {
+	return k.bornDue && !k.bornSent && !k.born || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
+		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused, and forgotten
+}
+
+// Status describes the core.
+func (k *Core) Status() Status {
+	return Status{
+		Term: k.role.Term, Leading: k.led, Leader: k.role.Leader, Born: k.born, GraceOver: k.graceOver,
+		Sessions: len(k.sessions), Attachments: len(k.attachments), Expiring: k.expiring,
+		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.roll), Askers: len(k.askers),
+	}
+}

@@ -1,0 +1,371 @@
+package keeper
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Bounds of what waits for the goroutine.
+const (
+	inboxBytes     = 64 << 20 // of frames
+	peerInboxBytes = 8 << 20  // of frames of one peer: a flooding peer must not cause other peers' frames to be dropped
+	inputBytes     = 128      // a frame beside its bytes
+)
+
+// Config is what a Keeper needs. All fields are required except Logger. The functions are called by the keeper's goroutine only,
+// must not block, and may call the keeper's methods.
+type Config struct {
+	Clock clock.Clock
+	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It owns the bytes afterwards. False: it
+	// will not be proposed.
+	Propose func(term uint64, commands []byte) bool
+	// Confirm asks for a round by which a quorum confirms our lead; Confirmed is called when it is done.
+	Confirm func(term, round uint64)
+	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the bytes afterwards. An error says that
+	// the frame will not be sent.
+	Reply func(to session.Peer, replies []byte) error
+	// Vouch is that of Core. Nil vouches for all.
+	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
+	// Stamp is that of Core.
+	Stamp      func(rights *capability.Capability, record []byte) []byte
+	WallUnixMS func() int64 // the wall clock, for people to read
+	Logger     *slog.Logger
+}
+
+// Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead redirect. All methods are safe for
+// concurrent use, do not block, and are carried out in the order of the calls. One goroutine, started by New and stopped by Close,
+// owns the core; the others append to its inbox and wake it.
+type Keeper struct {
+	config Config
+	wake   chan struct{}
+	ended  chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex // guards what follows; never held while waiting
+	inbox  inbox
+	closed bool
+	status Status
+
+	// The goroutine's own.
+	core  *Core
+	now   clock.Time // of the turn
+	spare inbox
+}
+
+// inbox is what has happened to a keeper since its last turn. Results are copied into two slices that are used again, so a busy
+// leader does not allocate for them.
+type inbox struct {
+	inputs  []input
+	results []lockfsm.Result
+	changes []lockfsm.Change
+	bytes   int // of frames
+	shares  map[session.Peer]share
+}
+
+// share is what one peer has in an inbox.
+type share struct {
+	bytes   int
+	dropped bool // and nothing more of it is taken in this turn
+}
+
+type inputKind uint8
+
+const (
+	inputReceive inputKind = iota
+	inputDropped
+	inputDown
+	inputRole
+	inputLeads
+	inputApplied
+	inputConfirmed
+	inputBorn
+	inputAdopt
+	inputRaise
+	inputLeft
+)
+
+// input is one thing that happened to a keeper.
+type input struct {
+	kind               inputKind
+	peer               session.Peer
+	rights             *capability.Capability
+	renewals, commands []byte
+	term, round        uint64
+	from, to           int // results
+	role               *Role
+	leads              *Leadership
+	adopt              *adoption
+	version            uint32
+	left               *leftQuestion
+}
+
+// leftQuestion asks how much time sessions have left. The answer has room for one.
+type leftQuestion struct {
+	sessions []lockfsm.SessionID
+	answer   chan []time.Duration
+}
+
+// New starts a keeper that knows of no leader. The caller must Close it.
+func New(config Config) *Keeper {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	core := NewCore()
+	core.Vouch, core.Stamp = config.Vouch, config.Stamp
+	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go k.run()
+	return k
+}
+
+func (k *Keeper) post(in input) {
+	k.put(func(b *inbox) { b.inputs = append(b.inputs, in) })
+}
+
+// put changes the inbox. Whoever puts the first input into an empty one must wake the goroutine, and nobody else need: it takes out the whole inbox.
+func (k *Keeper) put(change func(*inbox)) {
+	k.mu.Lock()
+	first := len(k.inbox.inputs) == 0
+	if !k.closed {
+		change(&k.inbox)
+	}
+	k.mu.Unlock()
+	if first {
+		k.rouse()
+	}
+}
+
+func (k *Keeper) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// Receive is ReceiveUnder for a full instance, which may do everything.
+func (k *Keeper) Receive(from session.Peer, renewals, commands []byte) {
+	k.ReceiveUnder(from, nil, renewals, commands)
+}
+
+// ReceiveUnder takes one frame of a peer, in the order in which they came, and what the certificate of the connection grants on which it
+// came. Nil is a full instance. The bytes belong to the keeper afterwards.
+func (k *Keeper) ReceiveUnder(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
+	k.put(func(b *inbox) { b.receive(from, rights, renewals, commands) })
+}
+
+// Down says that the last stream to a peer has ended, behind everything received from it.
+func (k *Keeper) Down(peer session.Peer) { k.post(input{kind: inputDown, peer: peer}) }
+
+// Role tells every change of term, leader or this voter's part.
+func (k *Keeper) Role(r Role) { k.post(input{kind: inputRole, role: &r}) }
+
+// Leads tells that the first entry of the own term is applied, in order with Applied. The keeper keeps l.Sessions.
+func (k *Keeper) Leads(l Leadership) { k.post(input{kind: inputLeads, leads: &l}) }
+
+// Confirmed tells that the round asked for by Confirm is done and that everything committed before it is applied, in order with
+// Applied.
+func (k *Keeper) Confirmed(term, round uint64) {
+	k.post(input{kind: inputConfirmed, term: term, round: round})
+}
+
+// ProposeBorn asks the keeper to found the group, if it leads in the given term.
+func (k *Keeper) ProposeBorn(term uint64) { k.post(input{kind: inputBorn, term: term}) }
+
+// ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given term: the TTL of the sessions to come, 0 for no
+// change, the settings, none for no change, and the budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
+// over: whoever wants it calls again. The keeper keeps the settings.
+func (k *Keeper) ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets) {
+	k.post(input{kind: inputAdopt, term: term, adopt: &adoption{ttl, settings, budgets}})
+}
+
+// ProposeRaise asks the keeper to lift the group to a version of the rules, if it leads in the given term. Every replica that does not know
+// that version ends by it. It is forgotten when the term is over: whoever wants it calls again.
+func (k *Keeper) ProposeRaise(term uint64, version uint32) {
+	k.post(input{kind: inputRaise, term: term, version: version})
+}
+
+// Applied takes the result of an applied command, in the order of the log. It is copied before it returns.
+func (k *Keeper) Applied(result *lockfsm.Result) {
+	k.put(func(b *inbox) { b.applied(result) })
+}
+
+func (b *inbox) applied(result *lockfsm.Result) {
+	b.results = append(b.results, *result)
+	b.last(&b.results[len(b.results)-1])
+	if n := len(b.inputs); n > 0 && b.inputs[n-1].kind == inputApplied {
+		b.inputs[n-1].to = len(b.results)
+		return
+	}
+	b.inputs = append(b.inputs, input{kind: inputApplied, from: len(b.results) - 1, to: len(b.results)})
+}
+
+// receive takes a frame in, or notes once in a turn that there was no room for one of that peer.
+func (b *inbox) receive(from session.Peer, rights *capability.Capability, renewals, commands []byte) {
+	if b.shares == nil {
+		b.shares = make(map[session.Peer]share)
+	}
+	s := b.shares[from]
+	if s.dropped {
+		return
+	}
+	in := input{kind: inputReceive, peer: from, rights: rights, renewals: renewals, commands: commands}
+	size := inputBytes + len(renewals) + len(commands)
+	if s.bytes+size > peerInboxBytes || b.bytes+size > inboxBytes {
+		in, size, s.dropped = input{kind: inputDropped, peer: from}, inputBytes, true
+	}
+	s.bytes += size
+	b.bytes += size
+	b.shares[from] = s
+	b.inputs = append(b.inputs, in)
+}
+
+// last makes a copied result last: it does not point into the machine any more.
+func (b *inbox) last(r *lockfsm.Result) {
+	states, fired := r.States, r.Fired
+	if r.Holder != nil || r.Circle != nil || r.Evicted != nil {
+		r.States, r.Fired = nil, nil
+		*r = r.Clone()
+	}
+	r.States, r.Fired = b.copyChanges(states), b.copyChanges(fired)
+}
+
+func (b *inbox) copyChanges(changes []lockfsm.Change) []lockfsm.Change {
+	if len(changes) == 0 {
+		return nil
+	}
+	from := len(b.changes)
+	b.changes = append(b.changes, changes...)
+	return b.changes[from:len(b.changes):len(b.changes)]
+}
+
+func (b *inbox) reset() {
+	clear(b.inputs)
+	clear(b.results)
+	clear(b.shares)
+	b.inputs, b.results, b.changes, b.bytes = b.inputs[:0], b.results[:0], b.changes[:0], 0
+}
+
+// Left returns for each of these sessions how much time the keeper gives it, if nothing more is heard of it; 0 for one that it does not know, or
+// if it does not lead. It waits for the keeper's goroutine, and returns nil if that or ctx has ended.
+func (k *Keeper) Left(ctx context.Context, sessions []lockfsm.SessionID) []time.Duration {
+	q := &leftQuestion{sessions: sessions, answer: make(chan []time.Duration, 1)}
+	k.post(input{kind: inputLeft, left: q})
+	select {
+	case left := <-q.answer:
+		return left
+	case <-ctx.Done():
+	case <-k.ended:
+	}
+	return nil
+}
+
+// Status describes the keeper.
+func (k *Keeper) Status() Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.status
+}
+
+// Close stops the keeper and waits for its goroutine. Nobody is told anything. Idempotent.
+func (k *Keeper) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.rouse()
+	<-k.ended
+}
+
+// run is the goroutine that owns the core. It waits for an input or for the core's next deadline, whichever comes first. It does not yield
+// before a turn, as the other owners do: what it hands on is gathered by the log and by the senders, who do.
+func (k *Keeper) run() {
+	defer close(k.ended)
+	alarm := clock.NewAlarm(k.config.Clock)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-k.wake:
+		case <-alarm.C:
+			alarm.Fired()
+		}
+		if !k.turn() {
+			return
+		}
+		alarm.Set(k.now, k.core.Next())
+	}
+}
+
+// turn takes in all that has arrived, then lets time pass, so that a session is never expired over a renewal that lies in the inbox.
+func (k *Keeper) turn() (open bool) {
+	k.mu.Lock()
+	in, closed := k.inbox, k.closed
+	k.inbox = k.spare
+	k.mu.Unlock()
+	if closed {
+		return false
+	}
+	now := k.config.Clock.Now()
+	k.now = now
+	for i := range in.inputs {
+		k.take(now, &in, &in.inputs[i])
+	}
+	in.reset()
+	k.spare = in
+	k.core.Tick(now)
+	if term, blob := k.core.Proposal(k.config.WallUnixMS()); blob != nil {
+		k.core.Proposed(k.config.Propose(term, blob))
+	}
+	if term, round, ok := k.core.Round(); ok {
+		k.config.Confirm(term, round)
+	}
+	for _, r := range k.core.Replies() {
+		k.core.Replied(now, r.Peer, k.send(r))
+	}
+	status := k.core.Status()
+	k.mu.Lock()
+	k.status = status
+	k.mu.Unlock()
+	return true
+}
+
+func (k *Keeper) send(r PeerReplies) bool {
+	for _, frame := range r.Frames {
+		if err := k.config.Reply(r.Peer, frame); err != nil {
+			k.config.Logger.Debug("a peer does not take its replies, its attachments end", "peer", r.Peer, "error", err)
+			return false
+		}
+	}
+	return true
+}
+
+// take feeds one input to the core.
+func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
+	switch in.kind {
+	case inputReceive:
+		k.core.ReceiveUnder(now, in.peer, in.rights, in.renewals, in.commands)
+	case inputDropped:
+		k.core.Dropped(now, in.peer)
+	case inputDown:
+		k.core.Down(now, in.peer)
+	case inputRole:
+		k.core.Role(now, *in.role)
+	case inputLeads:
+		k.core.Leads(now, *in.leads)
+	case inputApplied:
+		k.core.Applied(now, b.results[in.from:in.to])
+	case inputConfirmed:
+		k.core.Confirmed(now, in.term, in.round)
+	case inputBorn:
+		k.core.ProposeBorn(now, in.term)
+	case inputAdopt:
+		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings, in.adopt.budgets)
+	case inputRaise:
+		k.core.ProposeRaise(now, in.term, in.version)
+	case inputLeft:
+		in.left.answer <- k.core.Left(now, in.left.sessions)
+	}
+}

@@ -1,0 +1,255 @@
+package keeper
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is the keeper's side of leases: renewals, the rounds that confirm them, and expiry.
+
+// keptSession is a session of the applied state and its deadline, which only this leader knows.
+type keptSession struct {
+	id       lockfsm.SessionID
+	nonce    lockfsm.Nonce
+	opener   lockfsm.Opener // whose it is: no other instance speaks for it
+	epoch    lockfsm.Epoch  // in the applied state
+	ttl      time.Duration
+	deadline clock.Time // on the keeper's own clock, see elapsed
+	// expiring: an expiry is decided. Renewals are not acknowledged any more; they wait for its outcome, which is the end of the session
+	// or the end of the term.
+	expiring bool
+	// Of a client that hears nothing, renewals do not count: it could be granted a lock and never know. heard is when the newest message
+	// was sent of which a renewal has said that it was heard; told are those of which none has said so yet. Both outlast the attachment,
+	// because who hears nothing attaches again and again.
+	heard clock.Time
+	told  session.Sent
+}
+
+// tells notes that an answer to the given renewal is sent now.
+func (k *Core) tells(s *keptSession, seq uint64) { s.told.Note(seq, k.elapsed()) }
+
+// hears takes what a renewal says that its client has heard, and reports whether it is recent: sent less than a TTL ago. A client whose
+// lease still runs has always heard something as recent as that.
+func (k *Core) hears(s *keptSession, seq uint64) bool {
+	if sent, ok := s.told.Acknowledged(seq); ok {
+		s.heard = max(s.heard, sent)
+	}
+	// This rule would cover for the one that ack-while-expiring breaks, so that plant switches off both.
+	return k.elapsed().Sub(s.heard) < s.ttl
+}
+
+// Left returns how much time each of these sessions has left, 0 for one that is not known, or if this keeper does not lead.
+func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duration {
+	k.begin(now)
+	left := make([]time.Duration, len(sessions))
+	for i, id := range sessions {
+		if s := k.sessions[id]; s != nil {
+			left[i] = max(s.deadline.Sub(k.elapsed()), 0)
+		}
+	}
+	return left
+}
+
+// elapsed is the clock of deadlines: the boot-time clock less all stalls.
+func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
+
+// keep enters a session with its full TTL.
+func (k *Core) keep(id lockfsm.SessionID, opener lockfsm.Opener, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
+	if opener != (lockfsm.Opener{}) {
+		k.opened[opener.Instance]++
+	}
+	s := &keptSession{id: id, opener: opener, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl), heard: k.elapsed()}
+	k.sessions[id] = s
+	k.expiries.push(expiry{at: s.deadline, session: id})
+}
+
+// openerOf returns what a session that a peer opens belongs to. With a record it reports false if that says what the connection does not
+// prove.
+func (k *Core) openerOf(p *keptPeer, record []byte) (o lockfsm.Opener, ok bool) {
+	o.Instance, ok = p.id, true
+	if k.Vouch != nil {
+		o.Capability, ok = k.Vouch(p.id, record)
+	}
+	if p.rights != nil {
+		o.Capability = p.rights.Hash()
+	}
+	return o, ok
+}
+
+// owns reports whether a peer that knows this nonce may speak for a session. The nonce alone proves nothing: every voter has it.
+func (k *Core) owns(p *keptPeer, nonce lockfsm.Nonce, s *keptSession) bool {
+	opener, _ := k.openerOf(p, nil)
+	return nonce == s.nonce && opener == s.opener
+}
+
+// takeRenewals notes the renewals of a frame. It reports false if they cannot be read.
+func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
+	for n := 0; len(frame) > 0; n++ {
+		r, rest, err := session.NextRenewal(frame)
+		if err != nil || n == frameRenewals {
+			return false
+		}
+		frame = rest
+		a := k.attachments[r.Session]
+		if a == nil || a.peer != p || a.epoch != r.Epoch {
+			k.unknown(p, r.Session, r.Epoch)
+			continue
+		}
+		a.waitSeq = r.Seq
+		if s := k.sessions[r.Session]; s == nil || k.hears(s, r.Heard) {
+			a.waits = true
+		}
+		k.await(a)
+	}
+	return true
+}
+
+// await puts an attachment with a renewal among those that wait for the next round. Renewals behind an Attach that is not applied wait
+// for that first: until then the session's epoch in the state is another.
+func (k *Core) await(a *attachment) {
+	if a.waits && a.live && !a.inWaiters {
+		a.inWaiters = true
+		k.waiters = append(k.waiters, a)
+	}
+}
+
+// Round returns the round that is to be asked for in this turn, if any: one for all renewals that wait. While one is not confirmed
+// the next ones gather; one that takes long is asked again, and the confirmation of a later round is good for the earlier ones.
+func (k *Core) Round() (term, round uint64, ok bool) {
+	late := len(k.flying) > 0 && k.now.Sub(k.roundAt) >= roundAgain
+	if len(k.flying) > 0 && !late || len(k.flying)+len(k.waiters) == 0 {
+		return 0, 0, false
+	}
+	k.round++
+	k.roundAt = k.now
+	kept := k.waiters[:0]
+	for _, a := range k.waiters {
+		switch {
+		case a.over || !a.waits:
+			a.inWaiters = false
+		case a.flies: // its earlier renewal first, or a slow quorum would never acknowledge any
+			kept = append(kept, a)
+		default:
+			a.inWaiters, a.waits = false, false
+			a.flies, a.flySeq, a.round = true, a.waitSeq, k.round
+			k.flying = append(k.flying, a)
+		}
+	}
+	clear(k.waiters[len(kept):])
+	k.waiters = kept
+	if len(k.flying) == 0 {
+		return 0, 0, false
+	}
+	return k.role.Term, k.round, true
+}
+
+// Confirmed says that a quorum has confirmed our lead after Round returned the given round, and that everything committed by then is
+// applied. It comes in order with Applied. The renewals of that round and of those before it are acknowledged, if their sessions are
+// still there, still at that epoch and not about to expire.
+func (k *Core) Confirmed(now clock.Time, term, round uint64) {
+	k.begin(now)
+	if term != k.role.Term || !k.led {
+		return
+	}
+	kept := k.flying[:0]
+	for _, a := range k.flying {
+		if a.over || !a.flies {
+			continue
+		}
+		if a.round > round {
+			kept = append(kept, a)
+			continue
+		}
+		a.flies = false
+		s := k.sessions[a.session]
+		if s == nil || s.epoch != a.epoch || s.expiring {
+			continue
+		}
+		s.deadline = k.elapsed().Add(s.ttl)
+		k.tells(s, a.flySeq)
+		k.reply(a.peer, &session.Reply{Kind: session.ReplyRenewed, Session: a.session, Epoch: a.epoch, Seq: a.flySeq})
+	}
+	clear(k.flying[len(kept):])
+	k.flying = kept
+}
+
+// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not.
+func (k *Core) expire() {
+	now := k.elapsed()
+	for len(k.expiries) > 0 && !now.Add(watchBefore).Before(k.expiries[0].at) {
+		due := k.expiries[0]
+		s := k.sessions[due.session]
+		switch {
+		case s == nil || s.expiring:
+			k.expiries.pop()
+			continue
+		case due.at.Before(s.deadline): // it was renewed since
+			k.expiries.pop()
+			k.expiries.push(expiry{at: s.deadline, session: s.id})
+			continue
+		case now.Before(due.at):
+			return // it is watched
+		}
+		k.expiries.pop()
+		if a := k.attachments[s.id]; a != nil && (a.waits || a.flies) {
+			k.expiries.push(expiry{at: now.Add(tickEvery), session: s.id})
+			continue
+		}
+		s.expiring = true
+		k.expiring++
+		k.expireDue = append(k.expireDue, s.id)
+	}
+}
+
+// expiry is the time at which a session is to be looked at.
+type expiry struct {
+	at      clock.Time
+	session lockfsm.SessionID
+}
+
+// expiryHeap is a heap with the earliest expiry first, and of two at the same time that of the older session. A renewal does not touch
+// it: an expiry that comes up too early is put back, once per TTL and session.
+type expiryHeap []expiry
+
+func (h expiryHeap) less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].session < h[j].session
+}
+
+func (h *expiryHeap) push(e expiry) {
+	*h = append(*h, e)
+	s := *h
+	for i := len(s) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !s.less(i, parent) {
+			return
+		}
+		s[i], s[parent] = s[parent], s[i]
+		i = parent
+	}
+}
+
+func (h *expiryHeap) pop() expiry {
+	s := *h
+	first := s[0]
+	last := len(s) - 1
+	s[0] = s[last]
+	s = s[:last]
+	*h = s
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			return first
+		}
+		if child+1 < last && s.less(child+1, child) {
+			child++
+		}
+		if !s.less(child, i) {
+			return first
+		}
+		s[i], s[child] = s[child], s[i]
+		i = child
+	}
+}

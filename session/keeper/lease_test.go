@@ -1,0 +1,407 @@
+package keeper
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// alive reports whether the keeper has not decided to end the session.
+func (b *bench) alive(id lockfsm.SessionID) bool {
+	s := b.core.sessions[id]
+	return s != nil && !s.expiring
+}
+
+func TestRenewalWaitsForARoundBegunBehindIt(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.turn()
+	first := b.round
+	if first == 0 {
+		t.Fatal("no round was asked for")
+	}
+	b.want(nodeidtest.ID(1), "")
+	b.renew(nodeidtest.ID(1), id, 1, 2) // arrives while the round is under way: that round proves nothing for it
+	b.turn()
+	if b.round != 0 {
+		t.Fatal("a second round while the first is not confirmed")
+	}
+	b.core.Confirmed(b.now, b.term, first)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 1")
+	second := b.round
+	b.core.Confirmed(b.now, b.term, second)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 2")
+	if second <= first {
+		t.Fatalf("round %d after %d", second, first)
+	}
+}
+
+func TestRoundOfAnotherTermConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.turn()
+	b.core.Confirmed(b.now, b.term-1, b.round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	round := b.round
+	b.core.Role(b.now, Role{Term: 6, Leader: session.Target{Peer: nodeidtest.ID(2)}})
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9)}})
+	b.term = 7
+	b.leads()
+	b.turn()
+	b.core.Confirmed(b.now, 7, round+100)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+}
+
+func TestOneRoundForAllThatWait(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	one, two := b.open(nodeidtest.ID(1)), b.open(nodeidtest.ID(2))
+	b.renew(nodeidtest.ID(1), one, 1, 1)
+	b.renew(nodeidtest.ID(1), one, 1, 2)
+	b.renew(nodeidtest.ID(2), two, 1, 7)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, b.round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 2")
+	b.want(nodeidtest.ID(2), "renewed 7")
+	if b.core.Status().Renewals != 0 {
+		t.Error("renewals are left")
+	}
+}
+
+// A round that takes long is asked again, and its late confirmation still counts for what waited for it.
+func TestSlowRoundIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.turn()
+	first := b.round
+	b.advance(roundAgain)
+	b.renew(nodeidtest.ID(1), id, 1, 2)
+	b.turn()
+	if b.round <= first {
+		t.Fatal("not asked again")
+	}
+	b.core.Confirmed(b.now, b.term, first)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 1")
+}
+
+func TestRenewalBehindAttachWaitsForIt(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	if b.round != 0 {
+		t.Error("a round was asked for a renewal whose attachment is not applied")
+	}
+	b.core.Confirmed(b.now, b.term, 99)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	b.apply()
+	b.turn()
+	b.want(nodeidtest.ID(1), "attached 2 done")
+	b.core.Confirmed(b.now, b.term, b.round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "renewed 1")
+}
+
+// Renewals are acknowledged on the attachment of the session's current epoch only.
+func TestOlderAttachmentIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.turn()
+	round := b.round
+	b.send(nodeidtest.ID(1), b.attachCmd(id, 2))
+	b.core.Confirmed(b.now, b.term, round)
+	b.step()
+	b.want(nodeidtest.ID(1), "attached 2 done")
+	b.renew(nodeidtest.ID(1), id, 1, 2)
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 unknown")
+	b.renew(nodeidtest.ID(2), id, 2, 3) // the right epoch, the wrong peer
+	b.turn()
+	b.want(nodeidtest.ID(2), "ended 2 unknown")
+}
+
+// An instance that has learned all that is said of a session, its nonce too, as every voter has, cannot attach it, open it or free what
+// it holds, and its holder notices nothing of the attempt.
+func TestASessionIsNotStolen(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	holder, thief := nodeidtest.ID(1), nodeidtest.ID(666)
+	id := b.open(holder)
+	b.send(holder, acquireCmd(id, 1, 1, "x"))
+	b.step()
+	b.want(holder, "state 1 granted")
+	attach := b.attachCmd(id, 9)
+	b.send(thief, attach)
+	b.send(thief, lockfsm.Command{Kind: lockfsm.Open, Nonce: attach.Nonce, TTL: benchTTL})
+	b.send(thief, releaseCmd(id, 9, 1))
+	b.renew(thief, id, 9, 1)
+	b.step()
+	b.want(thief, "attached 9 no session, ended 9 unknown, opened no session")
+	b.renew(holder, id, 1, 1)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, b.round)
+	b.turn()
+	b.want(holder, "renewed 1")
+	if e := b.machine.Entries(); len(e) != 1 || e[0].Token == 0 || e[0].Session != id {
+		t.Errorf("the lock is %+v", e)
+	}
+	b.core.Vouch = func(session.Peer, []byte) (capability [32]byte, ok bool) { return [32]byte{1}, true }
+	b.send(holder, b.attachCmd(id, 2)) // the same instance with another capability
+	b.step()
+	b.want(holder, "attached 2 no session")
+}
+
+// What an opener says of itself is checked before the session is opened.
+func TestARecordIsCheckedAtOpen(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	b.core.Vouch = func(_ session.Peer, record []byte) (capability [32]byte, ok bool) {
+		return [32]byte{7}, string(record) == "true"
+	}
+	b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1}, TTL: benchTTL, Record: []byte("false")})
+	b.send(nodeidtest.ID(2), lockfsm.Command{
+		Kind: lockfsm.Open, Nonce: lockfsm.Nonce{2}, TTL: benchTTL, Record: []byte("true"), Opener: lockfsm.Opener{Instance: nodeidtest.ID(9)},
+	})
+	b.step()
+	b.want(nodeidtest.ID(1), "")
+	b.want(nodeidtest.ID(2), "opened done")
+	want := lockfsm.Opener{Instance: nodeidtest.ID(2), Capability: [32]byte{7}}
+	if s := b.machine.Sessions(); len(s) != 1 || s[0].Opener != want {
+		t.Errorf("opened: %+v", s)
+	}
+}
+
+func TestNewLeaderGivesTheFullTTL(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.core.Down(b.now, nodeidtest.ID(1))
+	b.pass(benchTTL - time.Second)
+	b.core.Role(b.now, Role{Term: 6, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.term = 6
+	b.turn()
+	b.pass(500 * time.Millisecond)
+	b.leads()
+	b.pass(benchTTL - time.Millisecond)
+	if !b.alive(id) {
+		t.Fatal("expired before its full TTL under the new leader")
+	}
+	b.pass(tickEvery)
+	if b.alive(id) {
+		t.Fatal("not expired")
+	}
+}
+
+func TestRenewalMovesTheDeadline(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.pass(benchTTL - 10*time.Millisecond)
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.step()
+	b.want(nodeidtest.ID(1), "renewed 1")
+	b.pass(benchTTL - time.Millisecond)
+	if !b.alive(id) {
+		t.Fatal("expired within a TTL of its renewal")
+	}
+	b.pass(tickEvery)
+	if b.alive(id) {
+		t.Fatal("not expired")
+	}
+}
+
+// The renewal has arrived, is not confirmed, and the deadline passes: the session is not expired.
+func TestWaitingRenewalHoldsExpiryOff(t *testing.T) {
+	t.Parallel()
+	for _, behindAttach := range []bool{false, true} {
+		b := leadingBench(t)
+		id := b.open(nodeidtest.ID(1))
+		b.pass(benchTTL - 10*time.Millisecond)
+		if behindAttach {
+			b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 2, Seq: 1, Heard: 0}.Append(nil), b.attachCmd(id, 2).Append(nil))
+		} else {
+			b.renew(nodeidtest.ID(1), id, 1, 1)
+		}
+		b.pass(time.Second) // no confirmation
+		if !b.alive(id) {
+			t.Fatal("expired over a waiting renewal")
+		}
+		b.apply()
+		b.turn()
+		b.core.Confirmed(b.now, b.term, b.core.round)
+		b.turn()
+		b.pass(benchTTL - 100*time.Millisecond)
+		if !b.alive(id) {
+			t.Fatal("expired within a TTL of its renewal")
+		}
+	}
+}
+
+// Once an expiry is decided, renewals are not acknowledged any more: they wait for its outcome.
+func TestExpiringSessionIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.refuse = true // the log does not take it: the mark stays, and it is tried again
+	b.pass(benchTTL + tickEvery)
+	if b.alive(id) || b.core.Status().Expiring != 1 {
+		t.Fatal("not expiring")
+	}
+	b.renew(nodeidtest.ID(1), id, 1, 1)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, b.core.round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	b.refuse = false
+	b.advance(retryAfter)
+	b.turn()
+	if len(b.kinds) != 2 || b.kinds[0] != "stamp" || b.kinds[1] != "expire" {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.renew(nodeidtest.ID(1), id, 1, 2)
+	b.turn()
+	b.core.Confirmed(b.now, b.term, b.core.round)
+	b.turn()
+	b.want(nodeidtest.ID(1), "")
+	if len(b.kinds) != 0 {
+		t.Fatalf("proposed again: %v", b.kinds)
+	}
+	b.apply()
+	b.turn()
+	b.want(nodeidtest.ID(1), "ended 1 no session")
+	if s := b.core.Status(); s.Sessions+s.Attachments+s.Expiring != 0 {
+		t.Errorf("left behind: %+v", s)
+	}
+}
+
+// An expiry that was decided in one term is not proposed in another, and would do nothing there.
+func TestExpiryDiesWithItsTerm(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.refuse = true
+	b.pass(benchTTL + tickEvery)
+	b.refuse = false
+	b.core.Role(b.now, Role{Term: 7, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.term = 7
+	b.turn()
+	b.leads()
+	b.advance(retryAfter)
+	b.turn()
+	if len(b.kinds) != 0 || !b.alive(id) {
+		t.Fatalf("proposed %v, alive %v", b.kinds, b.alive(id))
+	}
+	stale := lockfsm.Command{Kind: lockfsm.Expire, Session: id, Term: 5}.Append(nil)
+	if r := applyOne(b.machine, 100, 7, stale); r.Code != lockfsm.Stale {
+		t.Fatalf("an expiry of term 5 in term 7: %v", r.Code)
+	}
+}
+
+func applyOne(m *lockfsm.Machine, index, term uint64, batch []byte) (last lockfsm.Result) {
+	m.ApplyEntry(index, term, batch, func(r *lockfsm.Result) { last = *r })
+	return last
+}
+
+// A keeper that was held up did not read the renewals that came meanwhile: that time counts for nobody.
+func TestStallExtendsAllDeadlines(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	id := b.open(nodeidtest.ID(1))
+	b.pass(benchTTL - time.Second)
+	b.advance(time.Minute)
+	b.turn()
+	if !b.alive(id) {
+		t.Fatal("expired by the first turn after a stall")
+	}
+	b.pass(time.Second - tickEvery)
+	if !b.alive(id) {
+		t.Fatal("the stall was counted")
+	}
+	b.pass(2 * tickEvery)
+	if b.alive(id) {
+		t.Fatal("not expired")
+	}
+}
+
+func TestGraceIsCountedFromBornHere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2*time.Second)
+	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.leads()
+	b.core.ProposeBorn(b.now, 4) // another term's
+	b.turn()
+	if len(b.kinds) != 0 {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.core.ProposeBorn(b.now, 5)
+	b.core.ProposeBorn(b.now, 5)
+	b.refuse = true
+	b.turn()
+	b.refuse = false
+	b.advance(retryAfter)
+	b.turn()
+	if len(b.kinds) != 2 || b.kinds[1] != "born" {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.advance(time.Second)
+	b.apply()
+	if b.turn(); len(b.kinds) != 0 {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	if next := b.core.Next().Sub(b.now); next != 2*time.Second {
+		t.Errorf("next turn in %v", next)
+	}
+	b.advance(2*time.Second - 1)
+	if b.turn(); len(b.kinds) != 0 {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.advance(1)
+	if b.turn(); len(b.kinds) != 2 || b.kinds[1] != "endgrace" {
+		t.Fatalf("proposed %v", b.kinds)
+	}
+	b.advance(time.Second)
+	if b.turn(); len(b.kinds) != 0 {
+		t.Fatalf("proposed again: %v", b.kinds)
+	}
+	b.apply()
+	b.turn()
+	if !b.core.Status().GraceOver {
+		t.Error("the grace is not over")
+	}
+}
+
+func TestHeapIsOrdered(t *testing.T) {
+	t.Parallel()
+	var h expiryHeap
+	for i := range 1000 {
+		h.push(expiry{at: 1 + 7919*7%31, session: lockfsm.SessionID(i * 7919 % 1000)})
+	}
+	last := expiry{}
+	for len(h) > 0 {
+		e := h.pop()
+		if e.at < last.at || e.at == last.at && e.session < last.session {
+			t.Fatalf("%+v after %+v", e, last)
+		}
+		last = e
+	}
+}

@@ -1,0 +1,206 @@
+package keeper
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file turns the results of applied commands into replies and into what the keeper itself must know.
+
+// Applied takes results in the order of the log. Those before Leads are not for us: Leads tells what they amount to.
+func (k *Core) Applied(now clock.Time, results []lockfsm.Result) {
+	k.begin(now)
+	if !k.led {
+		return
+	}
+	for i := range results {
+		k.applied(&results[i])
+	}
+}
+
+func (k *Core) applied(r *lockfsm.Result) {
+	switch r.Kind {
+	case lockfsm.Born:
+		k.appliedBorn(r)
+	case lockfsm.EndGrace:
+		if r.Code == lockfsm.Done && !k.graceOver {
+			k.graceOver = true
+			k.tellGraceOver()
+		}
+	case lockfsm.Open:
+		k.appliedOpen(r)
+	case lockfsm.Attach:
+		k.appliedAttach(r)
+	case lockfsm.Acquire:
+		k.appliedAcquire(r)
+		k.appliedEvict(r)
+	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
+		if r.Detached != 0 {
+			k.keep(r.Detached, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
+		}
+		if a := k.present(r); a != nil {
+			k.reply(a.peer, &session.Reply{Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Budget: r.Budget})
+		}
+	case lockfsm.Evict:
+		k.appliedEvict(r)
+	case lockfsm.Close, lockfsm.Expire:
+		if r.Code == lockfsm.Done || r.Kind == lockfsm.Expire && r.Code == lockfsm.NoSession {
+			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
+		}
+		if r.Code == lockfsm.Done && r.TTL > 0 {
+			k.keep(r.Session, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+		}
+	}
+	for i := range r.Fired {
+		k.fired(&r.Fired[i])
+	}
+}
+
+// present returns the attachment on which a command came, if it is still the session's.
+func (k *Core) present(r *lockfsm.Result) *attachment {
+	if a := k.attachments[r.Session]; a != nil && a.live && a.epoch == r.Epoch {
+		return a
+	}
+	return nil
+}
+
+func (k *Core) appliedBorn(r *lockfsm.Result) {
+	if r.Code != lockfsm.Done || k.born {
+		return
+	}
+	k.born, k.bornAt = true, k.now
+	k.graceOver = k.grace == 0
+	k.tellAskers()
+}
+
+func (k *Core) appliedOpen(r *lockfsm.Result) {
+	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
+		k.keep(r.Session, k.opens[r.Nonce].opener, r.Nonce, 0, r.TTL)
+	}
+	if p := k.forgetOpen(r.Nonce); p != nil {
+		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL, Term: k.role.Term})
+	}
+}
+
+// tellGraceOver tells everybody who is attached that locks are granted from now on.
+func (k *Core) tellGraceOver() {
+	for _, p := range k.roll {
+		for _, a := range p.attachments {
+			if a.live {
+				k.reply(p, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch})
+			}
+		}
+	}
+}
+
+// appliedAttach makes an attachment live. The states come first: Attached says that they are complete.
+func (k *Core) appliedAttach(r *lockfsm.Result) {
+	if s := k.sessions[r.Session]; s != nil && r.Code == lockfsm.Done {
+		s.epoch = r.Epoch
+	}
+	a := k.attachments[r.Session]
+	if a == nil || a.epoch != r.Epoch || a.nonce != r.Nonce || a.live {
+		return
+	}
+	if r.Code == lockfsm.Done {
+		a.live = true
+		if s := k.sessions[r.Session]; s != nil && a.waitSeq != 0 {
+			k.tells(s, a.waitSeq)
+		}
+		for i := range r.States {
+			k.tell(a, &r.States[i])
+		}
+		k.await(a)
+		if !k.graceOver {
+			left := max(k.bornAt.Add(k.grace).Sub(k.now), time.Millisecond) // not 0, which would mean that it is over
+			k.reply(a.peer, &session.Reply{Kind: session.ReplyGrace, Session: a.session, Epoch: a.epoch, TTL: left})
+		}
+	} else {
+		k.detach(a)
+	}
+	k.reply(a.peer, &session.Reply{Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term})
+}
+
+func (k *Core) appliedAcquire(r *lockfsm.Result) {
+	a := k.present(r)
+	if a == nil {
+		return
+	}
+	if r.Code == lockfsm.Deadlock {
+		k.reply(a.peer, &session.Reply{Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Circle: shownTo(a.peer.rights, r.Circle)})
+		return
+	}
+	if r.Code != lockfsm.Held || r.Holder == nil {
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Token: r.Token, Watch: r.Watch, Budget: r.Budget,
+		})
+	}
+	if r.Holder == nil {
+		return
+	}
+	kind := session.ReplyBehind
+	if r.Code == lockfsm.Held {
+		kind = session.ReplyHeld
+	}
+	k.reply(a.peer, &session.Reply{
+		Kind: kind, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Holder: r.Holder.Session, Record: r.Holder.Record,
+		Token: r.Holder.Token, Since: r.Holder.SinceUnixMS, Waiters: int64(r.Holder.Waiters), Value: r.Holder.Value,
+		Key: []byte(r.Holder.Key),
+	})
+}
+
+// appliedEvict tells the client whose request was ended by others, or taken up. One that is not attached here learns with its next Attach that it is over.
+func (k *Core) appliedEvict(r *lockfsm.Result) {
+	if r.Evicted == nil {
+		return
+	}
+	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
+		word := &session.Reply{Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number, Record: r.Evicted.By, Value: r.Evicted.Reason}
+		if r.Kind == lockfsm.Acquire {
+			word.Kind, word.Record = session.ReplyTaken, r.Evicted.Taker
+		}
+		k.reply(a.peer, word)
+	}
+}
+
+// fired tells a session's client what has become of one of its requests. A session that is not attached here learns it from its next
+// Attach.
+func (k *Core) fired(c *lockfsm.Change) {
+	if a := k.attachments[c.Session]; a != nil && a.live {
+		k.tell(a, c)
+	}
+}
+
+func (k *Core) tell(a *attachment, c *lockfsm.Change) {
+	code := lockfsm.Waiting
+	if c.Token != 0 {
+		code = lockfsm.Granted
+	}
+	k.reply(a.peer, &session.Reply{
+		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code, Token: c.Token, Watch: c.Watch,
+	})
+	if c.Wanted {
+		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})
+	}
+}
+
+// gone forgets a session that the state does not have any more.
+func (k *Core) gone(id lockfsm.SessionID) {
+	if s := k.sessions[id]; s != nil {
+		if s.expiring {
+			k.expiring--
+		}
+		if by := session.Peer(s.opener.Instance); k.opened[by] > 1 {
+			k.opened[by]--
+		} else {
+			delete(k.opened, by)
+		}
+		delete(k.sessions, id)
+	}
+	if a := k.attachments[id]; a != nil {
+		k.end(a, session.EndNoSession)
+	}
+}

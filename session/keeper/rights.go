@@ -1,0 +1,50 @@
+package keeper
+
+import (
+	"fmt"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// This file is what the keeper refuses to peers that are no full instances. Only Acquire needs a right: what ends a request or a session of
+// the peer's own needs none, and nothing else may come from a client.
+
+// mayAcquire reports whether a peer may have each key of an Acquire, and tells it if not.
+func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
+	c, err := lockfsm.Decode(command)
+	if err != nil {
+		return true // the state machine refuses it, as it does for all
+	}
+	keys := append([]string{c.Key}, c.Keys...)
+	for _, key := range keys {
+		if !p.rights.Allows(capability.Lock, key) {
+			k.reply(p, &session.Reply{
+				Kind: session.ReplyForbidden, Session: c.Session, Epoch: c.Epoch, Number: c.Number, Key: []byte(key), Value: []byte(p.rights.For()),
+			})
+			return false
+		}
+	}
+	return true
+}
+
+// shownTo returns a circle as a peer may see it: keys that its rights do not show are one link that counts them.
+func shownTo(rights *capability.Capability, circle []lockfsm.Link) []lockfsm.Link {
+	if rights == nil {
+		return circle
+	}
+	var shown []lockfsm.Link
+	hidden := 0
+	for _, link := range circle {
+		if rights.Sees(link.Key) {
+			shown = append(shown, link)
+		} else {
+			hidden++
+		}
+	}
+	if hidden > 0 {
+		shown = append(shown, lockfsm.Link{Key: fmt.Sprintf("%d outside these rights", hidden)})
+	}
+	return shown
+}

@@ -1,0 +1,36 @@
+package session_test
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSimulationOfDeafness cuts one direction for good, from the leader to a member that goes on calling, in a group without other
+// faults. Within two leases nothing is its any more, and it costs the others neither a session nor a lock.
+func TestSimulationOfDeafness(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		config := simConfig{voters: 3, plain: 3, callers: 3, keys: 2, ttl: 2 * time.Second, drift: 0.009, long: 0.1}
+		s := newSim(t, seed, config)
+		s.start()
+		s.runUntil(3 * time.Second)
+		deaf, leader := s.nodes[3+seed%3], s.nodes[s.leader]
+		session := deaf.client.Status(deaf.clock()).Session
+		s.silence(leader, deaf, time.Hour)
+		// Its holds end by themselves; then the sessions, with what was granted meanwhile.
+		s.runUntil(s.now + time.Duration(2.1*float64(config.ttl)) + 200*time.Millisecond)
+		for _, info := range leader.machine.Sessions() {
+			if info.ID == session {
+				s.fail("the session of node %d lives, which hears nothing: %+v", deaf.id, leader.machine.Counts())
+			}
+		}
+		lost, granted := s.stats.lost, s.stats.granted
+		s.runUntil(s.now + 10*config.ttl)
+		if s.stats.lost != lost || s.stats.granted < granted+20 {
+			s.fail("%d locks were lost, %d granted, by the members that hear", s.stats.lost-lost, s.stats.granted-granted)
+		}
+		if k := leader.keeper.Status(); k.Sessions > len(s.nodes)+256 {
+			s.fail("left with %+v", k)
+		}
+	}
+}
