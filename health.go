@@ -186,3 +186,34 @@ func (h Health) String() string {
 	line("\nnext safe step: %s", h.Advice)
 	return b.String()
 }
+
+// DiskState says what is wrong with a disk.
+type DiskState string
+
+// The states of a [DiskFault].
+const (
+	DiskFailed  DiskState = "failed"  // after an error of the disk
+	DiskHung    DiskState = "hung"    // while a call does not return
+	DiskRemoved DiskState = "removed" // the directory was removed or replaced below the running instance
+	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
+)
+
+// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
+type DiskFault struct {
+	State  DiskState
+	Since  time.Time // when the instance noticed it, by its own wall clock
+	Cause  string    // the error, with the path
+	Remedy string    // what to do
+}
+
+// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
+func (f DiskFault) String() string {
+	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
+}
+
+// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
+type FaultyDisk struct {
+	Name     string
+	Instance string
+	DiskFault
+}

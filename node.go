@@ -2,12 +2,18 @@ package mortise
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/purpose"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -104,3 +110,206 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	}
 	return nil
 }
+
+// Format implements [fmt.Formatter]. A node shows its name and the ID of its present life;
+// [Node.Status] has the rest.
+func (n *Node) Format(f fmt.State, _ rune) {
+	if n == nil {
+		fmt.Fprint(f, "<nil>")
+		return
+	}
+	fmt.Fprintf(f, "mortise.Node(%s %s)", n.config.Name, n.engine.ID())
+}
+
+// LogValue implements [slog.LogValuer], as Format does it for fmt.
+func (n *Node) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(n)) }
+
+// Acquire is the general call; Lock, TryLock and Do are made of it. It returns a lock that is held, or an error and then the caller
+// holds nothing, now or later. ctx, which must not be nil, bounds the wait: when it ends, Acquire returns at once, with an error that wraps the context's and
+// says what the call waited for. If the lock can be granted without waiting, an already ended ctx still fails.
+//
+// If ctx comes from [Lock.Context] or from Do, the request is made under that lock. If that lock or one around it covers the request already
+// it is entered again: the result is another handle of the same hold, with the same token, and the lock is released when each of its handles
+// is unlocked. An exclusive lock covers an exclusive and a shared request for any of its keys, a shared one a shared request; permits of a semaphore are
+// always asked for anew. MaxHold is each handle's own then: it ends the handle, and the hold if it is the last one. LockDelay, Notice, Value and Labels
+// belong to the hold: a request that asks for others than the first one did is refused with an *[EnteredError]. If instead the request would have to wait, by however many steps, for a lock under which it is made itself, it is
+// refused with a *[DeadlockError].
+func (n *Node) Acquire(ctx context.Context, r Request) (*Lock, error) {
+	return n.acquire(ctx, n.client, r)
+}
+
+// acquire is Acquire in the session of a client.
+func (n *Node) acquire(ctx context.Context, client *client.Client, r Request) (*Lock, error) {
+	if r.Labels != nil && purpose.Lasting(r.Labels) {
+		n.standby.Add(1)
+		defer n.standby.Add(-1)
+	}
+	call := n.trace.Start(ctx, r.asked())
+	l, err := n.obtain(ctx, client, &r, call)
+	switch {
+	case err != nil:
+		call.Refused(ctx, err)
+		return nil, err
+	case l.again != nil:
+		call.Entered(ctx, l.again.call, l.again.hold.Token())
+		return l, nil
+	}
+	call.Granted(ctx)
+	return n.watched(l), nil
+}
+
+// obtain checks what is asked for, enters a lock again or asks the group for one.
+func (n *Node) obtain(ctx context.Context, client *client.Client, r *Request, call *trace.Call) (*Lock, error) {
+	if err := n.check(ctx, r); err != nil {
+		return nil, err
+	}
+	again, under, err := n.scope(ctx, client, r)
+	if again != nil || err != nil {
+		return again, err
+	}
+	l := &Lock{node: n, call: call}
+	asks := marked(call.Mark(), r, r.of(under))
+	call.Asks(asks, &l.hold)
+	err = client.AcquireInto(ctx, &l.hold, asks)
+	call.Answered(err)
+	if err != nil {
+		return nil, n.explainUnder(under, r, err)
+	}
+	return l, nil
+}
+
+// check refuses a call that cannot succeed.
+func (n *Node) check(ctx context.Context, r *Request) error {
+	if err := n.admit(ctx); err != nil {
+		return err
+	}
+	if ctx == nil {
+		return fmt.Errorf("%w: %s: the context is nil: pass context.Background() if you have none", ErrBadRequest, r.String())
+	}
+	if !r.ordinary() {
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	return r.badKeys()
+}
+
+// explainUnder is explain for a request that was made under the lock of another one, or nil.
+func (n *Node) explainUnder(under *client.Request, r *Request, err error) error {
+	err = n.explain(r.String(), err)
+	var deadlock *DeadlockError
+	if under != nil && errors.As(err, &deadlock) && len(deadlock.Circle) == 1 && deadlock.Circle[0].Key == under.Key {
+		deadlock.upgrade = under.Shared()
+		deadlock.permits = under.Terms != nil && under.Terms.Of > 0
+	}
+	return err
+}
+
+// admit refuses a call to a node that has ended or leaves.
+func (n *Node) admit(ctx context.Context) error {
+	if err := n.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-n.engine.Leaving():
+		return ErrLeaving
+	default:
+		return nil
+	}
+}
+
+// Lock waits its turn and returns the lock, held. Waiters are served in the order in which the group received their requests.
+func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key})
+}
+
+// TryLock returns the lock if it is free, and never queues: a *HeldError (which is ErrHeld) says who holds it; ErrNotReady means that
+// the group cannot tell, because there has been no leader for 2 s or its grace is not over. A TryLock that fails says nothing about a
+// moment later; Lock with a short context is usually what is wanted.
+func (n *Node) TryLock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key, Try: true})
+}
+
+// Do locks key, runs fn and unlocks, also if fn panics. The context given to fn ends when the lock is lost, with the reason as its
+// cause; token fences the resource. Do returns the error of locking, of fn, or of unlocking: a nil error means that fn succeeded and
+// the lock was held until it returned.
+func (n *Node) Do(ctx context.Context, key string, fn func(ctx context.Context, token Token) error) (err error) {
+	lock, err := n.Lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = joined(err, lock.Unlock(ctx)) }()
+	return fn(lock.Context(ctx), lock.Token())
+}
+
+// joined joins what fn and Unlock have returned. Of a loss that fn has returned already the second error says nothing new.
+func joined(fn, unlock error) error {
+	if fn != nil && unlock != nil && errors.Is(fn, ErrLost) && strings.Contains(fn.Error(), unlock.Error()) {
+		return fn
+	}
+	return errors.Join(fn, unlock)
+}
+
+// settleTime bounds how long the first Ready waits for changes of the voters: a group that cannot replace a voter, since nobody is
+// there, must not stop a deployment for ever.
+const settleTime = 30 * time.Second
+
+// Ready waits until this node can be granted locks: its session is attached to a leader and the group is past its grace. The first time
+// it also waits, for at most 30 s, until no change of the voters is due or in flight, so that a rolling deployment that is paced by it
+// cannot be faster than the replacement of voters. It returns nil then; an error that wraps the context's and says what is missing if ctx
+// ends before; the node's own error; or ErrLeaving if it has begun to leave, since it is granted nothing then. It is what a readiness probe
+// should ask; docs/SIZING.md says how, where a service has work that needs no locks.
+func (n *Node) Ready(ctx context.Context) error {
+	if err := n.admit(ctx); err != nil {
+		return err
+	}
+	if err := n.client.WaitReady(ctx); err != nil {
+		return n.explain("wait until ready", err)
+	}
+	if n.config.alone() || n.settled.Load() {
+		return nil
+	}
+	now := n.engine.Now()
+	n.settleBy.CompareAndSwap(0, int64(now.Add(settleTime)))
+	bounded, cancel := context.WithTimeout(ctx, clock.Time(n.settleBy.Load()).Sub(now))
+	defer cancel()
+	why := n.awaitVoters(bounded)
+	if ctx.Err() != nil {
+		return n.explain("wait until ready", &settleError{err: ctx.Err(), why: why})
+	}
+	if why != "" {
+		n.config.Logger.Warn("ready, although the voters are not what they should be", "why", why)
+	}
+	n.settled.Store(true)
+	return nil
+}
+
+// awaitVoters waits until the leader says that no change of the voters is due, and returns what it still waits for when ctx ends.
+func (n *Node) awaitVoters(ctx context.Context) (why string) {
+	why = "no leader has said within " + settleTime.String() + " that the voters are as they should be"
+	for ctx.Err() == nil {
+		counsel, err := n.engine.Consult(ctx)
+		switch {
+		case err != nil:
+			return why
+		case (counsel.Known || n.engine.Picture().Member) && !counsel.Due: // the leader's look does not count members
+			return ""
+		}
+		why = counsel.Report.Next.Why
+		pause(ctx, settlePoll)
+	}
+	return why
+}
+
+// settlePoll is the time between two questions whether the voters are settled.
+const settlePoll = 100 * time.Millisecond
+
+// settleError is the end of the context of a Ready that waited for the voters.
+type settleError struct {
+	err error
+	why string
+}
+
+func (e *settleError) Error() string { return e.err.Error() + " (" + e.why + ")" }
+
+func (e *settleError) Unwrap() error { return e.err }

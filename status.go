@@ -279,22 +279,48 @@ func (s Status) waitsForDisks() string {
 		"; the voters are " + s.votersText()
 }
 
-// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
-type DiskFault struct {
-	State  DiskState
-	Since  time.Time // when the instance noticed it, by its own wall clock
-	Cause  string    // the error, with the path
-	Remedy string    // what to do
-}
+// The words that Status, Event, LockEvent, NodeEvent and DiskFault carry have a type each, so that a
+// program compares them with constants. In JSON they are strings with these values. A later version may
+// add a word: a program has to ignore a word that it does not know.
 
-// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
-func (f DiskFault) String() string {
-	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
-}
+// Phase says how far an instance has come in its present life. It only goes forward; a new life begins
+// at PhaseNewborn.
+type Phase string
 
-// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
-type FaultyDisk struct {
-	Name     string
-	Instance string
-	DiskFault
-}
+// The phases of an instance.
+const (
+	PhaseNewborn Phase = "newborn" // belongs to no group
+	PhaseBound   Phase = "bound"   // has accepted the charter of a group that may not be founded yet
+	PhaseMember  Phase = "member"  // belongs to a group that is founded
+)
+
+// SessionPhase says how far an instance is on its way to a session with the leader.
+type SessionPhase string
+
+// The phases of a session, in the order of the way.
+const (
+	SessionSeeking   SessionPhase = "seeking"   // has no instance to ask at the moment
+	SessionOpening   SessionPhase = "opening"   // has asked for a session
+	SessionAttaching SessionPhase = "attaching" // has asked the leader to take its session up again
+	SessionAttached  SessionPhase = "attached"  // talks to the leader: it can be granted locks
+)
+
+// LeaseState says how far the lease of a session is from its end.
+type LeaseState string
+
+// The states of a lease.
+const (
+	LeaseSafe     LeaseState = "safe"     // neither of the two below
+	LeaseJeopardy LeaseState = "jeopardy" // two thirds of the TTL have passed since the last renewal that was acknowledged
+	LeaseLost     LeaseState = "lost"     // there is none, or its end has passed: nothing is held
+)
+
+// Tier is what a secret or certificate makes of the process that has it.
+type Tier string
+
+// The tiers.
+const (
+	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
+	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
+	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, and no instance
+)

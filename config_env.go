@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/credentials"
 )
 
 // ConfigFromEnv reads a Config from environment variables whose names begin with prefix and an underscore. With the prefix ORDERS_LOCK:
@@ -280,7 +282,7 @@ func (e *environment) guests() map[string]string {
 
 // loose notes a file of secrets that others may read or change.
 func (e *environment) loose(path string, info os.FileInfo) {
-	if openToOthers(info) {
+	if credentials.OpenToOthers(info) {
 		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
 			"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
 	}

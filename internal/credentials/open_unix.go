@@ -1,15 +1,15 @@
 //go:build unix
 
-package mortise
+package credentials
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// openToOthers reports whether a file of secrets is open to users that it should be closed to. What
+// OpenToOthers reports whether a file of secrets is open to users that it should be closed to. What
 // root lets a group read it does so on purpose.
-func openToOthers(info fs.FileInfo) bool {
+func OpenToOthers(info fs.FileInfo) bool {
 	perm := info.Mode().Perm()
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if known && owner.Uid == 0 {
