@@ -63,7 +63,7 @@ fips() { # FIPS 140-3
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
 raced=$(go list ./... | grep -vxF "$plain")
 # Tests that take the race detector minutes, and whose code runs under it in others too.
-hours='Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+hours='ALossyNetwork|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then

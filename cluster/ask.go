@@ -54,14 +54,7 @@ func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.I
 	if why, ok := errors.AsType[*SilentError](err); ok {
 		answer = []byte(why.Why)
 	}
-	o.core.Guide(c.cfg.Host.Guide())
-	o.core.Result(c.now(), q.ID, asked, outcome, from, answer)
-	if outcome != founding.Answered || c.gossip == nil {
-		return
-	}
-	if who, ok := o.core.Met(c.now(), q.Addr, askWithin); ok && c.cfg.Settings.Founds(who.Name) {
-		o.find.met(q.Addr, c.now())
-	}
+	o.core.Result(c.now(), asked, q, outcome, from, answer)
 }
 
 // outcomeOf sorts what Net.Ask returned.

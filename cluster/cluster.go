@@ -10,7 +10,6 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
-	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -26,9 +25,8 @@ type Cluster struct {
 	gossip *gossip.Gossip // nil if it does not gossip; safe for concurrent use
 	left   atomic.Bool
 
-	looking  atomic.Bool                   // the facts may have changed since the last look
-	standing atomic.Pointer[voters.Report] // of the last look; nil: this instance does not lead
-	strays   strays
+	looking atomic.Bool // the owner is about to hear that the facts may have changed
+	strays  strays
 
 	closing atomic.Bool   // Close was called
 	closed  chan struct{} // closed when the first Close is about to return
@@ -98,22 +96,12 @@ func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
 			reply <- b
 			return
 		}
-		reply <- c.own.core.Tell(c.now(), c.wall(), from, question)
+		reply <- c.own.core.Founding.Tell(c.now(), c.wall(), from, question)
 	})
 	if !told {
 		return nil
 	}
 	return c.await(reply)
-}
-
-// HasLeader takes whether this instance knows a leader of its group. What is said about an old life does not count for a new one.
-func (c *Cluster) HasLeader(known bool) {
-	c.in.postOfLife(func() { c.own.core.Leader(c.now(), known) })
-}
-
-// BornApplied takes that Born of the group was applied by this instance's log.
-func (c *Cluster) BornApplied(group uint64) {
-	c.in.postOfLife(func() { c.own.core.Born(c.now(), group) })
 }
 
 // Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it may be called for every message.

@@ -242,7 +242,7 @@ func TestTwoGroupsWithLeadersAreLoudAndStayApart(t *testing.T) {
 		}
 		f.net.heal()
 		f.net.cut("x", "y")
-		f.nodes[0].in.post(func() { f.nodes[0].own.find.met(addrOf(2), f.nodes[0].now()) })
+		f.nodes[0].in.post(func() { f.nodes[0].own.core.find.met(addrOf(2), f.nodes[0].now()) })
 		f.raft(rivalAfter / 2)
 		if f.logged("two groups") != 0 {
 			t.Error("it is said at once: the last words of a group that is gone would be taken for one")

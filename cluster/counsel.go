@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
-	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
@@ -19,124 +16,41 @@ var ErrNoLeader = errors.New("cluster: no leader has answered")
 // Counsel is what the leader of a group says.
 type Counsel = lead.Counsel
 
-const (
-	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
-	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
-)
-
 // Consult asks the leader, or this instance itself if it leads, how the voters stand and whether the replica here may stop. It asks until
 // somebody who leads has answered, one question at a time; when ctx ends before, the error wraps ErrNoLeader and its cause.
 func (c *Cluster) Consult(ctx context.Context) (Counsel, error) {
-	return c.consult(ctx, func() uint64 { return c.own.raft })
+	return c.consult(ctx, Inquiry{Own: true})
 }
 
 // ConsultFor is Consult about the replica with that raft ID: that of this instance may be in no configuration any more.
 func (c *Cluster) ConsultFor(ctx context.Context, raft uint64) (Counsel, error) {
-	return c.consult(ctx, func() uint64 { return raft })
+	return c.consult(ctx, Inquiry{Raft: raft})
 }
 
-// consult asks about the replica that whose names, which is called on the owner goroutine.
-func (c *Cluster) consult(ctx context.Context, whose func() uint64) (Counsel, error) {
+// consult asks until a leader has answered or ctx has ended.
+func (c *Cluster) consult(ctx context.Context, q Inquiry) (Counsel, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
-	for try := 0; ; try++ {
-		r, ok := c.route(ctx, whose, try)
-		if ok && r.done {
-			return r.counsel, nil
-		}
-		if ok {
-			if counsel, ok := c.follow(ctx, r); ok {
-				return counsel, nil
-			}
-		}
-		if !wait(ctx, consultEvery+r.spread) {
-			return Counsel{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))
-		}
-	}
-}
-
-// route is what the owner says about a consultation: the counsel itself if this instance leads, else what to ask, and whom.
-type route struct {
-	done    bool
-	counsel Counsel
-	body    []byte
-	to      nodeid.ID
-	addr    string
-	spread  time.Duration // how much longer to wait until the next attempt
-}
-
-// route asks the owner. It reports false if there is nobody to ask, or ctx has ended.
-func (c *Cluster) route(ctx context.Context, whose func() uint64, try int) (route, bool) {
-	reply := make(chan route, 1)
-	c.in.post(func() {
-		r := route{spread: time.Duration(c.word() % uint64(consultEvery/2))}
-		q := consultation{Group: c.own.core.Group(), Instance: c.own.core.Instance(), Raft: whose()}
-		if r.counsel, r.done = c.counsel(q); !r.done {
-			r.to, r.addr = c.whom(try)
-			r.body = q.append(nil)
-		}
-		reply <- r
-	})
+	told := make(chan Counsel, 1)
+	q.Caller = told
+	c.in.post(func() { c.own.core.Inquire(&q) })
 	select {
-	case r := <-reply:
-		return r, r.done || r.addr != ""
+	case counsel := <-told:
+		return counsel, nil
 	case <-ctx.Done():
-		return route{}, false
+		c.in.post(func() { c.own.core.GiveUp(&q) })
+		return Counsel{}, fmt.Errorf("%w: %w", ErrNoLeader, context.Cause(ctx))
 	}
 }
 
-// whom returns whom to ask: who leads as far as is known here, and by turns some voter, since that may be out of date.
-func (c *Cluster) whom(try int) (instance nodeid.ID, addr string) {
-	self := c.own.core.Instance()
-	if c.cfg.Net == nil || c.own.core.Phase() != founding.Member {
-		return nodeid.ID{}, ""
+// adviceOf reads an answer, and reports whether it is one.
+func adviceOf(answer []byte) (Advice, bool) {
+	if counsel, err := decodeCounsel(answer); err == nil {
+		return Advice{Counsel: &counsel}, true
 	}
-	if instance, addr = c.cfg.Host.Leader(); instance == self {
-		instance, addr = nodeid.ID{}, ""
-	}
-	others := slices.DeleteFunc(c.own.book.Voters(), func(v Voter) bool { return v.Learner || v.Instance == self })
-	if len(others) == 0 || !instance.IsZero() && try%2 == 0 {
-		return instance, addr
-	}
-	v := others[c.word()%uint64(len(others))]
-	return v.Instance, v.Addr
-}
-
-// follow puts the question, and again to whom the asked names instead, a few times.
-func (c *Cluster) follow(ctx context.Context, r route) (Counsel, bool) {
-	for range 1 + consultHops {
-		asking, cancel := context.WithTimeout(ctx, askWithin)
-		answer, _, err := c.cfg.Net.Ask(asking, r.addr, r.to, r.body)
-		cancel()
-		if outcomeOf(answer, err) != founding.Answered {
-			break
-		}
-		if counsel, err := decodeCounsel(answer); err == nil {
-			return counsel, true
-		}
-		other, err := decodeElsewhere(answer)
-		if err != nil || other.Instance.IsZero() || other.Instance == r.to {
-			break
-		}
-		r.to, r.addr = other.Instance, other.Addr
-	}
-	return Counsel{}, false
-}
-
-// counsel is what this instance says if it leads. It looks anew if it has not looked for a while: a leader that has lost its lead must not
-// go on as if it had not.
-func (c *Cluster) counsel(q consultation) (Counsel, bool) {
-	o := &c.own
-	if o.core.Phase() != founding.Member || o.core.Settling() || o.core.Refusal() != "" || q.Group != o.core.Group() {
-		return Counsel{}, false
-	}
-	if now := c.now(); !o.lead.Fresh(now) {
-		c.observe(now)
-	}
-	counsel, leads := o.lead.Counsel(q.Raft, q.Instance)
-	counsel.Leader = o.core.Instance()
-	return counsel, leads
+	other, err := decodeElsewhere(answer)
+	return Advice{Leader: other.Instance, Addr: other.Addr}, err == nil
 }
 
 // advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
@@ -147,19 +61,17 @@ func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
 	switch {
 	case err != nil && !probe:
 		return nil, false
-	case c.own.core.Refusal() != "":
+	case c.own.core.Founding.Refusal() != "":
 		return nil, true
 	case probe:
 		return appendHere(nil), true
 	}
-	if counsel, leads := c.counsel(q); leads {
-		return appendCounsel(nil, &counsel), true
+	advice := c.own.core.Advise(c.now(), Consultation(q), c.id())
+	if advice.Counsel != nil {
+		return appendCounsel(nil, advice.Counsel), true
 	}
-	var other elsewhere
-	if q.Group == c.own.core.Group() && c.own.core.Phase() == founding.Member {
-		if instance, addr := c.cfg.Host.Leader(); instance != c.own.core.Instance() && instance != q.Instance && len(addr) <= gossip.AddrBytesMax {
-			other = elsewhere{Instance: instance, Addr: addr}
-		}
+	if len(advice.Addr) > gossip.AddrBytesMax {
+		advice = Advice{}
 	}
-	return other.append(nil), true
+	return elsewhere{Instance: advice.Leader, Addr: advice.Addr}.append(nil), true
 }

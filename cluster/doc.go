@@ -1,6 +1,7 @@
 // Package cluster says who is here, under which address, who founds the group, and who votes in it. It
-// is the shell around its cores founding and voters, and around the packages discovery, which knows
-// where Join leads, and gossip.
+// is one [Core] and its owner. The core puts those of founding, lead and voters together with the
+// address book, and the simulation runs it too. The packages discovery, which knows where Join leads,
+// and gossip stand beside it.
 //
 // Three things happen in it side by side. Questions go to addresses that Join resolves to until
 // this instance belongs to a group that has a leader; package founding says to which, and what they
@@ -18,17 +19,21 @@
 //	Configured, Retired, Look, Stray, Consult, Recover, Adopt               │
 //	                                      questions, lookups, joins (helpers) ◀─────┴──▶ view (Status, Members, Voter, Report)
 //
+// A turn of the owner hands the core what has gathered, stores what Core.Tick has decided, tells the
+// Host what Core.Follow makes of that, and starts what Core.Act asks for. The owner decides only how
+// many questions are under way, and what is worth a line in the log.
+//
 // The life of an instance, Newborn → Bound → Member and back by a restart in place, is drawn in package founding.
 //
 // # Who votes
 //
 // Once the group is born, whoever leads it looks after its voters. The decisions are those of package voters; here they meet the world:
 //
-//	Host.Facts ──▶ look ──▶ step: Prepare             ──▶ a question to that instance ──▶ its founding.Core ──▶ its Host.Prepared
-//	   ▲  Look()     │            AddLearner, Change,
-//	   │             │            Transfer            ──▶ Host.Carry ──▶ the log
-//	   │             └──▶ probes: is that life over?                      │ applied
-//	   └──────────────────────────────────────────────────────────────────┴──▶ Configured ──▶ address book, gossip, Host.Voters
+//	Host.Facts ──▶ Core.Act ──▶ step: Prepare             ──▶ a question to that instance ──▶ its founding.Core ──▶ its Host.Prepared
+//	   ▲  Look()     │                AddLearner, Change,
+//	   │             │                Transfer            ──▶ Host.Carry ──▶ the log
+//	   │             └──▶ probes: is that life over?                          │ applied
+//	   └──────────────────────────────────────────────────────────────────────┴──▶ Configured ──▶ address book, gossip, Host.Voters
 //
 // A look follows at once when the host says Look, then at most every 50 ms; also when the last step asks for one, and once a second.
 //
@@ -80,7 +85,6 @@
 //
 //	owner       by Start            owns everything; woken by its inbox and one timer; ended by Close
 //	helpers     by the owner        one per question, lookup, gossip join and goodbye under way; each bounded in time, ended by Close.
-//	                                One that announces a configuration tries four times, a second apart
 //	lookups     by helpers          one per entry of Join under way, see discovery.Attempt: its context ends after two seconds and
 //	                                with Close. If it takes no notice (Config.JoinFunc, a file on a dead disk), Close goes on
 //	                                without it a second later

@@ -80,7 +80,7 @@ func (s *stored) fits(cfg *Config) error {
 
 // save stores changes and the present state of the core in one unit, leaving out what is stored already.
 func (n *notebook) save(changes map[string][]byte, o *owner) error {
-	st, revision := o.core.State(), o.core.Revision()
+	st, revision := o.core.Founding.State(), o.core.Founding.Revision()
 	for name, content := range map[string][]byte{
 		recordState: st.Append(nil), recordBook: founding.AppendVoters(nil, st.Voters), recordKey: o.keyOf(st.Instance).Seed(),
 	} {
@@ -105,7 +105,7 @@ func (n *notebook) save(changes map[string][]byte, o *owner) error {
 // is stored. If that fails it returns false; of out only what needs no promise is left, and the answer that was to go out must not.
 func (c *Cluster) persist(out *founding.Output) bool {
 	n := &c.own.notes
-	if n.records == nil || n.failed || n.revision == c.own.core.Revision() {
+	if n.records == nil || n.failed || n.revision == c.own.core.Founding.Revision() {
 		return true
 	}
 	err := c.ctx.Err()
@@ -133,18 +133,12 @@ func (c *Cluster) confess() {
 	err := o.unsaved
 	o.unsaved = nil
 	c.cfg.Logger.Warn(err.Error()) // the host reports it as an error
-	if o.core.Phase() == founding.Member {
-		o.raft = 0
-		c.publish()
-	}
 	c.cfg.Host.(DurableHost).Unsaved(err)
 }
 
 // refuse carries out that this instance is not the one that its directory says it is.
 func (c *Cluster) refuse(why string) {
-	c.own.raft, c.own.book, c.own.backlog = 0, founding.Book{}, nil
-	c.yield()
-	c.publish()
+	c.own.backlog = nil
 	err := refusal(why)
 	c.cfg.Logger.Error(err.Error())
 	if c.gossip != nil && !c.left.Swap(true) {

@@ -14,6 +14,7 @@ type Voter = founding.Voter
 // the order of the decisions. While one runs, no question is answered, so each returns soon. They may call Voter, Members, Status,
 // HasLeader, BornApplied, Configured, Retired, Look and Stray, but must not wait for Answer, Consult, Recover, Leave or Close.
 type Host interface {
+	Sight
 	// Bound says that this instance is bound to the charter: start raft with the ID raft, or, if it is 0, nothing, since it is listed
 	// and has no vote. The charter's slices must not be modified.
 	Bound(c founding.Charter, raft uint64)
@@ -32,20 +33,15 @@ type Host interface {
 	// Prepared says that the group's leader has asked this instance for a replica under that raft ID: start an empty one, or, after a start
 	// with a directory, go on with its log. An earlier replica ends before.
 	Prepared(group, raft uint64)
-	// Removed says that a configuration without this instance's replica is committed. The instance goes on as a plain member. Until a leader
-	// says that the replica may stop (ConsultFor), its vote may be needed by voters who do not know yet what is committed: then the host
-	// ends it and calls Retired. If the process ends before, the next start with the directory goes on with it, and says Removed again.
+	// Removed says that a configuration without this instance's replica is committed. The instance goes on as a plain member. The vote of
+	// the replica may be needed by voters that do not know yet what is committed, so it goes on, until Dismissed. A host that does not run
+	// it calls Retired. If the process ends before, the next start with the directory goes on with it, and says Removed again.
 	Removed(raft uint64)
-	// Facts returns what the replica here sees if it leads the group and its first own entry is applied, and its term.
-	Facts() (f voters.Facts, term uint64, leads bool)
+	// Dismissed says that a replica that was removed is not needed any more: the host ends it, and calls Retired.
+	Dismissed(raft uint64)
 	// Carry hands a step to the log: AddLearner, where about says who that is, Change or Transfer. It counts only if the replica still leads in
 	// that term. It must not block, and nobody is told what became of it: the next Facts show it.
 	Carry(term uint64, step voters.Step, about Voter)
-	// Guide returns the leader to which this instance is attached or is about to be, whose word about the configuration counts: a voter
-	// has named it. Zero means none. It must not block.
-	Guide() nodeid.ID
-	// Leader returns who leads the group as far as this instance knows, and where that is; instance 0: unknown.
-	Leader() (instance nodeid.ID, addr string)
 }
 
 // DurableHost is a Host with a directory: what Config.Host has to be if Config.Records is set.

@@ -115,7 +115,7 @@ func TestSomebodyAtANewAddressIsFoundBehindItsName(t *testing.T) {
 		f.raft(20 * time.Second)
 		f.oneGroup()
 		for _, n := range f.nodes {
-			n.in.post(func() { n.own.find.next = n.now() + time.Hour }) // not by the search for lost peers
+			n.in.post(func() { n.own.core.find.next = n.now() + time.Hour }) // not by the search for lost peers
 		}
 		f.nodes[2].stop()
 		f.raft(time.Second)

@@ -15,7 +15,7 @@ var ErrClosed = errors.New("cluster: closed")
 func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 	done := make(chan error, 1)
 	c.in.post(func() {
-		err := c.own.core.Recover(c.now(), group)
+		err := c.own.core.Founding.Recover(c.now(), group)
 		c.in.post(func() { // behind the turn that stores it and carries it out
 			if err == nil && c.own.notes.failed {
 				err = ErrUnsaved
@@ -35,11 +35,11 @@ func (c *Cluster) Recover(ctx context.Context, group uint64) error {
 
 // Adopt takes that the group has changed its settings.
 func (c *Cluster) Adopt(group uint64, s founding.Settings) {
-	c.in.postOfLife(func() { c.own.core.Adopt(c.now(), group, s) })
+	c.in.postOfLife(func() { c.own.core.Founding.Adopt(c.now(), group, s) })
 }
 
 // Floor takes that tokens up to this moment, in Unix milliseconds, were seen here: a group that is founded later starts above it. With a
 // directory each rise is stored, so it is worth telling only now and then.
 func (c *Cluster) Floor(unixMS int64) {
-	c.in.post(func() { c.own.core.Floor(unixMS) })
+	c.in.post(func() { c.own.core.Founding.Floor(unixMS) })
 }

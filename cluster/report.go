@@ -37,7 +37,7 @@ const twinAfter = rivalAfter
 func (c *Cluster) namesake(members []Member) string {
 	said, now := &c.own.said, c.now()
 	i := slices.IndexFunc(members, func(m Member) bool {
-		return !m.Self && m.Name == c.cfg.Name && m.Group == c.own.core.Group() && m.Group != 0
+		return !m.Self && m.Name == c.cfg.Name && m.Group == c.own.core.Founding.Group() && m.Group != 0
 	})
 	switch {
 	case i < 0:
@@ -66,33 +66,30 @@ func (c *Cluster) report(now time.Duration) time.Duration {
 	if waiting != said.waiting {
 		said.waiting, said.since = waiting, now
 	}
-	_, two, again := c.rival()
+	_, two := c.own.core.Rival()
 	if two {
 		return now + loudEvery
 	}
-	idle := now + time.Hour
+	quiet := now + idle
 	if said.twin.Name != "" && !said.twinned {
-		idle = max(said.twinAt+twinAfter, now+time.Second)
-	}
-	if again != 0 {
-		idle = min(idle, again)
+		quiet = max(said.twinAt+twinAfter, now+time.Second)
 	}
 	if waiting == "" || waiting == said.line {
-		return idle
+		return quiet
 	}
 	due := said.since + waitingAfter
 	if said.lineAt != 0 {
 		due = max(due, said.lineAt+waitingEvery)
 	}
 	if now < due {
-		return min(due, idle)
+		return min(due, quiet)
 	}
 	said.line, said.lineAt = waiting, now
 	if c.cfg.Awaited != nil {
 		waiting = c.cfg.Awaited(waiting)
 	}
 	c.cfg.Logger.Info(waiting)
-	return idle
+	return quiet
 }
 
 // belongs says which group this instance belongs to now.
@@ -100,14 +97,14 @@ func (c *Cluster) belongs(e founding.Event) {
 	c.own.said.line = ""
 	text := "joined the group"
 	switch {
-	case c.own.back && c.own.raft != 0:
+	case c.own.back && c.own.core.Raft() != 0:
 		text = "back in the group, as a voter, from the directory"
 	case c.own.back:
 		text = "back in the group, from the directory"
-	case c.own.raft != 0:
+	case c.own.core.Raft() != 0:
 		text = "the group is born, with this instance as a voter"
 	}
-	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Instance())
+	c.cfg.Logger.Info(text, "group", idText(e.Group), "voters", len(e.Voters), "instance", c.own.core.Founding.Instance())
 	if e.Text != "" {
 		c.cfg.Logger.Warn(e.Text)
 	}
@@ -115,10 +112,10 @@ func (c *Cluster) belongs(e founding.Event) {
 
 // waiting is what this instance waits for, or that there are two groups, which nothing but people can end.
 func (c *Cluster) waiting() string {
-	m, two, _ := c.rival()
+	m, two := c.own.core.Rival()
 	if !two {
-		waiting := c.own.core.Waiting()
-		if c.own.core.Phase() == founding.Bound {
+		waiting := c.own.core.Founding.Waiting()
+		if c.own.core.Founding.Phase() == founding.Bound {
 			return waiting // it waits for the instances of its charter: Join does not matter
 		}
 		return waiting + c.own.join.Trouble(waiting)
@@ -126,9 +123,9 @@ func (c *Cluster) waiting() string {
 	text := "two groups of this cluster have leaders and grant the same locks: stop the instances of one of them and start them again"
 	if now, at := c.now(), c.own.said.groupAt; at == 0 || now-at >= loudEvery {
 		c.own.said.groupAt = now
-		c.cfg.Logger.Error(text, "this", idText(c.own.core.Group()), "other", idText(m.Group), "at", m.Addr, "name", m.Name)
+		c.cfg.Logger.Error(text, "this", idText(c.own.core.Founding.Group()), "other", idText(m.Group), "at", m.Addr, "name", m.Name)
 	}
-	return text + " (this is " + idText(c.own.core.Group()) + ", " + m.Addr + " belongs to " + idText(m.Group) + ")"
+	return text + " (this is " + idText(c.own.core.Founding.Group()) + ", " + m.Addr + " belongs to " + idText(m.Group) + ")"
 }
 
 // knocked says that somebody asked an instance that runs alone.

@@ -45,6 +45,8 @@ func (n *node) Removed(raft uint64) {
 	}
 }
 
+func (n *node) Dismissed(raft uint64) { n.Retired(raft) }
+
 func (n *node) Facts() (voters.Facts, uint64, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -50,7 +50,7 @@ func TestTheHigherNumberIsTheNewerConfiguration(t *testing.T) {
 			n.Configured(group, at, given)
 			clear(given) // the slice is the caller's again
 			f.settle()
-			if got := n.Status().Voters; !slices.Equal(got, want) || n.own.book.At() != n.meta().At {
+			if got := n.Status().Voters; !slices.Equal(got, want) || n.own.core.At() != n.own.core.Meta().At {
 				t.Fatalf("configuration %d: the book is %+v, want %+v", at, got, want)
 			}
 			after, list := n.toldVoters()
@@ -284,8 +284,8 @@ func TestAStrayIsToldOnceASecond(t *testing.T) {
 			n.Stray(nodeidtest.ID(1<<30+i), addrOf(70))
 		}
 		time.Sleep(10 * time.Millisecond)
-		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax || len(n.strays.told) > straysMax {
-			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told), len(n.strays.told))
+		if told := f.net.played(kindAnnounce, "", ""); len(told) == 0 || len(told) > straysMax || len(n.strays.told.told) > straysMax {
+			t.Errorf("of a thousand strays at once %d were told and %d are remembered", len(told), len(n.strays.told.told))
 		}
 	})
 }

@@ -44,7 +44,7 @@ func TestADeadVoterIsReplaced(t *testing.T) {
 		g.run(2 * time.Second)
 		steps := g.leader.carriedOut()
 		if !slices.Equal(kinds(steps), []voters.Kind{voters.AddLearner, voters.Change}) {
-			t.Fatalf("the steps were %v; %+v", kinds(steps), g.leader.standing.Load())
+			t.Fatalf("the steps were %v; %+v", kinds(steps), g.leader.view.Load().standing)
 		}
 		heir := late
 		if strings.Contains(other.calls(), "prepared") {

@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/voters"
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -48,18 +48,20 @@ type Status struct {
 // view is what others may read: made by the owner, never changed afterwards.
 type view struct {
 	Status
-	byRaft map[uint64]Voter
+	byRaft   map[uint64]Voter
+	standing *voters.Report // of the last look; nil: this instance does not lead
 }
 
 // publish makes the present state readable.
 func (c *Cluster) publish() {
-	o := &c.own
+	core := c.own.core
+	birth := core.Founding
 	v := &view{
 		Status: Status{
-			Phase: o.core.Phase(), Instance: o.core.Instance(), Life: o.core.Life(), Waiting: c.waiting(), Group: o.core.Group(),
-			Voters: o.book.Voters(), Members: c.members(),
+			Phase: birth.Phase(), Instance: birth.Instance(), Life: birth.Life(), Waiting: c.waiting(), Group: birth.Group(),
+			Voters: core.Voters(), Members: c.members(),
 		},
-		byRaft: make(map[uint64]Voter),
+		byRaft: make(map[uint64]Voter), standing: core.Report(),
 	}
 	v.Namesake = c.namesake(v.Members)
 	for _, voter := range v.Voters {
@@ -71,14 +73,14 @@ func (c *Cluster) publish() {
 // members lists whom gossip sees, and this instance whether gossip sees it or not.
 func (c *Cluster) members() []Member {
 	o := &c.own
-	self := c.meta()
+	self := o.core.Meta()
 	is := c.member(self, true)
-	if o.listed != nil && is == o.self && o.listedAt == o.book.At() {
+	if o.listed != nil && is == o.self && o.listedAt == o.core.At() {
 		return o.listed // it is not changed once it was published
 	}
-	o.self, o.listedAt = is, o.book.At()
+	o.self, o.listedAt = is, o.core.At()
 	out := []Member{o.self}
-	for _, p := range o.peers {
+	for _, p := range o.core.Peers() {
 		if p.Instance != self.Instance && p.Addr != self.Addr {
 			out = append(out, c.member(p, false))
 		}
@@ -93,13 +95,13 @@ func (c *Cluster) members() []Member {
 // member is what gossip says of an instance. Whether it votes is not gossip's to say.
 func (c *Cluster) member(m gossip.Meta, self bool) Member {
 	is := Member{Name: m.Name, Instance: m.Instance, Addr: m.Addr, Zone: m.Zone, Group: m.Group, Leader: m.Leader, Self: self}
-	for _, v := range c.own.book.Voters() {
+	for _, v := range c.own.core.Voters() {
 		if v.Instance == m.Instance {
 			is.Raft = v.Raft
 		}
 	}
 	if self {
-		is.Raft = c.own.raft
+		is.Raft = c.own.core.Raft()
 	}
 	return is
 }
@@ -113,8 +115,6 @@ func (c *Cluster) Status() Status {
 	s.Voters, s.Members = slices.Clone(s.Voters), slices.Clone(s.Members)
 	return s
 }
-
-func sortedNames(peers map[string]gossip.Meta) []string { return slices.Sorted(maps.Keys(peers)) }
 
 // idText writes an ID as people read it in logs.
 func idText(id uint64) string { return nodeid.Hex(id) }

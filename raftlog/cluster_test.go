@@ -22,6 +22,7 @@ type cluster struct {
 	random   *rand.Rand
 	replicas []*replica
 	wire     []*raftpb.Message
+	twice    []*raftpb.Message // what was to travel a second way, too
 	snaps    []*raftpb.Message
 	cut      map[[2]uint64]bool // one way
 	sum      hash.Hash64

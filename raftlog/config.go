@@ -27,6 +27,10 @@ type Config struct {
 	// shared with raft: they may be kept and must not be changed. The slice is used again. Called on the owner goroutine.
 	Send func([]*raftpb.Message)
 
+	// SendDuplicates hands messages that Send has been given to a second way to the same replicas, which
+	// loses other packets than the first. Otherwise it is like Send. Default: there is no second way.
+	SendDuplicates func([]*raftpb.Message)
+
 	// SendSnapshot sends one message that carries a snapshot (m.Snapshot) to replica m.To. It must not block, and must call done
 	// once, at any time and on any goroutine, with whether the receiver has taken the message: until then that replica gets
 	// nothing else.

@@ -58,6 +58,8 @@ type Core struct {
 	ledAt      uint64             // tick at which the leader has spoken last
 
 	gone             uint64 // last term whose leader has gone, 0: none
+	unsettled        uint64 // tick until which messages are duplicated
+	duplicated       int    // messages duplicated since the last tick
 	asking           asking
 	group            group  // batches and rounds that wait; all of it belongs to role.Term
 	backs            uint64 // the last group.back

@@ -35,6 +35,7 @@ func (c *Core) Tick(now clock.Time) {
 	c.hurry()
 	for range n {
 		c.ticks++
+		c.duplicated = 0
 		c.node.Tick()
 		c.forget()
 		c.observe()

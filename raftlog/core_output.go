@@ -57,6 +57,11 @@ type Output struct {
 	// repeated and reordered.
 	Messages []*raftpb.Message
 
+	// Duplicates are those of Messages that should also travel on a second connection, which does not
+	// wait for what the first one has lost (core_duplicate.go). They may be lost, repeated and
+	// reordered.
+	Duplicates []*raftpb.Message
+
 	// Snapshots are messages that carry a snapshot, to be sent apart from the others. Each must be answered by SnapshotSent, also when
 	// it was lost; until then its receiver gets nothing else.
 	Snapshots []*raftpb.Message

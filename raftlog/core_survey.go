@@ -15,12 +15,18 @@ const caughtUpEntries = 64
 type hearing struct {
 	tick  uint64 // if it never was: when this lead began, or it came into the configuration
 	spoke bool
+
+	uneven uint64 // tick until which the heartbeats count as uneven, since a gap has ended
 }
 
 // hear files that a replica of the configuration has spoken, in this term or a later one: what arrives late says nothing of now.
 func (c *Core) hear(id, term uint64) {
-	if _, ok := c.heard[id]; ok && term >= c.role.Term {
-		c.heard[id] = hearing{c.ticks, true}
+	if h, ok := c.heard[id]; ok && term >= c.role.Term {
+		if h.spoke && c.ticks-h.tick >= c.gapTicks() {
+			h.uneven = c.ticks + unsettledTicks
+		}
+		h.tick, h.spoke = c.ticks, true
+		c.heard[id] = h
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Core) Turn() Output {
 	c.take()
 	c.rested = c.rested || c.rests()
 	out := c.out
-	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages}
+	c.out = Output{Failed: out.Failed, Events: c.done.Events, Messages: c.done.Messages, Duplicates: c.done.Duplicates}
 	c.done = out
 	c.due = append(c.due, c.held...)
 	clear(c.held)
@@ -45,6 +45,7 @@ const recycleMax = 256
 func (c *Core) recycle() {
 	clear(c.done.Events)
 	clear(c.done.Messages)
+	clear(c.done.Duplicates)
 	events, messages := c.done.Events[:0], c.done.Messages[:0]
 	if cap(events) > recycleMax {
 		events = nil
@@ -52,7 +53,8 @@ func (c *Core) recycle() {
 	if cap(messages) > recycleMax {
 		messages = nil
 	}
-	c.done = Output{Events: events, Messages: messages}
+	duplicates := c.done.Duplicates[:0] // few, see maxDuplicatesPerTick
+	c.done = Output{Events: events, Messages: messages, Duplicates: duplicates}
 }
 
 // handle files what one Ready of raft asks for. In this mode its messages carry everything: what to store, what to apply, what to
@@ -110,6 +112,7 @@ func (c *Core) observe() {
 		c.listen(true)
 	}
 	c.role = now
+	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
 		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero if that cannot be read: then nothing is known of it
 	}
@@ -142,6 +145,7 @@ func (c *Core) send(m *raftpb.Message) {
 		c.supersede(m.GetTo())
 	}
 	c.out.Messages = append(c.out.Messages, m)
+	c.duplicate(m)
 }
 
 // apply turns committed entries into events. Raft hands out only what is durable here.

@@ -51,7 +51,8 @@
 // A leader whose streams have ended, or that says itself that it has retired, is not waited for ([Log.Gone]): its voters forget it at once and
 // stand for election. Silence is handled by the election timeout. A candidate that waits for votes asks
 // again every four ticks, and gives way once in a term to one with a lower ID that asks at the same
-// time (core_ask.go).
+// time (core_ask.go). What an election waits for, and what two replicas send each other behind a gap in
+// their heartbeats, may travel a second way as well, which loses other packets (core_duplicate.go).
 //
 // On each change of term or role all batches and rounds that wait are thrown away: what was decided in one term never happens in
 // another.

@@ -74,10 +74,18 @@ func (p *party) to(m *raftpb.Message) *Log {
 
 func (p *party) send(ms []*raftpb.Message) {
 	for _, m := range ms {
+		if m == nil {
+			p.t.Error("nothing was sent as a message")
+			continue
+		}
+		p.mu.Lock()
+		app := p.apps[m.GetFrom()]
+		p.mu.Unlock()
+		if app == nil {
+			continue // it is starting, or its store is another's
+		}
+		app.view(func(r *recorder) { r.open = true })
 		if m.GetType() == raftpb.MsgApp {
-			p.mu.Lock()
-			app := p.apps[m.GetFrom()]
-			p.mu.Unlock()
 			app.view(func(r *recorder) {
 				if !slices.Contains(r.roles, Role{Term: m.GetTerm(), Leader: m.GetFrom(), Leading: true}) {
 					p.t.Errorf("an append of term %d left before the role was reported", m.GetTerm())
@@ -154,10 +162,15 @@ type recorder struct {
 	onRole       func(Role)
 	onRetired    func()
 	onConfigured func(Configuration)
+	panics       string // the call that does
 }
 
-func (r *recorder) enter() func() {
+func (r *recorder) enter(call string) func() {
 	r.mu.Lock()
+	if r.panics == call {
+		r.mu.Unlock()
+		panic(errTest)
+	}
 	if len(r.retired) > 0 {
 		r.late++
 	}
@@ -166,7 +179,7 @@ func (r *recorder) enter() func() {
 }
 
 func (r *recorder) Role(role Role) {
-	defer r.enter()()
+	defer r.enter("Role")()
 	r.roles = append(r.roles, role)
 	if r.onRole != nil {
 		r.onRole(role)
@@ -174,7 +187,7 @@ func (r *recorder) Role(role Role) {
 }
 
 func (r *recorder) Apply(index, term uint64, b []byte) error {
-	defer r.enter()()
+	defer r.enter("Apply")()
 	if r.onApply != nil {
 		if err := r.onApply(); err != nil {
 			return err
@@ -186,17 +199,17 @@ func (r *recorder) Apply(index, term uint64, b []byte) error {
 }
 
 func (r *recorder) Leads(term uint64) {
-	defer r.enter()()
+	defer r.enter("Leads")()
 	r.led = append(r.led, term)
 }
 
 func (r *recorder) Confirmed(term, round uint64) {
-	defer r.enter()()
+	defer r.enter("Confirmed")()
 	r.confirmed = append(r.confirmed, round)
 }
 
 func (r *recorder) Snapshot() (Capture, error) {
-	defer r.enter()()
+	defer r.enter("Snapshot")()
 	if r.onTake != nil {
 		if err := r.onTake(); err != nil {
 			return nil, err
@@ -240,7 +253,7 @@ func (c *capturing) AppendTo(b []byte, _ func()) []byte {
 }
 
 func (r *recorder) Restore(index, term uint64, state []byte) error {
-	defer r.enter()()
+	defer r.enter("Restore")()
 	if r.onRestore != nil {
 		if err := r.onRestore(); err != nil {
 			return err
@@ -252,7 +265,7 @@ func (r *recorder) Restore(index, term uint64, state []byte) error {
 }
 
 func (r *recorder) Configured(c Configuration) {
-	defer r.enter()()
+	defer r.enter("Configured")()
 	r.configs = append(r.configs, c)
 	if r.onConfigured != nil {
 		r.onConfigured(c)
@@ -260,7 +273,7 @@ func (r *recorder) Configured(c Configuration) {
 }
 
 func (r *recorder) TurnEnd() {
-	defer r.enter()()
+	defer r.enter("TurnEnd")()
 	r.open = false
 	r.turns++
 }

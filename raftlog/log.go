@@ -15,15 +15,17 @@ type Log struct {
 	wake chan struct{} // one slot: the owner has something to do
 
 	// Owned by the owner goroutine.
-	core      *Core
-	out       []*raftpb.Message // to be sent at the end of the turn
-	called    bool              // something was handed out in this turn, so that it has an end
-	where     place             // whose code runs, for the panic that may come
-	transfers []transfer        // waiting for their outcome
-	saves     chan Batch        // to the appender; never holds more than one
-	taking    taken             // the snapshot that is being taken
-	tasks     chan task         // to the aside goroutine; never holds more than one
-	spare     inbox             // the one swapped out; kept for its memory
+	core *Core
+	out  []*raftpb.Message // to be sent at the end of the turn
+
+	duplicates []*raftpb.Message // those of out that are sent a second way, too
+	called     bool              // something was handed out in this turn, so that it has an end
+	where      place             // whose code runs, for the panic that may come
+	transfers  []transfer        // waiting for their outcome
+	saves      chan Batch        // to the appender; never holds more than one
+	taking     taken             // the snapshot that is being taken
+	tasks      chan task         // to the aside goroutine; never holds more than one
+	spare      inbox             // the one swapped out; kept for its memory
 
 	mu      sync.Mutex // guards in, arrived, queued, status, survey and ended
 	in      inbox

@@ -35,6 +35,9 @@ func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	if err := l.Transfer(t.Context(), 0); err != st.Retired {
 		t.Errorf("Transfer on a retired log: %v", err)
 	}
+	if names := l.in.left(); len(names) > 0 || st.InFlight != 0 || st.Queued != 0 || l.Survey().Replicas != nil {
+		t.Errorf("a retired log keeps %v for a turn that never comes, status %+v, survey %+v", names, st, l.Survey())
+	}
 	time.Sleep(5 * time.Second)
 	synctest.Wait()
 	app.view(func(r *recorder) {
@@ -93,11 +96,16 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 		fail  func(*recorder)
 		kinds []error
 	}{
-		"Apply fails":     {func(r *recorder) { r.onApply = func() error { return errTest } }, []error{ErrBroken, errTest}},
-		"Apply panics":    {func(r *recorder) { r.onApply = func() error { panic(errTest) } }, []error{ErrBroken, ErrPanic, errTest}},
-		"Apply exits":     {func(r *recorder) { r.onApply = func() error { runtime.Goexit(); return nil } }, []error{ErrBroken, ErrPanic}},
-		"Snapshot fails":  {func(r *recorder) { r.onTake = func() error { return errTest } }, []error{ErrBroken, errTest}},
-		"Snapshot panics": {func(r *recorder) { r.onTake = func() error { panic("no") } }, []error{ErrBroken, ErrPanic}},
+		"Apply fails":       {func(r *recorder) { r.onApply = func() error { return errTest } }, []error{ErrBroken, errTest}},
+		"Apply panics":      {func(r *recorder) { r.onApply = func() error { panic(errTest) } }, []error{ErrBroken, ErrPanic, errTest}},
+		"Apply exits":       {func(r *recorder) { r.onApply = func() error { runtime.Goexit(); return nil } }, []error{ErrBroken, ErrPanic}},
+		"Snapshot fails":    {func(r *recorder) { r.onTake = func() error { return errTest } }, []error{ErrBroken, errTest}},
+		"Snapshot panics":   {func(r *recorder) { r.onTake = func() error { panic("no") } }, []error{ErrBroken, ErrPanic}},
+		"Role panics":       {func(r *recorder) { r.panics = "Role" }, []error{ErrBroken, ErrPanic, errTest}},
+		"Leads panics":      {func(r *recorder) { r.panics = "Leads" }, []error{ErrBroken, ErrPanic, errTest}},
+		"Confirmed panics":  {func(r *recorder) { r.panics = "Confirmed" }, []error{ErrBroken, ErrPanic, errTest}},
+		"Configured panics": {func(r *recorder) { r.panics = "Configured" }, []error{ErrBroken, ErrPanic, errTest}},
+		"TurnEnd panics":    {func(r *recorder) { r.panics = "TurnEnd" }, []error{ErrBroken, ErrPanic, errTest}},
 		"Retired panics": {func(r *recorder) {
 			r.onApply = func() error { return errTest }
 			r.onRetired = func() { panic("again") }
@@ -112,6 +120,8 @@ func TestBrokenStateMachineRetires(t *testing.T) {
 				l.Propose(2, []byte("a"))
 				synctest.Wait()
 				l.Propose(2, []byte("a"))
+				l.Confirm(2, 1)
+				l.Change(2, add(2))
 				wantRetired(t, l, app, tc.kinds...)
 			})
 		})

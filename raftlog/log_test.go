@@ -229,9 +229,18 @@ func TestSnapshotIsSentAndItsFateReported(t *testing.T) {
 			}
 		}
 		p.mu.Unlock()
-		p.losing(nil)
+		appends := 0
+		p.losing(func(m *raftpb.Message) bool {
+			if m.GetTo() == away && m.GetType() == raftpb.MsgApp && (sent == 1 || sent == 2) {
+				appends++
+			}
+			return false
+		})
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
+		if appends > 1 { // one tells what is committed
+			t.Errorf("%d appends were sent behind a snapshot that was lost", appends)
+		}
 		want := ""
 		app.view(func(r *recorder) { want = r.text })
 		p.apps[away].view(func(r *recorder) {
@@ -369,20 +378,24 @@ func TestStepIsBounded(t *testing.T) {
 		for range 3 {
 			l.Step(app(3, big))
 		}
-		if got := l.Status().Dropped; got != 2 {
-			t.Errorf("%d of three large messages dropped, want 2", got)
+		l.Step(&raftpb.Message{Type: raftpb.MsgSnap.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: big}})
+		if got := l.Status().Dropped; got != 3 {
+			t.Errorf("%d of three large messages and a snapshot dropped, want 3", got)
 		}
 		for range 5000 {
 			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
 		}
-		if got := l.Status().Dropped; got != 2+5000-(stepMessagesMax-1) {
+		if got := l.Status().Dropped; got != 3+5000-(stepMessagesMax-1) {
 			t.Errorf("%d messages dropped, want all but %d", got, stepMessagesMax)
 		}
 		for id := range uint64(1000) {
-			l.Unreachable(id)
+			for range 2 { // it is one report
+				l.Unreachable(id)
+				l.Gone(id)
+			}
 		}
-		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax {
-			t.Errorf("%d peers reported, want %d", len(l.in.unreachable), unreachableMax)
+		if l.mu.Lock(); len(l.in.unreachable) != unreachableMax || len(l.in.gone) != unreachableMax || l.in.gone[unreachableMax-1] != unreachableMax-1 || l.in.unreachable[unreachableMax-1] != unreachableMax-1 {
+			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable), len(l.in.gone), unreachableMax)
 		}
 		l.mu.Unlock()
 		close(gate)

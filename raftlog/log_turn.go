@@ -103,14 +103,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	if !idle {
 		l.kick()
 	}
-	if len(l.out) > 0 {
-		l.cfg.Send(l.out)
-		clear(l.out)
-		if l.called = true; cap(l.out) > recycleMax {
-			l.out = nil
-		}
-		l.out = l.out[:0]
-	}
+	l.send()
 	if l.called {
 		l.where = inApplier
 		l.cfg.Applier.TurnEnd()
@@ -122,6 +115,24 @@ func (l *Log) turn(in *inbox, fired bool) error {
 	}
 	l.publish(taken)
 	return nil
+}
+
+// send hands over what the turn has to send.
+func (l *Log) send() {
+	if len(l.out) == 0 {
+		return
+	}
+	l.called = true
+	l.cfg.Send(l.out)
+	if len(l.duplicates) > 0 && l.cfg.SendDuplicates != nil {
+		l.cfg.SendDuplicates(l.duplicates)
+	}
+	clear(l.out)
+	if cap(l.out) > recycleMax {
+		l.out = nil
+	}
+	clear(l.duplicates)
+	l.out, l.duplicates = l.out[:0], l.duplicates[:0]
 }
 
 // feed gives the core its inputs. Messages come before time, so that a replica that was stalled hears what waits before it counts
@@ -188,6 +199,7 @@ func (l *Log) carry(out *Output) error {
 		}
 	}
 	l.out = append(l.out, out.Messages...)
+	l.duplicates = append(l.duplicates, out.Duplicates...)
 	for _, m := range out.Snapshots {
 		l.sendSnapshot(m)
 	}

@@ -114,6 +114,7 @@ func (r *replica) turn() {
 			r.leaves(m)
 			r.c.send(m)
 		}
+		r.c.twice = append(r.c.twice, out.Duplicates...)
 		for _, m := range out.Snapshots {
 			r.c.sendSnapshot(m)
 		}

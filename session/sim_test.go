@@ -149,6 +149,7 @@ func newSim(t *testing.T, seed uint64, config simConfig) *sim {
 		n.client = client.NewCore(n.clock(), config.ttl)
 		if i < config.voters {
 			n.keeper = keeper.NewCore()
+			n.keeper.Step = int(seed % 3) // one or two sessions a turn, or as many as a real leader
 			m, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1_700_000_000_000, Rules: 1, SessionTTL: config.ttl, Grace: config.grace, Limits: lockfsm.DefaultLimits()})
 			if err != nil {
 				t.Fatal(err)

@@ -48,6 +48,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		repeatEvenly(conn)
 		c := &accepted{Conn: conn, listener: l, guard: l.guard, gone: make(chan struct{}), stranger: true}
 		c.turn = l.turns.begin(c)
 		oldest, full := l.admit(c)

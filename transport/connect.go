@@ -43,6 +43,7 @@ func (p *Port) open(ctx context.Context, addr string) (net.Conn, error) {
 		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrSilent, addr, err)
 	}
+	repeatEvenly(raw)
 	return raw, nil
 }
 

@@ -53,17 +53,7 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		return nil
 	}
 	out := Frame{Renewals: f.words[0], Commands: f.words[1], Replies: f.words[2], Retired: f.retired}
-	out.Raft = messages[:0] // in place: the list is the handler's too
-	for _, m := range messages {
-		if owns(self, l.peer, m) {
-			out.Raft = append(out.Raft, m)
-			continue
-		}
-		p.counts.raftForeign.Add(1)
-		// Each change of voters causes some: messages are under way while one of the two gets another raft ID, or loses it.
-		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
-			"addr", l.peer.Addr, "from", m.GetFrom(), "stream_from", l.peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
-	}
+	out.Raft = p.ours(self, l.peer, messages)
 	if !l.peer.serves() {
 		out.Raft, out.Replies, out.Retired = nil, nil, false
 	}
@@ -71,6 +61,22 @@ func (l *link) deliver(f *received) *wire.Refusal {
 		p.config.Handler.Frame(l.peer, out)
 	}
 	return nil
+}
+
+// ours returns the messages that are from the peer's raft node and for ours, in place.
+func (p *Port) ours(self *Self, peer Identity, messages []*raftpb.Message) []*raftpb.Message {
+	ours := messages[:0]
+	for _, m := range messages {
+		if owns(self, peer, m) {
+			ours = append(ours, m)
+			continue
+		}
+		p.counts.raftForeign.Add(1)
+		// Each change of voters causes some: messages are under way while one of the two gets another raft ID, or loses it.
+		p.config.Logger.Debug("transport: dropped a raft message with another sender or receiver than the stream's",
+			"addr", peer.Addr, "from", m.GetFrom(), "stream_from", peer.Raft, "to", m.GetTo(), "stream_to", self.Raft)
+	}
+	return ours
 }
 
 // owns reports whether m is from the peer's raft node and for ours.

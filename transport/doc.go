@@ -11,12 +11,15 @@
 //     raft messages, with one [Frame] per turn: a sender goroutine per link takes everything that
 //     waits, renewals first, encodes it once and sends it. Either side dials on demand. All that a lock
 //     waits for goes this way, so a stream is a connection of its own, on which frames stand behind
-//     their lengths. A node that does not vote keeps links to two voters beside the leader
-//     ([Port.Spare]): so after a change of leader a fleet of thousands has its links already.
+//     their lengths. [Port.Spare] keeps links that the next leader will need, so that a change of
+//     leader needs no handshake.
 //   - Questions. [Port.Ask] asks whichever instance is at an address, or one instance, and
 //     distinguishes "refused", "foreign", "another instance" and "silence".
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only addresses.
+//   - Duplicates. [Port.SendDuplicates] sends raft messages that a link carries a second time, among the
+//     datagrams. TCP holds back what stands on a link behind a lost packet; the other connection loses
+//     other packets. A duplicate is dropped where no link is up.
 //
 // The layout of messages is in wire/mortise/transport/v1/peer.proto.
 //
@@ -85,7 +88,8 @@
 // 10 s after its pause; one more displaces the oldest.
 //
 // On Linux a link ends when bytes that its dialer has sent are not acknowledged by the other machine for
-// three seconds. After a cut TCP would wait as long again before it tries once more.
+// three seconds. After a cut TCP would wait as long again before it tries once more. On Linux, too, each
+// side of any connection sends again at equal intervals what was lost.
 //
 // During a pause Send fails with ErrNoLink and SendSnapshot with ErrSilent. A question waits for the end
 // of the pause, or fails at once with ErrSilent if its context ends before that. It never repeats what
@@ -207,7 +211,8 @@
 //	            and Handler.MaySendSnapshot are checked on the first chunk. After 30 s it must have
 //	            brought 256 KiB for each further second. Memory is taken as it arrives, once
 //	gossip      4 streams of packets and 4 byte streams of one instance, 1,024 and 32 in all; 128
-//	            packets of at most 64 KiB wait to be read
+//	            packets of at most 64 KiB wait to be read. 64 duplicates with 32 KiB come in one
+//	            message, and as many wait for one address
 //	link        a frame has at most 64 MiB and is filled up to 1 MiB. After 10 s it must have brought
 //	            256 KiB for each further second. Frames above 16 KiB: at most 256 MiB of them are
 //	            arriving, and above 128 MiB those that take more than a second are given up, the

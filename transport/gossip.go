@@ -97,6 +97,9 @@ func (s *service) Packets(stream grpc.ClientStreamingServer[wire.Parcel, wire.Ac
 	defer p.holds.packets.give(peer.Instance, 1)
 	from := peer.Addr
 	for parcel := first; ; {
+		if r := p.duplicates(peer, parcel.Raft); r != nil {
+			return stream.SendAndClose(&wire.Ack{Refusal: r})
+		}
 		for _, data := range parcel.Packets {
 			if len(data) > packetBytes { // what waits is bounded in packets: so each must be
 				p.counts.packetsDropped.Add(1)

@@ -9,55 +9,71 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// packeter is the outbox of one address. Its goroutine lives while packets flow.
+// packeter is the outbox of one address. Its goroutine lives while packets flow. The fields are
+// guarded by Gossip.mu.
 type packeter struct {
 	wake  chan struct{} // one slot
-	queue [][]byte      // guarded by Gossip.mu, as is the rest
+	queue [][]byte
 	bytes int
+
+	raft      [][]byte // see SendDuplicates
+	raftBytes int
+}
+
+func (s *packeter) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// outbox returns the outbox of an address, or nil once the port closes. The caller holds mu.
+func (g *Gossip) outbox(addr string) *packeter {
+	s := g.packeters[addr]
+	if s != nil {
+		return s
+	}
+	s = &packeter{wake: make(chan struct{}, 1)}
+	g.port.mu.Lock()
+	defer g.port.mu.Unlock()
+	if g.port.shut {
+		return nil
+	}
+	g.port.tasks.Go(func() { g.run(s, addr) })
+	g.packeters[addr] = s
+	return s
 }
 
 // enqueue reports whether there was room.
 func (g *Gossip) enqueue(addr string, b []byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.packeters[addr]
-	if s == nil {
-		s = &packeter{wake: make(chan struct{}, 1)}
-		g.port.mu.Lock()
-		if g.port.shut {
-			g.port.mu.Unlock()
-			return false
-		}
-		g.port.tasks.Add(1)
-		g.port.mu.Unlock()
-		g.packeters[addr] = s
-		go func() {
-			defer g.port.tasks.Done()
-			g.run(s, addr)
-		}()
-	}
-	if len(s.queue) >= packetsQueued || s.bytes+len(b) > frameBytes {
+	s := g.outbox(addr)
+	if s == nil || len(s.queue) >= packetsQueued || s.bytes+len(b) > frameBytes {
 		return false
 	}
 	s.queue = append(s.queue, b)
 	s.bytes += len(b)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.notify()
 	return true
 }
 
+// waiting is what an outbox has to send.
+type waiting struct{ packets, raft [][]byte }
+
+func (w waiting) count() int { return len(w.packets) + len(w.raft) }
+
 // collect takes all that waits. With leave it ends the outbox if nothing does.
-func (g *Gossip) collect(s *packeter, addr string, leave bool) (packets [][]byte, left bool) {
+func (g *Gossip) collect(s *packeter, addr string, leave bool) (all waiting, left bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	packets, s.queue, s.bytes = s.queue, nil, 0
-	if leave && len(packets) == 0 {
+	all = waiting{s.queue, s.raft}
+	s.queue, s.bytes, s.raft, s.raftBytes = nil, 0, nil, 0
+	if leave && all.count() == 0 {
 		delete(g.packeters, addr)
-		return nil, true
+		return all, true
 	}
-	return packets, false
+	return all, false
 }
 
 // run is the goroutine of an outbox.
@@ -67,15 +83,15 @@ func (g *Gossip) run(s *packeter, addr string) {
 	timer := time.NewTimer(packetIdle)
 	defer timer.Stop()
 	for leave := false; ; {
-		packets, left := g.collect(s, addr, leave)
+		all, left := g.collect(s, addr, leave)
 		if left {
 			return
 		}
 		timer.Reset(packetIdle)
-		if len(packets) > 0 {
+		if all.count() > 0 {
 			var err error
-			if open, err = g.send(open, addr, packets); err != nil {
-				g.port.counts.packetsDropped.Add(uint64(len(packets)))
+			if open, err = g.send(open, addr, all); err != nil {
+				g.port.counts.packetsDropped.Add(uint64(all.count()))
 				open.end()
 				open = nil
 				timer.Reset(packetPause)
@@ -84,7 +100,7 @@ func (g *Gossip) run(s *packeter, addr string) {
 				case <-g.port.closing:
 				}
 				late, _ := g.collect(s, addr, false) // gossip that waited is no news any more
-				g.port.counts.packetsDropped.Add(uint64(len(late)))
+				g.port.counts.packetsDropped.Add(uint64(late.count()))
 				timer.Reset(packetIdle)
 			}
 		}
@@ -110,16 +126,20 @@ type flow struct {
 	cancel context.CancelFunc
 }
 
-// send sends packets on f, or on a new stream if f is nil or over, in as many messages as they
-// need.
-func (g *Gossip) send(f *flow, addr string, packets [][]byte) (_ *flow, err error) {
-	for len(packets) > 0 {
+// send sends what waits on f, or on a new stream if f is nil or over, in as many messages as it needs.
+func (g *Gossip) send(f *flow, addr string, all waiting) (_ *flow, err error) {
+	if len(all.raft) > 0 {
+		if f, err = g.post(f, addr, &wire.Parcel{Raft: all.raft}); err != nil {
+			return f, err
+		}
+	}
+	for packets := all.packets; len(packets) > 0; {
 		n, size := 0, 0
 		for n < len(packets) && (n == 0 || size+len(packets[n]) <= pieceBytes) {
 			size += len(packets[n])
 			n++
 		}
-		if f, err = g.post(f, addr, packets[:n]); err != nil {
+		if f, err = g.post(f, addr, &wire.Parcel{Packets: packets[:n]}); err != nil {
 			return f, err
 		}
 		packets = packets[n:]
@@ -127,10 +147,10 @@ func (g *Gossip) send(f *flow, addr string, packets [][]byte) (_ *flow, err erro
 	return f, nil
 }
 
-// post sends packets in one message.
-func (g *Gossip) post(f *flow, addr string, packets [][]byte) (*flow, error) {
+// post sends one message.
+func (g *Gossip) post(f *flow, addr string, parcel *wire.Parcel) (*flow, error) {
 	if f != nil && f.shared.self == g.port.self.Load() {
-		if f.stream.Send(&wire.Parcel{Packets: packets}) == nil {
+		if f.stream.Send(parcel) == nil {
 			return f, nil
 		}
 		if err := f.verdict(); err != nil {
@@ -142,7 +162,7 @@ func (g *Gossip) post(f *flow, addr string, packets [][]byte) (*flow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.stream.Send(&wire.Parcel{Packets: packets}) != nil {
+	if f.stream.Send(parcel) != nil {
 		return f, f.verdict()
 	}
 	return f, nil

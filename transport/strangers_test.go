@@ -214,9 +214,9 @@ func TestSpareLinks(t *testing.T) {
 			return up
 		}
 		for range 3 {
-			n.Spare(voters[0].Instance, voters)
+			n.Spare(voters[0].Instance, voters, 2)
 			time.Sleep(time.Second)
-			if links() != spareLinks || n.Linked(voters[0].Instance) {
+			if links() != 2 || n.Linked(voters[0].Instance) {
 				t.Fatalf("%d links, to the leader: %v", links(), n.Linked(voters[0].Instance))
 			}
 		}

@@ -8,11 +8,25 @@ import (
 	"testing"
 )
 
-// A connection whose bytes the other machine does not acknowledge is ended by the kernel after three
-// seconds, and not after a quarter of an hour.
+// recorded is a listener that remembers what it has accepted.
+type recorded struct {
+	net.Listener
+	accepted func(*net.TCPConn)
+}
+
+func (l recorded) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		l.accepted(tcp)
+	}
+	return conn, err
+}
+
+// A link whose bytes the other machine does not acknowledge is ended by the kernel after three seconds,
+// and not after a quarter of an hour. What is lost on any connection is sent again at equal intervals, by either side.
 func TestUnheardConnectionsEnd(t *testing.T) {
 	var mu sync.Mutex
-	var dialed []*net.TCPConn
+	var dialed, accepted []*net.TCPConn
 	start := func(n int) *node {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -27,31 +41,41 @@ func TestUnheardConnectionsEnd(t *testing.T) {
 			}
 			return conn, err
 		}
-		return startNode(t, ln, dial, instance(n, ln.Addr().String()))
+		note := func(tcp *net.TCPConn) {
+			mu.Lock()
+			defer mu.Unlock()
+			accepted = append(accepted, tcp)
+		}
+		return startNode(t, recorded{ln, note}, dial, instance(n, ln.Addr().String()))
 	}
 	a, b := start(1), start(2)
 	a.send(b, "x")
 	eventually(t, "nothing arrives", func() bool { text, _ := commands(b.seen(), a.identity.Instance); return text == "x" })
 	mu.Lock()
 	defer mu.Unlock()
-	for _, conn := range dialed {
+	option := func(conn *net.TCPConn, name int) (value int, err error) {
 		raw, err := conn.SyscallConn()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := raw.Control(func(fd uintptr) {
-			got, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout)
-			if want := int(unheardFor.Milliseconds()); err != nil || got != want {
-				t.Errorf("what is not acknowledged waits for %d ms (%v), want %d", got, err, want)
-			}
-			if thin, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpThinLinearTimeouts); err != nil || thin != 1 {
-				t.Errorf("the pauses between tries are equal: %d (%v), want 1", thin, err)
-			}
-		}); err != nil {
-			t.Error(err)
+		if err := raw.Control(func(fd uintptr) { value, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, name) }); err != nil {
+			t.Fatal(err)
+		}
+		return value, err
+	}
+	for _, conn := range dialed {
+		if got, err := option(conn, tcpUserTimeout); err != nil || got != int(unheardFor.Milliseconds()) {
+			t.Errorf("what is not acknowledged waits for %d ms (%v), want %v", got, err, unheardFor)
 		}
 	}
-	if len(dialed) == 0 {
-		t.Error("no connection was seen")
+	for side, conns := range map[string][]*net.TCPConn{"dialer": dialed, "acceptor": accepted} {
+		if len(conns) == 0 {
+			t.Errorf("%s: no connection was seen", side)
+		}
+		for _, conn := range conns {
+			if thin, err := option(conn, tcpThinLinearTimeouts); err != nil || thin != 1 {
+				t.Errorf("%s: the pauses between tries are equal: %d (%v), want 1", side, thin, err)
+			}
+		}
 	}
 }

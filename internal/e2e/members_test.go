@@ -419,3 +419,18 @@ func TestAMemberKeepsSpareLinks(t *testing.T) {
 		}
 	})
 }
+
+// TestVotersKeepLinksToEachOther: when the leader of five is gone, the others elect the next one at once.
+func TestVotersKeepLinksToEachOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 5, func(c *mortise.Config) { c.Voters = 5 })
+		time.Sleep(10 * time.Second) // a renewal or two
+		for i, n := range f.nodes {
+			for _, v := range f.nodes[i+1:] {
+				if !n.Port.Linked(v.ID()) {
+					t.Errorf("%s has no link to %s", n.config.Name, v.config.Name)
+				}
+			}
+		}
+	})
+}

@@ -24,7 +24,7 @@ func isCore(s source) bool {
 		return !slices.Contains([]string{"client.go", "inbox.go", "hold.go", "waiter.go"}, name)
 	case "session/keeper":
 		return name != "keeper.go"
-	case "raftlog":
+	case "cluster", "raftlog":
 		return strings.HasPrefix(name, "core")
 	}
 	return false

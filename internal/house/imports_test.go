@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"internal/attack":  {"internal/nodeid", "transport/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."},
 	"internal/mutants": {},
 	"internal/sim": {
-		"lockfsm", "cluster/founding", "cluster/lead", "cluster/voters", "session", "session/client", "session/keeper", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
+		"lockfsm", "cluster", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "session", "session/client", "session/keeper", "raftlog", "internal/clock", "internal/check", "internal/history", "internal/nodeid", "internal/nodeid/nodeidtest", "internal/replica",
 		"go.etcd.io/raft/v3/raftpb", "google.golang.org/protobuf/...",
 	},
 	"internal/mutants/catch":   {"internal/mutants"},

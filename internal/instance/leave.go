@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
@@ -24,8 +23,6 @@ const (
 	lastWords = time.Second
 	// departPoll is the time between two questions whether this instance may stop.
 	departPoll = 20 * time.Millisecond
-	// stopPoll is the same for a replica that was removed.
-	stopPoll = 100 * time.Millisecond
 )
 
 // Leave takes the instance out of the cluster in good order, and closes it. It is mortise's Node.Leave.
@@ -73,51 +70,58 @@ func (n *Instance) Leave(ctx context.Context) error {
 	return errors.Join(held, kept, n.Close())
 }
 
-// depart waits until the group can do without this instance (rules 12 and 13): its replica votes, appends and acknowledges until a leader
-// other than itself reports that a configuration without it is applied. It returns alone if there is no instance left to wait for: all
-// leave, or there is no leader and has been none for longer than an election takes. The error says why a vote is lost to those that stay.
+// depart waits until the group can do without this instance, and reports whether it may be alone: that no instance is left to wait for.
+// The error says why a vote is lost to those that stay.
 func (n *Instance) depart(ctx context.Context) (alone bool, kept error) {
-	c := n.cluster()
-	if c == nil || c.Status().Phase != cluster.PhaseMember {
-		return true, nil
-	}
-	why := "" // the leader's words; empty: none has answered
-	for r := n.replica.Load(); r != nil; r = n.replica.Load() {
-		if ctx.Err() != nil {
-			return false, n.voteLost(r, why)
-		}
-		asking, cancel := context.WithTimeout(ctx, leaderless)
-		counsel, err := c.ConsultFor(asking, r.id)
-		cancel()
-		switch {
-		case err != nil && ctx.Err() != nil: // what the leader said before holds
-		case err != nil:
-			if kept = n.voteLost(r, ""); kept == nil {
-				n.logger.Info("this instance leaves without handing its vote over", "why", err)
+	var d cluster.Departure
+	for {
+		leaver := n.leaver(ctx)
+		next := d.Next(leaver)
+		if next.Ask {
+			next = d.Heard(n.ask(ctx, leaver.Raft))
+			if next.Alone && !next.SeeOff && next.Lost == "" {
+				n.logger.Info("this instance leaves without handing its vote over", "why", cluster.ErrNoLeader)
 			}
-			return true, kept
-		case counsel.AllLeaving:
-			n.seeOff(ctx)
-			return true, nil
-		case counsel.MayStop:
-			return false, nil
-		default:
-			why = strings.Join(append([]string{counsel.Report.Next.Why}, counsel.Remarks...), "; ")
+		}
+		if !next.Ask {
+			return next.Alone, n.part(ctx, next)
 		}
 		pause(ctx, departPoll)
 	}
-	return false, nil
 }
 
-// voteLost is what Leave returns if this replica votes, and no instance has taken its vote over. why is what the leader said that it waits
-// for. Without a leader's word other instances are known to be here only by their connections.
-func (n *Instance) voteLost(r *ownReplica, why string) error {
-	if !r.votes() || why == "" && !n.company(r) {
+// ask asks the leader about a replica, and returns what this instance sees of itself then. It returns nil if no leader has answered.
+func (n *Instance) ask(ctx context.Context, raft uint64) (cluster.Leaver, *cluster.Counsel) {
+	asking, cancel := context.WithTimeout(ctx, leaderless)
+	defer cancel()
+	counsel, err := n.cluster().ConsultFor(asking, raft)
+	if err != nil {
+		return n.leaver(ctx), nil
+	}
+	return n.leaver(ctx), &counsel
+}
+
+// part ends a departure. The error wraps ErrVoteLost.
+func (n *Instance) part(ctx context.Context, p cluster.Parting) error {
+	if p.SeeOff {
+		n.seeOff(ctx)
+	}
+	if p.Lost == "" {
 		return nil
 	}
-	why = cmp.Or(plain.Text(why), "no leader has answered")
+	why := plain.Text(p.Lost)
 	n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", why)
 	return fmt.Errorf("%w: %s", ErrVoteLost, why)
+}
+
+// leaver is what this instance sees of itself.
+func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
+	c, r := n.cluster(), n.replica.Load()
+	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
+	if r != nil {
+		l.Raft, l.Votes, l.Leads, l.Company = r.id, r.votes(), r.role.Load().Leading, n.company(r)
+	}
+	return l
 }
 
 // isLeaving reports whether this node has begun to leave.
@@ -130,15 +134,11 @@ func (n *Instance) isLeaving() bool {
 	}
 }
 
-// seeOff lets a leader whom everybody leaves go last, so that the others need not elect another one to be told that they may go.
+// seeOff lets a leader that all instances leave go last.
 func (n *Instance) seeOff(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
-	for ctx.Err() == nil {
-		r := n.replica.Load()
-		if r == nil || !r.role.Load().Leading || !n.company(r) {
-			return
-		}
+	for ctx.Err() == nil && n.leaver(ctx).Stays() {
 		pause(ctx, departPoll)
 	}
 }

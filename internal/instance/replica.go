@@ -120,7 +120,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
 	})
 	log, err := raftlog.Start(raftlog.Config{
-		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
@@ -256,6 +256,23 @@ func (r *ownReplica) Retired(err error) {
 
 // send hands raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {
+	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
+		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
+			r.log.Unreachable(to)
+		}
+	})
+}
+
+// sendDuplicates hands over messages that also travel beside the links.
+func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
+	r.eachReplica(messages, func(to uint64, mine []*raftpb.Message) {
+		r.node.port.SendDuplicates(r.node.peer(to), mine)
+	})
+}
+
+// eachReplica gives the messages to send, together with the replica that they are for. send must not
+// keep the slice.
+func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
 	for i, first := range messages {
 		to := first.GetTo()
@@ -268,9 +285,7 @@ func (r *ownReplica) send(messages []*raftpb.Message) {
 				mine = append(mine, m)
 			}
 		}
-		if err := r.node.port.Send(r.node.peer(to), transport.Frame{Raft: mine}); err != nil {
-			r.log.Unreachable(to)
-		}
+		send(to, mine)
 		clear(mine)
 		r.frame = mine
 	}

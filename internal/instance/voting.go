@@ -151,26 +151,22 @@ func (n *Instance) unusable(raft uint64, err error) {
 	}
 }
 
-// Removed implements cluster.Host: a configuration without this instance's replica is committed. Its vote may still be needed, by a voter
-// that has not heard that the one before is over: so it goes on, also in the next start with a directory, until the leader says that it may
-// stop (rule 13), for a leaver and for one that was replaced alike. The instance stays a plain member.
+// Removed implements cluster.Host. A replica that could not be started, or has stopped by itself, has nothing to go on for.
 func (l life) Removed(raft uint64) {
 	n := l.node()
-	r := n.replica.Load()
-	if r == nil || r.id != raft {
-		n.cluster().Retired(raft) // it could not be started, or has stopped by itself
-		return
+	if r := n.replica.Load(); r == nil || r.id != raft {
+		n.cluster().Retired(raft)
 	}
-	n.spawn(func() {
-		for r.ctx.Err() == nil {
-			counsel, err := n.cluster().ConsultFor(r.ctx, raft)
-			if err == nil && counsel.MayStop {
-				n.dismiss(r)
-				n.cluster().Retired(raft)
-				return
-			}
-			pause(r.ctx, stopPoll)
+}
+
+// Dismissed implements cluster.Host. The instance stays a plain member.
+func (l life) Dismissed(raft uint64) {
+	n := l.node()
+	n.spawn(func() { // the end of a replica may wait for its disk
+		if r := n.replica.Load(); r != nil && r.id == raft {
+			n.dismiss(r)
 		}
+		n.cluster().Retired(raft)
 	})
 }
 

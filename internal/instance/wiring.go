@@ -235,11 +235,22 @@ func (n *Instance) prefer(voters []cluster.Voter) {
 	n.port.Prefer(addrs)
 }
 
-// spare keeps links to voters that do not lead. A voter has those that it needs.
+// memberSpareLinks is how many voters beside its leader an instance that does not vote keeps links to,
+// so that a change of leader needs no handshake, however many instances then turn to the new one.
+const memberSpareLinks = 2
+
+// spare keeps links to voters that do not lead. A voter has one to each: they elect the next leader
+// when this one is gone, and a handshake would come before that.
 func (n *Instance) spare(leader session.Peer) {
-	if voters := n.voters.Load(); voters != nil && n.replica.Load() == nil && n.attached.Load() {
-		n.port.Spare(leader, *voters)
+	voters := n.voters.Load()
+	if voters == nil || !n.attached.Load() {
+		return
 	}
+	count := memberSpareLinks
+	if n.replica.Load() != nil {
+		count = len(*voters)
+	}
+	n.port.Spare(leader, *voters, count)
 }
 
 // outbound implements cluster.Net over the port.

@@ -70,10 +70,11 @@ type queue struct {
 	changed  chan struct{}
 	buf      []byte
 	latency  time.Duration
-	flying   []flight // the last bytes of buf that have not arrived yet, oldest first
-	stalled  bool     // a cut: nothing gets through
-	readErr  error    // what the reader gets once buf is empty
-	writeErr error    // what the writer gets at once
+	lost     func() time.Duration // nil: nothing is lost
+	flying   []flight             // the last bytes of buf that have not arrived yet, oldest first
+	stalled  bool                 // a cut: nothing gets through
+	readErr  error                // what the reader gets once buf is empty
+	writeErr error                // what the writer gets at once
 	readBy   time.Time
 	writeBy  time.Time
 }
@@ -116,6 +117,18 @@ func (q *queue) arrived() (n int, next time.Time) {
 		next = q.flying[0].at
 	}
 	return n, next
+}
+
+// arrival is when bytes that are written now arrive: not before those that were written earlier.
+func (q *queue) arrival() time.Time {
+	at := time.Now().Add(q.latency)
+	if q.lost != nil {
+		at = at.Add(q.lost())
+	}
+	if last := len(q.flying) - 1; last >= 0 && at.Before(q.flying[last].at) {
+		return q.flying[last].at
+	}
+	return at
 }
 
 func (q *queue) setDeadline(field *time.Time, t time.Time) { q.change(func() { *field = t }) }
@@ -191,7 +204,7 @@ func (q *queue) write(b []byte) (int, error) {
 			n := min(room, len(b)-written)
 			q.buf = append(q.buf, b[written:written+n]...)
 			if q.latency > 0 {
-				q.flying = append(q.flying, flight{n, time.Now().Add(q.latency)})
+				q.flying = append(q.flying, flight{n, q.arrival()})
 			}
 			written += n
 			q.wake()

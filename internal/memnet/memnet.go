@@ -3,7 +3,8 @@
 // It gives listeners and dialers that behave as TCP on one machine does where mortise looks: a connection to an address where nobody
 // listens is refused at once, writes are buffered and block when the reader does not read, deadlines work, closing one end gives the
 // other EOF after what was written. On top of that a pair of hosts can be cut, in both directions or in one: what is under way stays
-// under way, new connections hang until their context ends, as behind a firewall that drops packets. Bytes can be given a latency.
+// under way, new connections hang until their context ends, as behind a firewall that drops packets. Bytes can be given a latency, and
+// be lost and sent again.
 //
 // Concurrency: everything is safe for concurrent use, and nothing blocks other than on channels, mutexes held for an instant and
 // timers, so a bubble sees every wait. Nothing runs in the background.
@@ -22,6 +23,7 @@ package memnet
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ type Network struct {
 	conns     map[*conn]struct{}
 	cuts      map[route]struct{}
 	latency   time.Duration // of bytes that are written from now on
+	lost      func() time.Duration // nil means that nothing is lost
 	healed    chan struct{} // closed and replaced whenever a cut ends
 	nextPort  int
 }
@@ -127,6 +130,7 @@ func (n *Network) connect(host, address string) (here, there *conn) {
 	local := net.JoinHostPort(host, fmt.Sprint(n.nextPort))
 	here, there = newPair(n, addr(local), addr(address))
 	here.in.latency, there.in.latency = n.latency, n.latency
+	here.in.lost, there.in.lost = n.lost, n.lost
 	n.conns[here], n.conns[there] = struct{}{}, struct{}{}
 	return here, there
 }
@@ -183,6 +187,31 @@ func (n *Network) SetLatency(d time.Duration) {
 	n.mu.Unlock()
 	for _, c := range conns {
 		c.in.setLatency(d)
+	}
+}
+
+// SetLoss loses each write with the given chance from now on, and sends it again after a pause, as TCP
+// does, until it is not lost. What is written behind it waits for it. It needs a latency.
+func (n *Network) SetLoss(chance float64, pause time.Duration, seed uint64) {
+	var mu sync.Mutex // guards random
+	random := rand.New(rand.NewPCG(seed, 0))
+	lost := func() (late time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		for random.Float64() < chance {
+			late += pause
+		}
+		return late
+	}
+	n.mu.Lock()
+	n.lost = lost
+	conns := make([]*conn, 0, len(n.conns))
+	for c := range n.conns {
+		conns = append(conns, c)
+	}
+	n.mu.Unlock()
+	for _, c := range conns {
+		c.in.change(func() { c.in.lost = lost })
 	}
 }
 

@@ -42,5 +42,12 @@ func leases() []Bug {
 		{Name: "ended-session-kept", Room: "session/keeper", Hazard: "76", Breaks: "a leader keeps an expired session whose last lock was ended by force"},
 		{Name: "notice-lost-with-the-leader", Room: "session/keeper", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
 		{Name: "taken-nonce-kept", Room: "session/client", Hazard: "59", Some: true, Breaks: "an instance that uses the nonce of an Open first keeps its client without a session for ever"},
+		{Name: "unentered-session-refused", Room: "session/keeper", Hazard: "none", Some: true,
+			Breaks: "a new leader tells the client of a session that it has not entered yet that there is no such session"},
+		{Name: "ended-session-entered", Room: "session/keeper", Hazard: "none", Breaks: "a session that has ended while a new leader enters the others is entered for all that"},
+		{Name: "lead-begins-in-one-turn", Room: "session/keeper", Hazard: "none", Breaks: "a new leader enters a million sessions in one turn, and answers nothing meanwhile"},
+		{Name: "lead-begins-late", Room: "session/keeper", Hazard: "none", Breaks: "the TTL that a new leader gives a session counts from the turn in which it is entered"},
+		{Name: "opens-before-all-are-entered", Room: "session/keeper", Hazard: "none", Breaks: "an instance opens more sessions than it may while a new leader does not know how many it has"},
+		{Name: "expiry-in-one-turn", Room: "session/keeper", Hazard: "none", Breaks: "a million sessions whose deadlines come together are looked at in one turn"},
 	}
 }

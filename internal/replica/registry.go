@@ -25,9 +25,10 @@ type Registry struct {
 	changed []lockfsm.SessionID // owned by the log's owner goroutine: those of whom there is something to hand over
 	wanted  atomic.Bool         // whoever hands over news calls for a look: the last ones are read, or about to be
 
-	mu   sync.Mutex // guards what follows; held for an assignment
-	anew bool       // the news are all there is: a lead has begun
-	news []registration
+	mu    sync.Mutex            // guards what follows; held for an assignment
+	anew  bool                  // a lead has begun: with the sessions that follow, and the news since
+	begun []lockfsm.SessionInfo // shared with the keeper, and never changed
+	news  []registration
 
 	table // owned by the cluster's owner goroutine
 
@@ -35,18 +36,13 @@ type Registry struct {
 	named   atomic.Pointer[map[nodeid.ID]string] // names of the replicas' instances; a map that is never changed
 }
 
-// Begin hands over all sessions at the begin of a lead.
+// Begin hands over all sessions at the beginning of a lead. It copies none, since a million of them
+// would hold up the log for a large part of an election timeout.
 func (g *Registry) Begin(sessions []lockfsm.SessionInfo) {
-	news := make([]registration, 0, len(sessions))
-	for _, s := range sessions {
-		if !s.Gone {
-			news = append(news, registration{session: s})
-		}
-	}
 	g.changed = g.changed[:0]
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.anew, g.news = true, news
+	g.anew, g.begun, g.news = true, sessions, nil
 }
 
 // Note takes a result that may have changed who has a session.
@@ -119,13 +115,18 @@ func (g *Registry) matter(f *voters.Facts) {
 func (g *Registry) catchUp() {
 	g.wanted.Store(true) // before they are taken: whoever hands over more from now on calls for the next look
 	g.mu.Lock()
-	news, anew := g.news, g.anew
-	g.news, g.anew = nil, false
+	begun, news, anew := g.begun, g.news, g.anew
+	g.begun, g.news, g.anew = nil, nil, false
 	g.mu.Unlock()
 	if anew || g.known == nil {
 		g.table = table{
-			known:     make(map[lockfsm.SessionID]*registration, len(news)),
+			known:     make(map[lockfsm.SessionID]*registration, len(begun)),
 			instances: map[nodeid.ID][]*registration{}, names: map[string][]*registration{},
+		}
+	}
+	for _, s := range begun {
+		if !s.Gone {
+			g.enter(s)
 		}
 	}
 	for i := range news {

@@ -3,11 +3,10 @@ package sim
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // This file stands for the transport's Ask: questions that one instance puts to another, beside their streams.
@@ -16,15 +15,14 @@ import (
 type query struct {
 	body    []byte
 	probe   bool
-	consult *consultation
+	consult *cluster.Consultation
 }
 
 // reply is what comes back.
 type reply struct {
-	from      nodeid.ID // that has proved itself
-	body      []byte
-	counsel   *lead.Counsel  // of a leader
-	elsewhere session.Target // of who is none
+	from   nodeid.ID // that has proved itself
+	body   []byte
+	advice cluster.Advice
 }
 
 // ask puts one of birth's questions to an address.
@@ -32,11 +30,38 @@ func (p *proc) ask(q founding.Question) {
 	instance, asked := p.instance, p.birthNow()
 	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome founding.Outcome, r reply) {
 		if p.alive(instance) {
-			p.ofLife(func() {
-				p.birth.Guide(p.guide())
-				p.birth.Result(p.birthNow(), q.ID, asked, outcome, r.from, r.body)
-			})
+			p.ofLife(func() { p.core.Result(p.birthNow(), asked, q, outcome, r.from, r.body) })
 		}
+	})
+}
+
+// errand puts a question of the cluster's core.
+func (p *proc) errand(e cluster.Errand) {
+	instance := p.instance
+	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult}, func(outcome founding.Outcome, r reply) {
+		if !p.alive(instance) {
+			return
+		}
+		p.ofLife(func() {
+			if e.Consult != nil {
+				p.core.Advised(p.birthNow(), e, r.advice, outcome == founding.Answered)
+				return
+			}
+			p.core.Done(p.birthNow(), e, outcome, r.body)
+		})
+	})
+}
+
+// consult asks the leader how the voters stand, and calls then; with false if that takes longer than within.
+func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(cluster.Counsel, bool)) {
+	q.Caller = then
+	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
+	p.later(within, func() {
+		p.cluster.post(func(clock.Time) {
+			if p.core.GiveUp(&q) {
+				then(cluster.Counsel{}, false)
+			}
+		})
 	})
 }
 
@@ -83,12 +108,15 @@ func (p *proc) answer(from founding.Asker, q query, then func(reply)) {
 		return
 	}
 	p.cluster.post(func(clock.Time) {
-		if r, ours := p.advise(q); ours {
-			then(r)
+		switch {
+		case q.consult != nil:
+			then(reply{advice: p.core.Advise(p.birthNow(), *q.consult, p.w.id())})
+			return
+		case q.probe:
+			then(reply{})
 			return
 		}
-		p.birth.Guide(p.guide())
-		b := p.birth.Ask(p.birthNow(), p.m.wallUnixMS(), from, q.body)
+		b := p.core.Ask(p.birthNow(), p.m.wallUnixMS(), from, q.body)
 		if p.persist() && b != nil {
 			then(reply{body: b})
 		}

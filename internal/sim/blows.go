@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -56,6 +56,9 @@ func (n *nemesis) roll() {
 // readyWithin is how long a rolling restart waits for an instance.
 const readyWithin = time.Minute
 
+// settlePoll is the time between two questions whether the voters are settled.
+const settlePoll = 100 * time.Millisecond
+
 // whenReady stands for Ready in the root package: the session is attached, the grace is over, and no change of voters is due.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
@@ -77,7 +80,7 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 			w.after(settlePoll, look)
 			return
 		}
-		p.consult(func() uint64 { return p.raft }, until-w.now, func(c lead.Counsel, ok bool) {
+		p.consult(cluster.Inquiry{Own: true}, until-w.now, func(c cluster.Counsel, ok bool) {
 			if ok && c.Known && !c.Due {
 				end()
 				return

@@ -29,6 +29,7 @@ type Config struct {
 
 	SnapshotBytes int
 	KeepEntries   int
+	Step          int // how many sessions a leader enters in a turn, and looks at for their deadlines; 0: as many as a real one
 
 	Limits lockfsm.Limits
 
@@ -116,6 +117,7 @@ func Draw(seed uint64) Config {
 	if seed/8%2 == 0 { // by number too
 		c.Retold = pick(20*time.Second, 2*time.Minute)
 	}
+	c.Step = int(seed % 5)    // by number too
 	c.Insider = seed/4%4 == 1 // by number too: of sixteen seeds those four in which the combinations above are all there
 	return c
 }

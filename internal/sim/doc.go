@@ -1,5 +1,5 @@
 // Package sim runs whole clusters of mortise on one goroutine, from one seed. It puts the real cores together as the root package does,
-// birth, voters and the address book of cluster, raftlog with etcd's raft, both cores of session, lockfsm, and gives them everything else:
+// that of cluster, raftlog with etcd's raft, both cores of session, lockfsm, and gives them everything else:
 // clocks that drift, a network that delays, drops, repeats and cuts, disks that lose what was not synced, processes that crash, pause,
 // move, leave and come back, callers that lock, try, cancel and hold too long, and people who restart, add and take away instances
 // and give up a group whose disks are lost.
@@ -42,8 +42,8 @@
 //	actor     the goroutine that owns a core: an inbox, a turn, one timer
 //	client    the shell of the session's client; caller.go has those who call it, kinds.go what they ask for
 //	wishes    what callers want of a hold besides; steps.go has what people do to holds of others: new kinds of either go there
-//	life      the shell of cluster, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions
-//	steward   who carries out what cluster/lead decides; counsel.go and spread.go are of the cluster room. voting.go is that of the root package
+//	life      the shell of cluster's core, and life.go in the root package; gossip.go has how instances find each other, ask.go and counsel.go
+//	          their questions. voting.go is that of the root package
 //	replica   a voter or a learner: the log's core, the keeper's, and between them that of
 //	          internal/replica, which glue.go connects; keeping.go has the keeper, snapshot.go how a
 //	          snapshot is taken, retold.go what the instances are told of the group's settings
@@ -55,7 +55,7 @@
 //	watch     the checkers and the recorded history; watchlog.go has what they see of groups and logs, watchvoters.go of who votes, watchholds.go
 //	          of ends by force and by themselves, delays and notices
 //
-// What life, counsel, spread and leave do is written again here, since the shells of the
+// What life, voting and leave do is written again here, since the shells of the
 // product are made of goroutines. Where the two differ a bug can hide; the tests of whole nodes in the
 // root package are for those.
 //

@@ -34,7 +34,7 @@ func (r *ownReplica) Born() clock.Time {
 	r.born = true
 	r.p.w.watch.born(r)
 	p, group := r.p, r.group
-	p.cluster.post(func(clock.Time) { p.birth.Born(p.birthNow(), group) })
+	p.cluster.post(func(clock.Time) { p.core.Founding.Born(p.birthNow(), group) })
 	return p.m.clock()
 }
 
@@ -46,7 +46,7 @@ func (r *ownReplica) Charter(rules uint32, settings *replica.Settings) {
 	r.p.w.adopted(r, settings)
 	r.settings = settings
 	p, group, adopted := r.p, r.group, settings.Founding(false)
-	p.ofLife(func() { p.birth.Adopt(p.birthNow(), group, adopted) })
+	p.ofLife(func() { p.core.Founding.Adopt(p.birthNow(), group, adopted) })
 }
 
 // Look implements replica.Host.

@@ -1,10 +1,13 @@
 package sim
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
@@ -40,19 +43,27 @@ func (p *proc) gossip() {
 		}
 	}
 	seen := p.heardOf()
-	metas := make([]meta, 0, len(seen))
-	var addrs []string
-	var streams []int
+	news := make([]gossip.News, 0, len(seen))
 	for _, o := range seen {
-		addrs, streams, metas = append(addrs, o.m.addr), append(streams, o.stream), append(metas, o.meta())
+		news = append(news, gossip.News{Name: strconv.Itoa(o.stream), Meta: o.core.Meta(), Here: true})
 	}
 	if i := w.insider; i != nil && p.group != 0 && w.cfg.settings().Founds(p.m.name) {
-		said := i.gossip(p)
-		addrs, streams, metas = append(addrs, said.addr), append(streams, i.p.stream), append(metas, said)
+		news = append(news, gossip.News{Name: strconv.Itoa(i.p.stream), Meta: i.gossip(p), Here: true})
 	}
-	p.cluster.post(func(clock.Time) {
-		p.birth.Places(join, addrs)
-		p.seen(streams, metas)
-	})
+	p.cluster.post(func(clock.Time) { p.hear(join, news) })
 	w.after(w.between(300*time.Millisecond, 1500*time.Millisecond), p.gossip)
+}
+
+// hear takes what gossip shows now, and what Join leads to.
+func (p *proc) hear(join []founding.Entry, news []gossip.News) {
+	now := p.birthNow()
+	p.core.Resolved(now, join, nil)
+	for _, name := range slices.Sorted(maps.Keys(p.core.Peers())) {
+		if !slices.ContainsFunc(news, func(n gossip.News) bool { return n.Name == name }) {
+			p.core.Seen(now, gossip.News{Name: name})
+		}
+	}
+	for _, n := range news {
+		p.core.Seen(now, n)
+	}
 }

@@ -6,8 +6,9 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -66,7 +67,7 @@ func (i *insider) lie() {
 	w.after(w.between(0, insiderPause), i.lie)
 	i.serve()
 	to := w.machines[w.rng.IntN(len(w.machines))].proc
-	if to == nil || to.birth.Phase() == founding.Newborn {
+	if to == nil || to.core.Founding.Phase() == founding.Newborn {
 		return
 	}
 	at, voters := i.configuration(to)
@@ -95,7 +96,7 @@ func (i *insider) lie() {
 			links[0].close()
 		}
 	case 6:
-		r := to.birth.Raft()
+		r := to.core.Founding.Raft()
 		i.send(to, frame{raft: []*raftpb.Message{{Type: raftpb.MsgHeartbeat.Enum(), From: &i.says.raft, To: &r, Term: new(uint64(insiderTerm))}}})
 	}
 }
@@ -111,7 +112,7 @@ func (i *insider) addr() string {
 // configuration is one that it tells an instance: that of the group, in which it has taken places, or some of it. The number is any.
 func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	w := i.w
-	for _, v := range to.book.Voters() {
+	for _, v := range to.core.Voters() {
 		switch w.rng.IntN(4) {
 		case 0:
 			v.Instance, v.Addr = i.p.instance, i.addr()
@@ -125,7 +126,7 @@ func (i *insider) configuration(to *proc) (at uint64, voters []founding.Voter) {
 	if len(voters) == 0 || w.chance(0.3) {
 		voters = []founding.Voter{{Raft: w.id(), Instance: i.p.instance, Addr: i.addr(), Life: 1}}
 	}
-	return max(to.book.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
+	return max(to.core.At(), 1) + uint64(w.rng.Int64N([]int64{1, 5, 1 << 50}[w.rng.IntN(3)])), voters
 }
 
 // liar is what it pretends to be: a member of the group, or, as long as there is trouble, of another that has a leader.
@@ -162,11 +163,11 @@ func (i *insider) ask(to *proc, body []byte) {
 func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	m := i.w.at(from.Addr)
 	switch {
+	case q.consult != nil:
+		then(reply{advice: cluster.Advice{Counsel: &cluster.Counsel{MayStop: true, AllLeaving: true, Known: true}}})
 	case q.probe:
 		then(reply{})
-	case q.consult != nil:
-		then(reply{counsel: &lead.Counsel{MayStop: true, AllLeaving: true, Known: true}})
-	case m == nil || m.proc == nil || m.proc.birth == nil || m.proc.birth.Phase() == founding.Newborn:
+	case m == nil || m.proc == nil || m.proc.core == nil || m.proc.core.Founding.Phase() == founding.Newborn:
 	default:
 		p := m.proc
 		if b := i.liar(p).Ask(p.birthNow()+time.Minute, p.m.wallUnixMS(), from, q.body); b != nil {
@@ -265,15 +266,15 @@ func (i *insider) replies(k *keeper.Core) {
 }
 
 // gossip is what is heard of it: any instance, at any address, with any configuration.
-func (i *insider) gossip(to *proc) meta {
-	said := meta{instance: i.p.instance, group: to.group, addr: i.addr(), at: to.book.At() + uint64(i.w.rng.Int64N(1<<50))}
+func (i *insider) gossip(to *proc) gossip.Meta {
+	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() + uint64(i.w.rng.Int64N(1<<50))}
 	if i.w.chance(0.5) {
 		if p := i.w.machines[i.w.rng.IntN(len(i.w.machines))].proc; p != nil {
-			said.instance = p.instance
+			said.Instance = p.instance
 		}
 	}
 	if i.w.chance(0.2) {
-		said.group = i.w.id()
+		said.Group = i.w.id()
 	}
 	return said
 }

@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/replica"
 )
@@ -20,9 +21,10 @@ const (
 
 // leaver is a Leave under way.
 type leaver struct {
-	p     *proc
-	until time.Duration
-	then  func() // the process has ended
+	p         *proc
+	until     time.Duration
+	then      func() // the process has ended
+	departure cluster.Departure
 }
 
 // leave makes no new calls, waits for those that hold, hands over the vote and the lead, closes the session and stops.
@@ -58,39 +60,56 @@ func (l *leaver) released() {
 // depart waits until the group can do without this instance.
 func (l *leaver) depart() {
 	p, w := l.p, l.p.w
-	r := p.replica
-	switch {
-	case p.birth.Phase() != founding.Member:
-		l.close(true)
-		return
-	case r == nil || w.now >= l.until:
-		l.close(false)
+	sees := l.sees()
+	next := l.departure.Next(sees)
+	if !next.Ask {
+		l.part(next)
 		return
 	}
-	p.consult(func() uint64 { return r.id }, min(leaderless, l.until-w.now), func(c lead.Counsel, ok bool) {
-		switch {
-		case !ok:
-			w.note("%v leaves without handing its vote over", p)
-			l.close(true)
-		case c.AllLeaving:
-			l.seeOff(min(w.now+lastWords, l.until))
-		case c.MayStop:
-			w.watch.stats.Leaves++
-			l.close(false)
-		default:
-			p.later(departPoll, l.depart)
+	p.consult(cluster.Inquiry{Raft: sees.Raft}, min(leaderless, l.until-w.now), func(c cluster.Counsel, ok bool) {
+		said := &c
+		if !ok {
+			said = nil
 		}
+		if next := l.departure.Heard(l.sees(), said); !next.Ask {
+			w.watch.parts(p, sees.Raft, said)
+			l.part(next)
+			return
+		}
+		p.later(departPoll, l.depart)
 	})
 }
 
-// seeOff lets a leader whom everybody leaves go last.
-func (l *leaver) seeOff(until time.Duration) {
+// part ends a departure.
+func (l *leaver) part(next cluster.Parting) {
+	if next.Lost != "" {
+		l.p.w.note("%v leaves with a vote: %s", l.p, next.Lost)
+	}
+	if next.SeeOff {
+		l.seeOff(min(l.p.w.now+lastWords, l.until))
+		return
+	}
+	l.close(next.Alone)
+}
+
+// sees is what the instance sees of itself.
+func (l *leaver) sees() cluster.Leaver {
 	p := l.p
-	if r := p.replica; r == nil || !r.role.Leading || !r.company() || p.w.now >= until {
+	sees := cluster.Leaver{Member: p.core.Founding.Phase() == founding.Member, TimeOver: p.w.now >= l.until}
+	if r := p.replica; r != nil {
+		votes := slices.Contains(r.config.Voters, r.id) || slices.Contains(r.config.Outgoing, r.id)
+		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.id, votes, r.role.Leading, r.company()
+	}
+	return sees
+}
+
+// seeOff lets a leader that all instances leave go last.
+func (l *leaver) seeOff(until time.Duration) {
+	if !l.sees().Stays() || l.p.w.now >= until {
 		l.close(true)
 		return
 	}
-	p.later(departPoll, func() { l.seeOff(until) })
+	l.p.later(departPoll, func() { l.seeOff(until) })
 }
 
 // company reports whether another replica of the configuration is connected.

@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -18,27 +18,41 @@ import (
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
 	now := p.birthNow()
-	p.pullNewer(now)
-	out := p.birth.Tick(now, p.m.wallUnixMS(), p.w.random())
+	out := p.core.Tick(now, p.m.wallUnixMS(), p.w.random())
 	if !p.persist() {
 		return 0
 	}
-	for _, e := range out.Events {
+	for _, e := range p.core.Follow(now, out.Events) {
 		if p.carryOut(e); p.dead {
 			return 0
 		}
 	}
-	next := min(out.Next, p.govern(now), p.pullDue(now))
+	acts := p.core.Act(now, p.w.id(), p.w.rng.Uint64())
 	for _, q := range out.Questions {
 		p.ask(q)
 	}
-	return p.m.origin + clock.Time(next)
+	for _, c := range acts.Carry {
+		p.carry(c)
+	}
+	for _, e := range acts.Errands {
+		p.errand(e)
+	}
+	for _, addr := range acts.Gossip {
+		p.core.Gossiped(addr) // gossip.go shows it when it can be heard
+	}
+	for _, told := range acts.Told {
+		told.Inquiry.Caller.(func(cluster.Counsel, bool))(told.Counsel, true)
+	}
+	if acts.Dismissed != 0 {
+		p.dismissed(acts.Dismissed)
+	}
+	return p.m.origin + clock.Time(min(out.Next, acts.Next))
 }
 
 // persist makes birth's state durable before anything shows it. A process may die right before it is, or right after.
 func (p *proc) persist() bool {
 	d := p.m.disk
-	if d == nil || p.saved == p.birth.Revision() {
+	if d == nil || p.saved == p.core.Founding.Revision() {
 		p.w.watch.binds(p)
 		return true
 	}
@@ -46,8 +60,8 @@ func (p *proc) persist() bool {
 		p.m.crashAndReturn()
 		return false
 	}
-	state := p.birth.State()
-	d.state, p.saved = &state, p.birth.Revision()
+	state := p.core.Founding.State()
+	d.state, p.saved = &state, p.core.Founding.Revision()
 	p.w.watch.binds(p)
 	if p.w.chance(p.w.nemesis.brittle) {
 		p.m.crashAndReturn()
@@ -79,13 +93,12 @@ func (p *proc) carryOut(e founding.Event) {
 	switch e.Kind {
 	case founding.BoundTo:
 		p.w.note("%v is bound to group %x as %x", p, e.Group, e.Raft)
-		p.raft, p.group = e.Raft, e.Group
-		p.configure(e.Group, charterAt, e.Charter.Voters)
+		p.group = e.Group
 		if e.Raft == 0 {
 			break
 		}
 		r, fresh := foundReplica(p, e.Charter, e.Raft)
-		if fresh && p.birth.Phase() == founding.Member {
+		if fresh && p.core.Founding.Phase() == founding.Member {
 			p.w.broken("%v is a member and its log is gone", p)
 		}
 		p.replica = r
@@ -100,20 +113,18 @@ func (p *proc) carryOut(e founding.Event) {
 	case founding.Joined:
 		p.w.note("%v is a member of group %x", p, e.Group)
 		p.group, p.member = e.Group, true
-		p.configure(e.Group, e.At, e.Voters)
-		p.rebind(p.record(), targets(p.book.Voters()))
+		p.rebind(p.record(), targets(e.Voters))
+	case founding.Heard:
+		p.owner.post(func(now clock.Time) { p.client.SetTargets(now, targets(e.Voters)) })
+		if r := p.replica; r != nil {
+			r.tellKeeper()
+		}
 	case founding.Restarted:
 		p.w.note("%v restarts in place as %x: %s", p, e.Instance, e.Text)
 		p.restartInPlace(e.Instance)
-	case founding.Heard:
-		p.configured(e.Group, e.At, e.Voters)
 	case founding.Prepared:
-		p.raft = e.Raft
 		p.prepared(e.Group, e.Raft)
 	case founding.Removed:
-		if p.raft == e.Raft {
-			p.raft = 0
-		}
 		p.removed(e.Raft)
 	case founding.Barred:
 		p.w.broken("%v is barred though no directory was copied: %s", p, e.Text)
@@ -135,8 +146,7 @@ func (p *proc) restartInPlace(instance nodeid.ID) {
 		d.log, d.group, d.id = nil, 0, 0
 	}
 	p.hangUp()
-	p.instance, p.group, p.raft, p.book, p.member = instance, 0, 0, founding.Book{}, false
-	p.pull, p.lead = pulling{}, lead.Lead{}
+	p.instance, p.group, p.member = instance, 0, false
 	clear(p.dialing)
 	clear(p.backOff)
 }
@@ -148,9 +158,6 @@ func (p *proc) record() []byte {
 		Settings: own.Named(), Founders: own.Founders,
 	}.Encode()
 }
-
-// charterAt is the index of the configuration that a charter makes.
-const charterAt = 1
 
 func targets(voters []founding.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))
@@ -164,7 +171,7 @@ func targets(voters []founding.Voter) []session.Target {
 func (p *proc) leaderKnown() {
 	r := p.replica
 	known := p.phase == client.Attached || r != nil && r.role.Leader != 0
-	p.ofLife(func() { p.birth.Leader(p.birthNow(), known) })
+	p.ofLife(func() { p.core.Founding.Leader(p.birthNow(), known) })
 }
 
 // ofLife runs f on the cluster's owner, unless this life is over by then.
@@ -176,3 +183,6 @@ func (p *proc) ofLife(f func()) {
 		}
 	})
 }
+
+// look says that the facts may have changed.
+func (p *proc) look() { p.cluster.post(func(clock.Time) { p.core.Look() }) }

@@ -31,9 +31,9 @@ func (m *machine) recover(group uint64) {
 	}
 	p.cluster.post(func(clock.Time) {
 		if r := p.replica; r != nil && r.glue.Machine() != nil {
-			p.birth.Floor(int64(r.glue.Machine().Revision() >> 21)) // the token's time
+			p.core.Founding.Floor(int64(r.glue.Machine().Revision() >> 21)) // the token's time
 		}
-		if err := p.birth.Recover(p.birthNow(), group); err != nil {
+		if err := p.core.Founding.Recover(p.birthNow(), group); err != nil {
 			p.w.note("%v does not recover: %v", p, err)
 			return
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
-	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -22,21 +22,15 @@ type proc struct {
 
 	stream int // of the recorded history
 
-	// Who it is. raft is that of the replica that the cluster room counts on, which may go on a while after it was removed.
-	instance    nodeid.ID
-	group, raft uint64
+	instance nodeid.ID
+	group    uint64
 
 	member bool // of group, which is born
 
-	cluster actor // owns birth and book, and what follows them
-	birth   *founding.Core
-	book    founding.Book
-	saved   uint64 // revision of birth that is on disk
-	lead    lead.Lead
-	pull    pulling
-	peers   map[int]meta // what gossip has shown last of each process
-	looking bool         // the facts may have changed since the last look
-	strays  map[nodeid.ID]time.Duration
+	cluster actor // owns core
+	core    *cluster.Core
+	saved   uint64 // revision of founding's state that is on disk
+	strays  cluster.Strays
 
 	owner    actor // owns client
 	client   *client.Core
@@ -60,7 +54,6 @@ func (m *machine) start() *proc {
 	w := m.w
 	p := &proc{
 		w: w, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams + 1, links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
-		peers: map[int]meta{}, strays: map[nodeid.ID]time.Duration{},
 	}
 	w.streams++
 	m.told = w.told
@@ -80,10 +73,7 @@ func (m *machine) start() *proc {
 	m.proc = p
 	w.watch.names[p.instance] = m.name
 	w.note("%s starts as %x at %s", m.name, p.instance, m.addr)
-	p.birth = founding.New(cfg)
-	if cfg.Stored != nil {
-		p.book.Configure(cfg.Stored.At, cfg.Stored.Voters)
-	}
+	p.core = cluster.NewCore(cluster.CoreConfig{Founding: cfg, Zone: m.zone, Gossips: cfg.Settings.Founds(m.name), Sight: p})
 	p.cluster = actor{p: p, turn: p.clusterTurn}
 	p.owner = actor{p: p, turn: p.clientTurn}
 	p.client = client.NewCore(m.clock(), w.cfg.TTL)
@@ -169,7 +159,7 @@ func (p *proc) frame(e *end, f frame) {
 	r := p.replica
 	if f.retired && r != nil {
 		r.gone(f.from.instance)
-		p.ofLife(func() { p.gone(f.from.instance) })
+		p.ofLife(func() { p.core.Gone(p.birthNow(), f.from.instance) })
 	}
 	if len(f.renewals)+len(f.commands) > 0 {
 		if r == nil {
@@ -185,7 +175,10 @@ func (p *proc) frame(e *end, f frame) {
 		return
 	}
 	if !p.voterIs(f.from) {
-		p.stray(f.from.instance, f.from.addr)
+		if p.strays.Due(f.from.instance, p.birthNow()) {
+			p.w.note("%v tells %x that it is in no configuration", p, f.from.instance)
+			p.ofLife(func() { p.core.Stray(f.from.instance, f.from.addr) })
+		}
 		return
 	}
 	for _, m := range f.raft {

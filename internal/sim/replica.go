@@ -86,7 +86,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: keeper.NewCore()}
 	r.questions = replica.NewQuestions(id)
 	r.glue = replica.NewCore(r, &r.registry, r.questions, machine)
-	r.keeper.Vouch, r.keeper.Stamp = p.vouch, replica.Stamp
+	r.keeper.Vouch, r.keeper.Stamp, r.keeper.Step = p.vouch, replica.Stamp, w.cfg.Step
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
 		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
@@ -149,7 +149,7 @@ func (r *ownReplica) carry(out *raftlog.Output) {
 	if out.Take != nil {
 		r.beginSnapshot(*out.Take)
 	}
-	r.outbox = append(r.outbox, out.Messages...)
+	r.outbox = append(r.outbox, out.Messages...) // Duplicates are lost here; step draws its own
 	for _, m := range out.Snapshots {
 		r.sendSnapshot(m)
 	}
@@ -202,7 +202,7 @@ func (r *ownReplica) event(e *raftlog.Event) {
 		r.tellKeeper()
 		r.p.leaderKnown()
 		p, id, log := r.p, r.id, replica.LogOf(e.Role)
-		p.ofLife(func() { p.birth.Log(p.birthNow(), id, log) })
+		p.ofLife(func() { p.core.Founding.Log(p.birthNow(), id, log) })
 		r.p.look()
 	case raftlog.Applied:
 		r.apply(e)
@@ -228,8 +228,8 @@ func (r *ownReplica) configured(c *raftlog.Configuration) {
 	r.p.w.watch.configured(r, c)
 	p, group, applied := r.p, r.group, replica.Applied(c)
 	p.ofLife(func() {
-		p.configured(group, applied.At, applied.Voters)
-		p.birth.Applied(p.birthNow(), group, applied)
+		p.core.Configured(p.birthNow(), group, applied.At, applied.Voters)
+		p.core.Founding.Applied(p.birthNow(), group, applied)
 	})
 }
 
@@ -271,12 +271,7 @@ func (r *ownReplica) retire(err error) {
 	if p.replica == r {
 		p.farewell(r)
 		p.replica = nil
-		p.ofLife(func() {
-			if p.raft == id {
-				p.raft = 0
-			}
-			p.birth.Retired(p.birthNow(), id)
-		})
+		p.ofLife(func() { p.core.Retired(p.birthNow(), id) })
 		p.leaderKnown()
 	}
 }

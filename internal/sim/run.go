@@ -97,8 +97,8 @@ func (w *world) unsettled() string {
 		if p == nil {
 			return m.name + " is down"
 		}
-		if p.birth.Phase() != founding.Member {
-			return fmt.Sprintf("%v is %v: %s", p, p.birth.Phase(), p.birth.Waiting())
+		if p.core.Founding.Phase() != founding.Member {
+			return fmt.Sprintf("%v is %v: %s", p, p.core.Founding.Phase(), p.core.Founding.Waiting())
 		}
 		if group == 0 {
 			group = p.group

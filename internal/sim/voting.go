@@ -16,7 +16,7 @@ import (
 
 // place finds where the instance behind a raft ID is: by the address book, or by the configuration that is applied here.
 func (p *proc) place(raft uint64) founding.Voter {
-	if v, ok := p.book.Find(raft); ok || p.replica == nil {
+	if v, ok := p.core.Voter(raft); ok || p.replica == nil {
 		return v
 	}
 	return replica.Find(&p.replica.config, raft)
@@ -24,7 +24,7 @@ func (p *proc) place(raft uint64) founding.Voter {
 
 // voterIs reports whether the raft ID under which an instance speaks is its own.
 func (p *proc) voterIs(from identity) bool {
-	if v, ok := p.book.Find(from.raft); ok {
+	if v, ok := p.core.Voter(from.raft); ok {
 		return v.Instance == from.instance
 	}
 	return replica.Names(&p.replica.config, from.raft, from.instance)
@@ -35,8 +35,8 @@ func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }
 
-// facts are what this replica sees, if it leads.
-func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
+// Facts implements cluster.Sight: what this replica sees, if it leads.
+func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil || r.survey.Term == 0 {
 		return f, 0, false
@@ -46,7 +46,7 @@ func (p *proc) facts() (f voters.Facts, term uint64, leads bool) {
 		settings = *r.settings
 	}
 	voting := voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.w.cfg.Durable}
-	f = replica.Facts(&r.survey, voting, p.book.Find, p.linked)
+	f = replica.Facts(&r.survey, voting, p.core.Voter, p.linked)
 	for _, o := range f.Replicas {
 		if o.Instance.IsZero() {
 			p.w.broken("%v surveys %x, which its configuration does not name", p, o.ID)
@@ -76,21 +76,22 @@ func (r *ownReplica) agreeOn(f *voters.Facts) {
 }
 
 // carry hands a step to the log. What becomes of it is seen at the next look.
-func (p *proc) carry(term uint64, step voters.Step, about founding.Voter) {
-	r := p.replica
+func (p *proc) carry(c lead.Carry) {
+	r, step := p.replica, c.Step
 	if r == nil {
 		return
 	}
+	p.w.note("%v changes the voters: %v %x, promote %x, demote %x, remove %x: %s", p, step.Kind, step.ID, step.Promote, step.Demote, step.Remove, step.Why)
 	p.w.watch.carries(r, step)
-	if change, changes := replica.Change(step, about); changes {
-		r.log.post(func(clock.Time) { r.core.Change(term, change); r.stale = true })
+	if change, changes := replica.Change(step, c.About); changes {
+		r.log.post(func(clock.Time) { r.core.Change(c.Term, change); r.stale = true })
 	} else if step.Kind == voters.Transfer {
 		r.log.post(func(clock.Time) { _ = r.core.Transfer(step.ID); r.stale = true })
 	}
 }
 
-// guide is the leader to which this instance is attached, or about to be.
-func (p *proc) guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
+// Guide implements cluster.Sight.
+func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
 
 // vouch compares what the record of a new session says of its instance with what the connection proves.
 func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
@@ -105,14 +106,15 @@ func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool)
 	return replica.Proof{Instance: from, Addr: addr}.Vouch(b)
 }
 
-// leader returns who leads the group as far as this instance knows.
-func (p *proc) leader() session.Target {
+// Leader implements cluster.Sight.
+func (p *proc) Leader() (instance nodeid.ID, addr string) {
 	if r := p.replica; r != nil {
 		if t := r.leader(); !t.Peer.IsZero() {
-			return t
+			return t.Peer, t.Addr
 		}
 	}
-	return p.client.Status(p.m.clock()).Leader
+	t := p.client.Status(p.m.clock()).Leader
+	return t.Peer, t.Addr
 }
 
 func (r *ownReplica) leader() session.Target {
@@ -131,46 +133,25 @@ func (p *proc) prepared(group, raft uint64) {
 	p.group = group
 }
 
-const settlePoll = 100 * time.Millisecond
-
-// removed is told that a configuration without this instance's replica is committed. The replica lingers until a leader says that it may stop.
+// removed is told that a configuration without this instance's replica is committed. The replica goes on until it is dismissed.
 func (p *proc) removed(raft uint64) {
 	r := p.replica
 	if r == nil || r.id != raft {
-		p.ofLife(func() { p.birth.Retired(p.birthNow(), raft) })
+		p.ofLife(func() { p.core.Retired(p.birthNow(), raft) })
 		return
 	}
 	p.w.note("%v is removed: replica %x", p, raft)
-	var ask func()
-	ask = func() {
-		if p.replica != r || r.log.gone() {
-			return
-		}
-		p.consult(func() uint64 { return raft }, time.Hour, func(c lead.Counsel, ok bool) {
-			switch {
-			case p.replica != r || r.log.gone():
-			case ok && c.MayStop:
-				p.dismiss(r)
-				p.ofLife(func() { p.birth.Retired(p.birthNow(), raft) })
-			default:
-				p.later(settlePoll, ask)
-			}
-		})
-	}
-	ask()
 }
 
-// dismiss ends a replica that is not wanted any more.
-func (p *proc) dismiss(r *ownReplica) {
-	if r.log.gone() {
-		return
-	}
-	p.w.note("%v ends its replica %x", p, r.id)
-	r.stop()
-	if p.replica == r {
+// dismissed ends a replica that is not needed any more.
+func (p *proc) dismissed(raft uint64) {
+	if r := p.replica; r != nil && r.id == raft {
+		p.w.note("%v ends its replica %x", p, r.id)
+		r.stop()
 		p.replica = nil
+		p.leaderKnown()
 	}
-	p.leaderKnown()
+	p.ofLife(func() { p.core.Retired(p.birthNow(), raft) })
 }
 
 // later runs f after a while, if the process is there; a paused one waits.

@@ -28,10 +28,10 @@ func (o *watch) founded(c *founding.Charter) {
 
 // binds sees what a life of an instance may now say: that it is bound to a charter. With a disk it is on it.
 func (o *watch) binds(p *proc) {
-	if p.birth.Phase() != founding.Bound {
+	if p.core.Founding.Phase() != founding.Bound {
 		return
 	}
-	instance, group := p.birth.Instance(), p.birth.Group()
+	instance, group := p.core.Founding.Instance(), p.core.Founding.Group()
 	if was := o.bound[instance]; was != 0 && was != group {
 		o.w.broken("%v is bound to group %x, and was bound to group %x in the same life", p, group, was)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/check"
@@ -14,6 +15,9 @@ import (
 )
 
 // This file is what the watch sees of who votes.
+
+// charterAt is the index of the configuration that a charter makes.
+const charterAt = 1
 
 // begins sees a replica begin, empty or with what the disk has kept.
 func (o *watch) begins(r *ownReplica, empty bool) {
@@ -77,6 +81,24 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 		o.stats.Replaced++
 	}
 	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.group, c.Index, c.Voters, c.Outgoing, c.Learners)
+}
+
+// parts sees an instance leave in good order. One that was told that it may stop, while others stay, has a
+// replica that no configuration names that is applied anywhere and is newer than those that do.
+func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
+	if said == nil || said.AllLeaving || !said.MayStop {
+		return
+	}
+	o.stats.Leaves++
+	var newest *raftlog.Configuration
+	for _, m := range o.w.machines {
+		if q := m.proc; q != nil && q.replica != nil && q.replica.group == p.group && (newest == nil || q.replica.config.Index > newest.Index) {
+			newest = &q.replica.config
+		}
+	}
+	if newest != nil && (slices.Contains(newest.Voters, raft) || slices.Contains(newest.Outgoing, raft)) {
+		o.w.broken("%v may stop its replica %x, which votes: %s", p, raft, configText(newest))
+	}
 }
 
 // founders: where there are founders nobody else votes.

@@ -242,3 +242,34 @@ func TestShellRebind(t *testing.T) {
 		}
 	})
 }
+
+// At its very deadline a hold is lost: another may have the lock from then on. The same holds for the end that the request has set.
+func TestErrAtTheDeadline(t *testing.T) {
+	const deadline = clock.Time(1000)
+	for name, row := range map[string]struct {
+		limit clock.Time
+		at    clock.Time
+		want  error
+	}{
+		"before":               {0, deadline - 1, nil},
+		"at the deadline":      {0, deadline, ErrLost},
+		"behind it":            {0, deadline + 1, ErrLost},
+		"before its own end":   {deadline - 10, deadline - 11, nil},
+		"at its own end":       {deadline - 10, deadline - 10, OverdueError{}},
+		"at both":              {deadline, deadline, ErrLost},
+		"its own end is later": {deadline + 10, deadline, ErrLost},
+	} {
+		var now clock.Manual
+		now.Advance(time.Duration(row.at))
+		c := &Client{config: Config{Clock: &now}, core: NewCore(1, worldTTL), wake: make(chan struct{}, 1)}
+		c.deadline.Store(int64(deadline))
+		h := &Hold{client: c, limit: row.limit}
+		err := h.Err()
+		if (err == nil) != (row.want == nil) || row.want != nil && !errors.Is(err, row.want) || err != nil && h.Until() > row.at {
+			t.Errorf("%s: %v, held until %v; want %v", name, err, h.Until(), row.want)
+		}
+		if given := len(c.inbox) == 1 && c.inbox[0].kind == inputExpired; given != (row.want != nil) {
+			t.Errorf("%s: the lock is given back: %v", name, given)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,14 @@ type world struct {
 	cut     map[session.Peer]bool // nothing gets through to or from it
 	onReply func()                // runs before a reply is delivered
 	onSend  func()                // runs before a client's frame is delivered, without the mutex
+
+	refuse atomic.Pointer[func(what string) bool] // whether a call of "send", "propose" or "reply" is refused
+}
+
+// refuses reports whether a call is to be refused.
+func (w *world) refuses(what string) bool {
+	f := w.refuse.Load()
+	return f != nil && (*f)(what)
 }
 
 const worldTTL = 6 * time.Second
@@ -117,7 +126,7 @@ func (w *world) send(from, to session.Peer, renewals, commands []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.keepers[to]
-	if k == nil || w.cut[from] || w.cut[to] {
+	if k == nil || w.cut[from] || w.cut[to] || w.refuses("send") {
 		return errNoLink
 	}
 	k.Receive(from, renewals, commands)
@@ -128,7 +137,7 @@ func (w *world) reply(from, to session.Peer, b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.clients[to]
-	if c == nil || w.cut[from] || w.cut[to] {
+	if c == nil || w.cut[from] || w.cut[to] || w.refuses("reply") {
 		return errNoLink
 	}
 	if w.onReply != nil {
@@ -139,6 +148,9 @@ func (w *world) reply(from, to session.Peer, b []byte) error {
 }
 
 func (w *world) propose(k session.Peer, term uint64, blob []byte) bool {
+	if w.refuses("propose") {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if term == w.term && k == w.leader {

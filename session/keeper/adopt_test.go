@@ -136,7 +136,7 @@ func TestAdoptedTTLIsForSessionsToCome(t *testing.T) {
 	want := map[lockfsm.SessionID]time.Duration{old: benchTTL, young: benchTTL / 2}
 	for range 2 {
 		for id, ttl := range want {
-			if got := b.core.sessions[id].ttl; got != ttl {
+			if got := b.core.session(id).ttl; got != ttl {
 				t.Errorf("session %d has a TTL of %v here, want %v", id, got, ttl)
 			}
 		}

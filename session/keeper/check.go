@@ -29,6 +29,18 @@ func (k *Core) Check() error {
 			return fmt.Errorf("peer %d is kept for nothing", p.id)
 		}
 	}
+	left := 0
+	for i, s := range k.entering.sessions {
+		if k.entering.done[i] {
+			continue
+		}
+		if left++; k.sessions[s.ID] != nil || i < k.entering.next {
+			return fmt.Errorf("session %d at place %d is entered and not marked so, next %d", s.ID, i, k.entering.next)
+		}
+	}
+	if left != k.entering.left {
+		return fmt.Errorf("%d sessions are not entered, counted as %d", left, k.entering.left)
+	}
 	sum := 0
 	for _, p := range k.queue {
 		sum += len(p.bytes)
@@ -54,6 +66,9 @@ type Kept struct {
 
 // Kept returns what the core has of a session, and whether it has the session. Simulations ask it.
 func (k *Core) Kept(id lockfsm.SessionID) (kept Kept, ok bool) {
+	if place, found := k.entering.at(id); found {
+		return Kept{Deadline: k.entering.since.Add(k.entering.sessions[place].TTL + k.stalled)}, true
+	}
 	s := k.sessions[id]
 	if s == nil {
 		return Kept{}, false

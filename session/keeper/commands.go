@@ -118,6 +118,9 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 	if err != nil {
 		return piece{}, false
 	}
+	if k.entering.left > 0 {
+		return piece{}, true // it will ask again; how many it has opened is not known yet
+	}
 	before := k.opens[c.Nonce].peer
 	if before != p && (p.opens >= peerOpens || before != nil) {
 		return piece{}, true // it will ask again, or is not the one that has asked
@@ -156,7 +159,7 @@ func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece
 	if a := k.attachments[h.Session]; a != nil && a.peer == p && a.epoch == h.Epoch {
 		return piece{}, true // the same frame again: its answer is on its way
 	}
-	s := k.sessions[h.Session]
+	s := k.session(h.Session)
 	if mine := s != nil && k.owns(p, nonce, s); !mine || h.Epoch <= s.epoch {
 		code := lockfsm.Stale
 		if !mine {

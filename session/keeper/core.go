@@ -27,6 +27,7 @@ const (
 	frameRenewals   = 4096
 	maxAskers       = 4096
 	expiresPerBlob  = 4096
+	sessionsPerTurn = 4096 // entered at the beginning of a lead, and looked at for their deadlines
 )
 
 // Role is this voter's part in a term, as far as it knows.
@@ -39,7 +40,7 @@ type Role struct {
 // Leadership is what a keeper must know when the first entry of its own term is applied.
 type Leadership struct {
 	Term      uint64
-	Sessions  []lockfsm.SessionInfo // as of that entry; not kept
+	Sessions  []lockfsm.SessionInfo // as of that entry, ascending by ID; the core keeps them, and changes none
 	Born      bool
 	GraceOver bool
 	BornAt    clock.Time // when this node itself applied Born, or restored a snapshot that holds it; if Born
@@ -58,6 +59,10 @@ type Core struct {
 	// Stamp returns the record with which a peer that has these rights opens a session, with what its certificate says. Nil leaves it as
 	// it is. It is not called for full instances.
 	Stamp func(rights *capability.Capability, record []byte) []byte
+
+	// Step is how many sessions a turn enters at the beginning of a lead, and looks at for their deadlines, at most. It is set before
+	// the first input. Zero means what a real leader does, thousands; simulations set less, so that a few sessions take several turns.
+	Step int
 
 	role   Role
 	led    bool // the first entry of the own term is applied
@@ -78,8 +83,10 @@ type Core struct {
 	blob                 []piece // of the last proposal
 	blobExpires          int
 	sessions             map[lockfsm.SessionID]*keptSession
+	entering             entering // not in sessions yet
 	attachments          map[lockfsm.SessionID]*attachment
 	expiries             expiryHeap
+	expiriesLeft         bool // some are to be looked at in the next turn
 	expireDue            []lockfsm.SessionID
 	expiring             int
 	now                  clock.Time
@@ -137,15 +144,16 @@ func (k *Core) throwAway() (attached []*keptPeer) {
 	k.adoptDue, k.raiseDue = nil, 0
 	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[session.Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
+	k.entering = entering{}
 	k.sessions, k.attachments = make(map[lockfsm.SessionID]*keptSession), make(map[lockfsm.SessionID]*attachment)
-	k.expiries, k.expiring = expiryHeap{}, 0
+	k.expiries, k.expiriesLeft, k.expiring = expiryHeap{}, false, 0
 	k.expireDue = nil
 	k.waiters, k.flying, k.owing = nil, nil, nil
 	return attached
 }
 
-// Leads says that the first entry of the own term is applied, in order with Applied. Every session gets its full TTL, since nobody
-// here knows when its last renewal was acknowledged.
+// Leads takes that the first entry of the own term is applied, in order with Applied. Every session gets its full TTL, since the
+// core does not know when its last renewal was acknowledged.
 func (k *Core) Leads(now clock.Time, l Leadership) {
 	k.begin(now)
 	if l.Term != k.role.Term || !k.role.Leading || k.led {
@@ -153,9 +161,7 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 	k.led = true
 	k.born, k.graceOver, k.bornAt, k.grace = l.Born, l.GraceOver, l.BornAt, l.Grace
-	for _, s := range l.Sessions {
-		k.keep(s.ID, s.Opener, s.Nonce, s.Epoch, s.TTL)
-	}
+	k.beginEntering(l.Sessions)
 	if k.born {
 		k.tellAskers()
 	}
@@ -223,6 +229,7 @@ func (k *Core) lookAt() clock.Time {
 // due.
 func (k *Core) Tick(now clock.Time) {
 	k.begin(now)
+	k.enterSome()
 	if !k.serving() {
 		return
 	}
@@ -246,8 +253,14 @@ func (k *Core) Next() clock.Time {
 	for _, p := range k.owing {
 		consider(p.retryAt)
 	}
+	if k.entering.left > 0 {
+		consider(k.now)
+	}
 	if !k.serving() {
 		return next
+	}
+	if k.expiriesLeft {
+		consider(k.now)
 	}
 	if len(k.sessions) > 0 {
 		consider(k.lookAt())
@@ -271,7 +284,7 @@ func (k *Core) due() bool {
 func (k *Core) Status() Status {
 	return Status{
 		Term: k.role.Term, Leading: k.led, Leader: k.role.Leader, Born: k.born, GraceOver: k.graceOver,
-		Sessions: len(k.sessions), Attachments: len(k.attachments), Expiring: k.expiring,
+		Sessions: len(k.sessions) + k.entering.left, Attachments: len(k.attachments), Expiring: k.expiring,
 		Renewals: len(k.waiters) + len(k.flying), Opens: len(k.opens), Peers: len(k.roll), Askers: len(k.askers),
 	}
 }

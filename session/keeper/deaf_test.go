@@ -117,7 +117,7 @@ func TestToldIsBounded(t *testing.T) {
 		b.core.Receive(b.now, nodeidtest.ID(1), session.Renewal{Session: id, Epoch: 1, Seq: seq + 1, Heard: 0}.Append(nil), nil)
 		b.step()
 	}
-	if got := b.core.sessions[id].told.Count(); got != 8 {
+	if got := b.core.session(id).told.Count(); got != 8 {
 		t.Errorf("%d are remembered", got)
 	}
 }

@@ -19,6 +19,11 @@
 //     each request, and its sessions belong to that capability: they cannot be attached under
 //     another.
 //
+//   - A turn does a bounded amount of work for sessions: a lead begins, and sessions whose deadlines
+//     come together are looked at, 4,096 in a turn. No answer shows how far the steps are: what names
+//     a session enters it, the TTL that a new leader gives counts from the beginning of its lead, and
+//     an Open waits until all sessions are entered.
+//
 // # Concurrency
 //
 // Keeper is safe for concurrent use; Core is not. One goroutine owns the core. All others append to

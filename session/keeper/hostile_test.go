@@ -66,7 +66,7 @@ func TestAttachAheadOfItsSessionEndsNothing(t *testing.T) {
 	b.send(nodeidtest.ID(2), lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: 1, Number: 1, Nonce: lockfsm.Nonce{2}})
 	b.turn()
 	b.core.Down(b.now, nodeidtest.ID(2))
-	b.core.keep(id, lockfsm.Opener{Instance: nodeidtest.ID(1)}, lockfsm.Nonce{1}, 0, benchTTL)
+	b.core.keep(&lockfsm.SessionInfo{ID: id, Opener: lockfsm.Opener{Instance: nodeidtest.ID(1)}, Nonce: lockfsm.Nonce{1}, TTL: benchTTL}, b.core.elapsed())
 	b.send(nodeidtest.ID(1), b.attachCmd(id, 1))
 	b.apply() // the guess comes out of the log first
 	b.turn()

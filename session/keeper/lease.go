@@ -46,7 +46,7 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 	k.begin(now)
 	left := make([]time.Duration, len(sessions))
 	for i, id := range sessions {
-		if s := k.sessions[id]; s != nil {
+		if s := k.session(id); s != nil {
 			left[i] = max(s.deadline.Sub(k.elapsed()), 0)
 		}
 	}
@@ -56,14 +56,21 @@ func (k *Core) Left(now clock.Time, sessions []lockfsm.SessionID) []time.Duratio
 // elapsed is the clock of deadlines: the boot-time clock less all stalls.
 func (k *Core) elapsed() clock.Time { return k.now.Add(-k.stalled) }
 
-// keep enters a session with its full TTL.
-func (k *Core) keep(id lockfsm.SessionID, opener lockfsm.Opener, nonce lockfsm.Nonce, epoch lockfsm.Epoch, ttl time.Duration) {
-	if opener != (lockfsm.Opener{}) {
-		k.opened[opener.Instance]++
+// keep enters a session with its full TTL, counted from the given time on the clock of deadlines.
+func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
+	if info.Opener != (lockfsm.Opener{}) {
+		k.opened[info.Opener.Instance]++
 	}
-	s := &keptSession{id: id, opener: opener, nonce: nonce, epoch: epoch, ttl: ttl, deadline: k.elapsed().Add(ttl), heard: k.elapsed()}
-	k.sessions[id] = s
-	k.expiries.push(expiry{at: s.deadline, session: id})
+	s := &keptSession{
+		id: info.ID, opener: info.Opener, nonce: info.Nonce, epoch: info.Epoch, ttl: info.TTL, deadline: from.Add(info.TTL), heard: from,
+	}
+	k.sessions[s.id] = s
+	k.expiries.push(expiry{at: s.deadline, session: s.id})
+}
+
+// keepGone enters what a session has left behind. No client can attach it; it expires once more.
+func (k *Core) keepGone(id lockfsm.SessionID, ttl time.Duration) {
+	k.keep(&lockfsm.SessionInfo{ID: id, TTL: ttl}, k.elapsed())
 }
 
 // openerOf returns what a session that a peer opens belongs to. With a record it reports false if that says what the connection does not
@@ -99,7 +106,7 @@ func (k *Core) takeRenewals(p *keptPeer, frame []byte) bool {
 			continue
 		}
 		a.waitSeq = r.Seq
-		if s := k.sessions[r.Session]; s == nil || k.hears(s, r.Heard) {
+		if s := k.session(r.Session); s == nil || k.hears(s, r.Heard) {
 			a.waits = true
 		}
 		k.await(a)
@@ -164,7 +171,7 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 			continue
 		}
 		a.flies = false
-		s := k.sessions[a.session]
+		s := k.session(a.session)
 		if s == nil || s.epoch != a.epoch || s.expiring {
 			continue
 		}
@@ -176,10 +183,17 @@ func (k *Core) Confirmed(now clock.Time, term, round uint64) {
 	k.flying = kept
 }
 
-// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not.
+// expire decides which sessions are over. One whose renewal has arrived and is not confirmed yet is not. Thousands can be due at the
+// same time, as after a lead has begun; those beyond one step are looked at in the next turn, which is due at once. A session that is
+// looked at late lives a little longer, and may still be renewed.
 func (k *Core) expire() {
 	now := k.elapsed()
-	for len(k.expiries) > 0 && !now.Add(watchBefore).Before(k.expiries[0].at) {
+	k.expiriesLeft = false
+	for budget := k.step(); len(k.expiries) > 0 && !now.Add(watchBefore).Before(k.expiries[0].at); budget-- {
+		if budget == 0 {
+			k.expiriesLeft = true
+			return
+		}
 		due := k.expiries[0]
 		s := k.sessions[due.session]
 		switch {

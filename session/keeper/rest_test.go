@@ -46,7 +46,7 @@ func TestAStallThatIsNotNoticedLeavesTimeToRenew(t *testing.T) {
 		b.turn()
 		b.advance(stall)
 		b.turn()
-		left := b.core.sessions[id].deadline.Sub(b.core.elapsed())
+		left := b.core.session(id).deadline.Sub(b.core.elapsed())
 		if left < watchBefore-stallAfter {
 			t.Fatalf("after a stall of %v session %d has only %v", stall, id, left)
 		}

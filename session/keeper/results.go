@@ -39,7 +39,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 		k.appliedEvict(r)
 	case lockfsm.Release, lockfsm.Cancel, lockfsm.Detach:
 		if r.Detached != 0 {
-			k.keep(r.Detached, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires
+			k.keepGone(r.Detached, r.TTL)
 		}
 		if a := k.present(r); a != nil {
 			k.reply(a.peer, &session.Reply{Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Budget: r.Budget})
@@ -51,7 +51,7 @@ func (k *Core) applied(r *lockfsm.Result) {
 			k.gone(r.Session) // what a session left behind can be taken from it before it expires once more
 		}
 		if r.Code == lockfsm.Done && r.TTL > 0 {
-			k.keep(r.Session, lockfsm.Opener{}, lockfsm.Nonce{}, 0, r.TTL) // nobody can attach it; it expires once more
+			k.keepGone(r.Session, r.TTL)
 		}
 	}
 	for i := range r.Fired {
@@ -77,8 +77,8 @@ func (k *Core) appliedBorn(r *lockfsm.Result) {
 }
 
 func (k *Core) appliedOpen(r *lockfsm.Result) {
-	if r.Code == lockfsm.Done && k.sessions[r.Session] == nil {
-		k.keep(r.Session, k.opens[r.Nonce].opener, r.Nonce, 0, r.TTL)
+	if r.Code == lockfsm.Done && k.session(r.Session) == nil {
+		k.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: k.opens[r.Nonce].opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
 		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL, Term: k.role.Term})
@@ -98,7 +98,7 @@ func (k *Core) tellGraceOver() {
 
 // appliedAttach makes an attachment live. The states come first: Attached says that they are complete.
 func (k *Core) appliedAttach(r *lockfsm.Result) {
-	if s := k.sessions[r.Session]; s != nil && r.Code == lockfsm.Done {
+	if s := k.session(r.Session); s != nil && r.Code == lockfsm.Done {
 		s.epoch = r.Epoch
 	}
 	a := k.attachments[r.Session]
@@ -107,7 +107,7 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 	}
 	if r.Code == lockfsm.Done {
 		a.live = true
-		if s := k.sessions[r.Session]; s != nil && a.waitSeq != 0 {
+		if s := k.session(r.Session); s != nil && a.waitSeq != 0 {
 			k.tells(s, a.waitSeq)
 		}
 		for i := range r.States {
@@ -189,7 +189,7 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 
 // gone forgets a session that the state does not have any more.
 func (k *Core) gone(id lockfsm.SessionID) {
-	if s := k.sessions[id]; s != nil {
+	if s := k.session(id); s != nil {
 		if s.expiring {
 			k.expiring--
 		}

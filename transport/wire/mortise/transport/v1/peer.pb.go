@@ -754,10 +754,12 @@ func (x *Answer) GetRefusal() *Refusal {
 	return nil
 }
 
-// Parcel carries datagrams of gossip.
+// Parcel carries what may be lost: datagrams of gossip, and raft messages that travel on a link as
+// well.
 type Parcel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Packets       [][]byte               `protobuf:"bytes,2,rep,name=packets,proto3" json:"packets,omitempty"`
+	Raft          [][]byte               `protobuf:"bytes,3,rep,name=raft,proto3" json:"raft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -795,6 +797,13 @@ func (*Parcel) Descriptor() ([]byte, []int) {
 func (x *Parcel) GetPackets() [][]byte {
 	if x != nil {
 		return x.Packets
+	}
+	return nil
+}
+
+func (x *Parcel) GetRaft() [][]byte {
+	if x != nil {
+		return x.Raft
 	}
 	return nil
 }
@@ -916,9 +925,10 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\x04body\x18\x02 \x01(\fR\x04body\"U\n" +
 	"\x06Answer\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\fR\x04body\x127\n" +
-	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\"\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"6\n" +
 	"\x06Parcel\x12\x18\n" +
-	"\apackets\x18\x02 \x03(\fR\apackets\"T\n" +
+	"\apackets\x18\x02 \x03(\fR\apackets\x12\x12\n" +
+	"\x04raft\x18\x03 \x03(\fR\x04raft\"T\n" +
 	"\x05Bytes\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data2\xa1\x02\n" +

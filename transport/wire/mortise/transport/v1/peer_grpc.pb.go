@@ -44,7 +44,7 @@ type PeerClient interface {
 	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
 	// each ends with its side of the stream.
 	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error)
-	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
+	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
 	// Conn is a byte stream of gossip.
 	Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error)
@@ -126,7 +126,7 @@ type PeerServer interface {
 	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
 	// each ends with its side of the stream.
 	Ask(grpc.BidiStreamingServer[Question, Answer]) error
-	// Packets carries datagrams of gossip; the answer comes when the sender has half-closed.
+	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
 	// Conn is a byte stream of gossip.
 	Conn(grpc.BidiStreamingServer[Bytes, Bytes]) error

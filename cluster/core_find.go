@@ -3,8 +3,6 @@ package cluster
 import (
 	"slices"
 	"time"
-
-	"github.com/mortise-lock/mortise/cluster/founding"
 )
 
 // Times and bounds of finding lost peers again.
@@ -86,41 +84,31 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 	return out
 }
 
-// rejoin starts the attempts that are due and returns when the next round is.
-func (c *Cluster) rejoin(now time.Duration) time.Duration {
-	o := &c.own
-	if c.left.Load() {
-		return now + time.Hour
+// rejoin decides which addresses to gossip with now, and returns when the next round is. word is random.
+func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
+	if !c.cfg.Gossips {
+		return now + idle
 	}
-	if len(o.find.now) == 0 && o.find.next > now {
-		return o.find.next
+	if len(c.find.now) == 0 && c.find.next > now {
+		return c.find.next
 	}
-	var wanted, here []string
-	wanted = o.core.Founders() // the others do not gossip
-	if len(c.cfg.Settings.Founders) == 0 {
+	wanted := c.Founding.Founders() // the others do not gossip
+	if len(c.cfg.Founding.Settings.Founders) == 0 {
 		wanted = nil
-		for _, entry := range o.join.Entries() {
+		for _, entry := range c.join {
 			wanted = append(wanted, entry.Addrs...)
 		}
-		for _, v := range o.book.Voters() {
+		for _, v := range c.book.Voters() {
 			wanted = append(wanted, v.Addr)
 		}
 	}
-	for _, m := range o.peers {
+	var here []string
+	for _, m := range c.peers {
 		here = append(here, m.Addr)
 	}
-	for _, addr := range o.find.due(now, wanted, here, c.word()) {
-		c.help(func() {
-			err := c.gossip.Join(addr)
-			c.in.post(func() { c.joined(addr, err) })
-		})
-	}
-	return o.find.next
+	c.acts.Gossip = c.find.due(now, wanted, here, word)
+	return c.find.next
 }
 
-func (c *Cluster) joined(addr string, err error) {
-	delete(c.own.find.busy, addr)
-	if err != nil && c.own.core.Phase() == founding.Member {
-		c.cfg.Logger.Debug("gossip with an absent peer failed", "addr", addr, "err", err)
-	}
-}
+// Gossiped takes that an attempt to gossip with an address is over.
+func (c *Core) Gossiped(addr string) { delete(c.find.busy, addr) }

@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// This file is when a leader looks at its voters, and what it answers about them. What follows from a
+// look, package lead decides.
+
+// Errand is a question for the sake of the voters, or of their configuration.
+type Errand struct {
+	To   nodeid.ID
+	Addr string
+	Body []byte // a message of founding; nil, without Consult: whether that instance is there
+
+	Prepare *voters.Step // what it asks for, if it asks for a replica
+	term    uint64       // of the lead in which it was decided
+
+	probe     *voters.Probe
+	announced *announcement
+	attached  bool
+
+	Consult *Consultation // not nil: a consultation, whose answer goes to Advised in place of Done
+	inquiry *Inquiry
+}
+
+// Look takes that what Sight.Facts returns may have changed.
+func (c *Core) Look() { c.wanted = true }
+
+// govern looks at the voters if it is time to, and returns when it will be. Before the group is born no
+// instance may change its voters.
+func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
+	if !c.settled() {
+		return now + idle
+	}
+	if c.lead.Due(now, c.wanted) <= now {
+		c.observe(now, fresh)
+	}
+	return c.lead.Due(now, c.wanted)
+}
+
+// observe takes in what the replica here sees, if it leads.
+func (c *Core) observe(now time.Duration, fresh uint64) {
+	c.wanted = false
+	facts, term, leads := c.cfg.Sight.Facts()
+	if !leads {
+		c.lead.Rest(now)
+		c.report = nil
+		return
+	}
+	orders := c.lead.Look(now, facts, term, fresh)
+	report := c.lead.Report()
+	c.report = &report
+	if orders.Carry != nil {
+		c.acts.Carry = append(c.acts.Carry, *orders.Carry)
+	}
+	if step := orders.Prepare; step != nil {
+		body := c.lead.Question(*step, c.Founding.Group(), c.book.At(), c.book.Voters())
+		c.errand(Errand{To: step.Instance, Addr: c.lead.Where(step.Instance), Body: body, Prepare: step})
+		c.wanted = true // another one may be due as well
+	}
+	for _, p := range orders.Probes {
+		c.errand(Errand{To: p.Instance, Addr: p.Addr, probe: &p})
+	}
+}
+
+func (c *Core) errand(e Errand) {
+	if e.Addr == "" || c.cfg.Founding.Settings.Solo {
+		return
+	}
+	e.term = c.lead.Term()
+	c.acts.Errands = append(c.acts.Errands, e)
+}
+
+// Done takes what became of an errand. declined is why an instance does not start a replica.
+func (c *Core) Done(now time.Duration, e Errand, outcome founding.Outcome, answer []byte) (declined string) {
+	look := false
+	switch {
+	case e.announced != nil:
+		c.announced(now, e.announced, outcome)
+	case e.attached:
+		c.spread.telling-- // a question finds what is missed
+	case e.Prepare != nil:
+		look, declined = c.lead.Answered(now, e.term, *e.Prepare, outcome, answer)
+	case e.probe != nil:
+		look = c.lead.Probed(now, e.term, *e.probe, outcome)
+	}
+	c.wanted = c.wanted || look
+	return declined
+}
+
+// Gone takes that an instance has said on its own connection that the replica that it had is over. With
+// a directory the next process may go on with it.
+func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
+	c.Founding.Departed(now, instance)
+	if c.lead.Gone(instance, c.book.Voters()) {
+		c.wanted = true
+	}
+}
+
+// Report returns how the voters stood at the last look, or nil if this instance does not lead. It is
+// never changed.
+func (c *Core) Report() *voters.Report { return c.report }

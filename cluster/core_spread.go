@@ -1,0 +1,247 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+)
+
+// This file is how a configuration gets around: which one is taken, and which instances are told.
+
+// Times and bounds of spreading a configuration.
+const (
+	pullWithin    = 2 * time.Second // how long one peer is waited for that knows a newer one
+	pullSoon      = pullWithin / 8  // the same for a voter that does not lead
+	announceTries = 4
+	announcePause = time.Second
+	strayPause    = time.Second // between two announcements to one stray
+	straysMax     = 64          // strays that are remembered
+	idle          = time.Hour   // nothing is due
+)
+
+// charterAt is the index of the configuration that a charter makes.
+const charterAt = 1
+
+// spreading is what is under way of it.
+type spreading struct {
+	announcements []*announcement // to be made
+	attached      []Voter         // to be told once, a few at a time
+	telling       int             // of those, under way
+	before        []Voter         // the replicas before the last changes, while it is not known whether this instance leads
+	pullAt        time.Duration   // no instance is asked for a newer configuration before that
+	pulls         int
+}
+
+// announcement is an instance that is to be told the newest configuration, until it has answered,
+// nothing listens there, or it was tried that often.
+type announcement struct {
+	to    nodeid.ID
+	addr  string
+	tries int           // left
+	due   time.Duration // zero: at once
+}
+
+// Configured takes a configuration, applied here or heard of. at is the log index of the entry that
+// made it. An older one than is known changes nothing; of the one that is known, and where at is 0, it
+// may say newer addresses.
+func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
+	if group == 0 || group != c.Founding.Group() {
+		return
+	}
+	known := c.book.At()
+	switch {
+	case at < known && at != 0:
+		c.Founding.Voters(now, group, at, voters) // an older one that names this instance's replica tells that it was removed since
+	case at <= known:
+		changed := false
+		for _, v := range voters {
+			changed = c.book.Hear(v, false) || changed
+		}
+		if changed {
+			c.readdressed(now)
+		}
+	default:
+		c.remember(c.book.Voters())
+		c.configure(now, group, at, voters)
+		c.spread.pullAt = 0 // an instance that knows a still newer one is asked at once
+		c.tellHost()
+		c.wanted = true
+	}
+}
+
+// configure makes the address book that of the group's voters.
+func (c *Core) configure(now time.Duration, group, at uint64, voters []Voter) {
+	c.book.Configure(at, voters)
+	if c.raft != 0 { // of all addresses its own is the one that it knows best
+		c.book.Hear(Voter{Raft: c.raft, Instance: c.Founding.Instance(), Addr: c.self, Life: c.Founding.Life()}, true)
+	}
+	c.Founding.Voters(now, group, c.book.At(), c.book.Voters())
+}
+
+// readdressed passes on that voters have moved. The others believe the leader.
+func (c *Core) readdressed(now time.Duration) {
+	c.Founding.Voters(now, c.Founding.Group(), c.book.At(), c.book.Voters())
+	c.tellHost()
+	if !c.lead.Leads() {
+		return
+	}
+	for _, v := range c.book.Voters() {
+		if v.Instance != c.Founding.Instance() {
+			c.announce(v.Instance, v.Addr, 1)
+		}
+	}
+}
+
+// tellHost tells the host the whole address book. A host that is not yet told of the group hears of it
+// with BoundTo and Joined.
+func (c *Core) tellHost() {
+	if c.settled() {
+		c.events = append(c.events, founding.Event{Kind: founding.Heard, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters()})
+	}
+}
+
+// remember keeps the replicas of a configuration that has a successor, for the look that shows whether
+// this instance leads.
+func (c *Core) remember(before []Voter) {
+	for _, v := range before {
+		if !slices.ContainsFunc(c.spread.before, func(o Voter) bool { return o.Raft == v.Raft }) {
+			c.spread.before = append(c.spread.before, v)
+		}
+	}
+}
+
+// succeed lets a leader tell of a new configuration: the replicas that it leaves out (rule 14), where
+// they were last, and the instances whose sessions are attached, so that they know the voters of now
+// when it is gone. Of several changes within a second each may replace a voter, and an instance that
+// knows none of them any more has to begin anew. The replicas that stay hear of it by the log.
+func (c *Core) succeed() {
+	before := c.spread.before
+	if before == nil || !c.lead.Leads() && c.wanted {
+		return // the look is still to come
+	}
+	c.spread.before = nil
+	if !c.lead.Leads() {
+		return
+	}
+	for _, v := range before {
+		if _, stays := c.book.Find(v.Raft); !stays && v.Instance != c.Founding.Instance() {
+			c.announce(v.Instance, v.Addr, announceTries)
+		}
+	}
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // not those that were still to be told of an older one
+}
+
+// Stray takes that an instance whose raft ID is in no configuration speaks raft here: it was removed
+// and has not heard of it. Strays says when it is due to be told.
+func (c *Core) Stray(instance nodeid.ID, addr string) { c.announce(instance, addr, 1) }
+
+func (c *Core) announce(to nodeid.ID, addr string, tries int) {
+	if addr != "" {
+		c.spread.announcements = append(c.spread.announcements, &announcement{to: to, addr: addr, tries: tries})
+	}
+}
+
+// tell makes the announcements that are due, and returns when the next one is.
+func (c *Core) tell(now time.Duration) time.Duration {
+	c.succeed()
+	s, next := &c.spread, now+idle
+	if !c.settled() || c.book.At() == 0 || c.cfg.Founding.Settings.Solo {
+		s.announcements, s.attached = nil, nil
+		return next
+	}
+	var later []*announcement
+	for _, a := range s.announcements {
+		if a.due > now {
+			later, next = append(later, a), min(next, a.due)
+			continue
+		}
+		a.tries--
+		c.acts.Errands = append(c.acts.Errands, Errand{To: a.to, Addr: a.addr, Body: c.announcementTo(a.to), announced: a})
+	}
+	s.announcements = later
+	for s.telling < asksMax && len(s.attached) > 0 {
+		v := s.attached[0]
+		s.attached = s.attached[1:]
+		s.telling++
+		c.acts.Errands = append(c.acts.Errands, Errand{To: v.Instance, Addr: v.Addr, Body: c.announcementTo(v.Instance), attached: true})
+	}
+	return next
+}
+
+func (c *Core) announcementTo(instance nodeid.ID) []byte {
+	return founding.AppendAnnounce(nil, founding.Announce{To: instance, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters()})
+}
+
+// announced takes what became of an announcement.
+func (c *Core) announced(now time.Duration, a *announcement, outcome founding.Outcome) {
+	if outcome == founding.Silent && a.tries > 0 {
+		a.due = now + announcePause
+		c.spread.announcements = append(c.spread.announcements, a)
+	}
+}
+
+// pull asks the leader, or a voter that is known, if gossip says that there is a newer configuration of
+// this group. Gossip is only a reason to ask: another instance may say so falsely, and its own word
+// would not count.
+func (c *Core) pull(now time.Duration, word uint64) {
+	s := &c.spread
+	if now < s.pullAt || !c.behind() {
+		return
+	}
+	leader, addr := c.whom(s.pulls, word)
+	s.pullAt = now + pullWithin
+	if leader != c.cfg.Sight.Guide() {
+		s.pullAt = now + pullSoon // a voter may not know more
+	}
+	s.pulls++
+	c.Founding.Inquire(now, addr)
+}
+
+// pullDue is when pull has something to do.
+func (c *Core) pullDue(now time.Duration) time.Duration {
+	if !c.behind() {
+		return now + idle
+	}
+	return max(c.spread.pullAt, now)
+}
+
+// behind reports whether gossip says that another member of the group knows a newer configuration. An
+// instance that is no member yet asks all others anyway.
+func (c *Core) behind() bool {
+	if !c.settled() {
+		return false
+	}
+	for _, m := range c.peers {
+		if m.Group == c.Founding.Group() && m.At > c.book.At() && m.Addr != c.self {
+			return true
+		}
+	}
+	return false
+}
+
+// Strays are the instances that were told lately that they are in no configuration. The zero Strays is
+// empty. It is not safe for concurrent use.
+type Strays struct{ told map[nodeid.ID]time.Duration }
+
+// Due reports whether a stray is to be told now, and notes it: each at most once a second, and so many
+// in a second.
+func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
+	if last, known := s.told[instance]; known && now-last < strayPause {
+		return false
+	}
+	if s.told == nil {
+		s.told = make(map[nodeid.ID]time.Duration)
+	}
+	for id, last := range s.told {
+		if now-last >= strayPause {
+			delete(s.told, id)
+		}
+	}
+	if len(s.told) >= straysMax {
+		return false
+	}
+	s.told[instance] = now
+	return true
+}

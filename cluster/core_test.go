@@ -1,0 +1,269 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+)
+
+// sight is what a core is shown.
+type sight struct {
+	facts  voters.Facts
+	term   uint64 // zero: it does not lead
+	leader nodeid.ID
+}
+
+func (s *sight) Facts() (voters.Facts, uint64, bool) { return s.facts, s.term, s.term != 0 }
+func (s *sight) Guide() nodeid.ID                    { return s.leader }
+func (s *sight) Leader() (nodeid.ID, string) {
+	if s.leader.IsZero() {
+		return s.leader, ""
+	}
+	return s.leader, addrOf(1)
+}
+
+// replicas are the first n replicas of the group that a test core belongs to; the first is its own.
+func replicas(n uint64) (list []Voter) {
+	for i := range n {
+		list = append(list, Voter{Raft: i + 1, Instance: nodeidtest.ID(i + 1), Addr: addrOf(int(i)), Life: 1})
+	}
+	return list
+}
+
+const testGroup = 77
+
+// member is the core of a voter of a group of three, which has looked around.
+func member(t *testing.T, s *sight) (c *Core, now time.Duration) {
+	t.Helper()
+	settings := founding.Settings{Replicas: 3, Voters: 3, SessionTTL: time.Second}
+	c = NewCore(CoreConfig{Sight: s, Founding: founding.Config{
+		Instance: nodeidtest.ID(1), Name: "a", Addr: addrOf(0), Settings: settings, Durable: true, Life: 2,
+		Stored: &founding.State{Instance: nodeidtest.ID(1), Phase: founding.Member, Group: testGroup, Settings: settings, At: 1, Raft: 1, Voters: replicas(3)},
+	}})
+	now = time.Minute
+	for range 3 {
+		turn(c, now)
+		now += 10 * time.Second
+	}
+	if !c.settled() {
+		t.Fatal("the core still looks around")
+	}
+	return c, now
+}
+
+// turn is what an owner does, with nothing to store.
+func turn(c *Core, now time.Duration) ([]founding.Event, Acts) {
+	out := c.Tick(now, 1, founding.Random{Instance: nodeidtest.ID(9), Group: 9, Spread: 9})
+	return c.Follow(now, out.Events), c.Act(now, 99, 5)
+}
+
+func addresses(acts Acts) (list []string) {
+	for _, e := range acts.Errands {
+		list = append(list, e.Addr)
+	}
+	return list
+}
+
+// TestALeaderTellsAfterItsLook: a leader that applies a configuration before it has looked for the first
+// time tells the replica that is left out all the same, and one that does not lead tells none.
+func TestALeaderTellsAfterItsLook(t *testing.T) {
+	for term, want := range map[uint64][]string{0: nil, 5: {addrOf(2)}} {
+		s := &sight{}
+		c, now := member(t, s)
+		c.Look()
+		turn(c, now) // a look that shows no lead
+		s.term = term
+		c.Configured(now, testGroup, 9, replicas(2))
+		events, acts := turn(c, now+1)
+		if len(events) != 1 || events[0].Kind != founding.Heard || len(events[0].Voters) != 2 {
+			t.Errorf("the host is told %+v", events)
+		}
+		if got := addresses(acts); got != nil || acts.Next > now+lead.Pause {
+			t.Errorf("before the look these are told: %q; the next turn is due after %v", got, acts.Next-now)
+		}
+		_, acts = turn(c, now+lead.Pause)
+		if got := addresses(acts); !slices.Equal(got, want) {
+			t.Errorf("in term %d these are told: %q, want %q", term, got, want)
+		}
+		if _, acts = turn(c, now+2*lead.Pause); len(acts.Errands) > 0 {
+			t.Errorf("told again: %q", addresses(acts))
+		}
+	}
+}
+
+// TestAnAnnouncementNamesTheNewest: one that was not heard is made again a second later, with what is
+// known by then, and none of an earlier life is.
+func TestAnAnnouncementNamesTheNewest(t *testing.T) {
+	c, now := member(t, &sight{})
+	c.Stray(nodeidtest.ID(8), addrOf(8))
+	c.announce(nodeidtest.ID(7), addrOf(7), 2)
+	_, acts := turn(c, now)
+	if got := addresses(acts); !slices.Equal(got, []string{addrOf(8), addrOf(7)}) {
+		t.Fatalf("told: %q", got)
+	}
+	for _, e := range acts.Errands {
+		c.Done(now, e, founding.Silent, nil)
+	}
+	c.Configured(now, testGroup, 9, replicas(2))
+	_, acts = turn(c, now)
+	if len(acts.Errands) > 0 || acts.Next > now+announcePause {
+		t.Fatalf("told at once: %q; the next turn is due after %v", addresses(acts), acts.Next-now)
+	}
+	_, acts = turn(c, now+announcePause)
+	if len(acts.Errands) != 1 || !slices.Equal(acts.Errands[0].Body, c.announcementTo(nodeidtest.ID(7))) || c.At() != 9 {
+		t.Fatalf("told again: %q, as of configuration %d", addresses(acts), c.At())
+	}
+	c.Done(now, acts.Errands[0], founding.Silent, nil)
+	if _, acts = turn(c, now+time.Minute); len(acts.Errands) > 0 {
+		t.Error("it was tried more often than asked for")
+	}
+	c.announce(nodeidtest.ID(7), addrOf(7), 2)
+	if err := c.Founding.Recover(now+time.Minute, testGroup); err != nil {
+		t.Fatal(err)
+	}
+	events, acts := turn(c, now+time.Minute)
+	if len(events) != 1 || events[0].Kind != founding.Restarted || len(acts.Errands) > 0 || len(c.Voters()) > 0 {
+		t.Errorf("a new life tells %q of the group of the one before; %+v", addresses(acts), events)
+	}
+}
+
+// consulted returns the consultation that a turn asks for, if it is one.
+func consulted(t *testing.T, acts Acts) Errand {
+	t.Helper()
+	if len(acts.Errands) != 1 || acts.Errands[0].Consult == nil {
+		t.Fatalf("the turn asks %+v", acts.Errands)
+	}
+	return acts.Errands[0]
+}
+
+// TestAnInquiryFollowsAFew: an attempt goes on with a few instances that are named one by another, and
+// none that names itself, and begins anew after a pause. A leader asks no other instance.
+func TestAnInquiryFollowsAFew(t *testing.T) {
+	s := &sight{leader: nodeidtest.ID(2)}
+	c, now := member(t, s)
+	c.Inquire(&Inquiry{Raft: 3})
+	_, acts := turn(c, now)
+	e := consulted(t, acts)
+	if e.To != s.leader || *e.Consult != (Consultation{Group: testGroup, Instance: nodeidtest.ID(1), Raft: 3}) {
+		t.Fatalf("it asks %+v", e)
+	}
+	for id := range uint64(consultHops) {
+		c.Advised(now, e, Advice{Leader: nodeidtest.ID(id + 3), Addr: addrOf(1)}, true)
+		_, acts = turn(c, now)
+		e = consulted(t, acts)
+	}
+	for i, a := range []Advice{{Leader: nodeidtest.ID(9), Addr: addrOf(1)}, {Addr: addrOf(1)}, {}} {
+		if i == 1 {
+			a.Leader = e.To
+		}
+		c.Advised(now, e, a, true)
+		if _, acts = turn(c, now); len(acts.Errands) > 0 || acts.Next > now+2*consultEvery {
+			t.Errorf("after %+v it asks %+v at once, and again after %v", a, acts.Errands, acts.Next-now)
+		}
+		now += 2 * consultEvery
+		_, acts = turn(c, now)
+		e = consulted(t, acts)
+	}
+	c.Advised(now, e, Advice{}, false)
+	s.term, now = 5, now+2*consultEvery
+	_, acts = turn(c, now)
+	if len(acts.Told) != 1 || acts.Told[0].Counsel.Leader != nodeidtest.ID(1) || len(acts.Errands) > 0 {
+		t.Errorf("as the leader it is told %+v, and asks %+v", acts.Told, acts.Errands)
+	}
+	if _, acts = turn(c, now+time.Second); len(acts.Told) > 0 {
+		t.Error("it is told again")
+	}
+}
+
+// TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop (rule 13), and no longer than it runs.
+func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		c, now := member(t, &sight{leader: nodeidtest.ID(2)})
+		c.Configured(now, testGroup, 9, replicas(3)[1:])
+		events, acts := turn(c, now)
+		if !slices.ContainsFunc(events, func(e founding.Event) bool { return e.Kind == founding.Removed && e.Raft == 1 }) {
+			t.Fatalf("it is not removed: %+v", events)
+		}
+		for range 3 {
+			e := consulted(t, acts)
+			if e.Consult.Raft != 1 || acts.Dismissed != 0 {
+				t.Fatalf("it asks about %x; dismissed: %x", e.Consult.Raft, acts.Dismissed)
+			}
+			c.Advised(now, e, Advice{Counsel: &Counsel{}}, true)
+			now += 2 * consultEvery
+			_, acts = turn(c, now)
+		}
+		if e := consulted(t, acts); ends {
+			c.Retired(now, 1)
+			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+		} else {
+			c.Advised(now, e, Advice{Counsel: &Counsel{MayStop: true}}, true)
+		}
+		if _, acts = turn(c, now); (acts.Dismissed == 1) == ends {
+			t.Errorf("ended: %v, dismissed: %x", ends, acts.Dismissed)
+		}
+		if _, acts = turn(c, now+time.Minute); len(acts.Errands) > 0 {
+			t.Errorf("it goes on asking: %+v", acts.Errands)
+		}
+	}
+}
+
+// TestWhatADepartureComesTo: an instance leaves without an error only if the leader lets it, if all
+// leave, or if there is no instance that could need its vote.
+func TestWhatADepartureComesTo(t *testing.T) {
+	voter := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
+	with := func(change func(*Leaver)) Leaver {
+		l := voter
+		change(&l)
+		return l
+	}
+	over, alone := with(func(l *Leaver) { l.TimeOver = true }), with(func(l *Leaver) { l.Company = false })
+	plain := with(func(l *Leaver) { l.Votes = false })
+	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}, Remarks: []string{"settings differ"}}
+	words := "the heir catches up; settings differ"
+	for _, c := range []struct {
+		name   string
+		leaver Leaver
+		said   *Counsel // nil: it is not asked
+		want   Parting
+	}{
+		{"it belongs to no group", Leaver{Raft: 1}, nil, Parting{Alone: true}},
+		{"it has no replica", Leaver{Member: true}, nil, Parting{}},
+		{"there is time", voter, nil, Parting{Ask: true}},
+		{"its time is over", over, nil, Parting{Lost: words}},
+		{"its time is over, and it does not vote", with(func(l *Leaver) { l.TimeOver, l.Votes = true, false }), nil, Parting{}},
+		{"it is needed", voter, waits, Parting{Ask: true}},
+		{"it may stop", voter, &Counsel{MayStop: true}, Parting{}},
+		{"all leave", voter, &Counsel{AllLeaving: true, MayStop: true}, Parting{Alone: true, SeeOff: true}},
+	} {
+		d := Departure{words: words}
+		got := d.Next(c.leaver)
+		if c.said != nil {
+			got = d.Heard(c.leaver, c.said)
+		}
+		if got != c.want || d.words != words {
+			t.Errorf("%s: %+v, want %+v; the leader's words: %q", c.name, got, c.want, d.words)
+		}
+	}
+	for want, l := range map[Parting]Leaver{
+		{Alone: true, Lost: "no leader has answered"}: voter, {Alone: true}: alone, {Lost: words}: over,
+	} {
+		d := Departure{words: words}
+		if got := d.Heard(l, nil); got != want {
+			t.Errorf("no leader answers %+v: %+v, want %+v", l, got, want)
+		}
+	}
+	if d := (Departure{}); d.Heard(plain, nil) != (Parting{Alone: true}) {
+		t.Error("an instance without a vote loses one")
+	}
+	leads := with(func(l *Leaver) { l.Leads = true })
+	if !leads.Stays() || voter.Stays() || with(func(l *Leaver) { l.Leads, l.Company = true, false }).Stays() || (Leaver{Leads: true, Company: true}).Stays() {
+		t.Error("a leader goes last as long as another replica is there, and no other instance does")
+	}
+}

@@ -1,0 +1,179 @@
+package raftlog
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+)
+
+// left names the fields of an inbox that still hold something.
+func (in *inbox) left() (names []string) {
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() > 0 || f.Kind() != reflect.Slice && !f.IsZero() {
+			names = append(names, fmt.Sprint(v.Type().Field(i).Name, " = ", f))
+		}
+	}
+	return names
+}
+
+// wantHandled checks, between two turns, that nothing is left of what the turns before were brought, and that its memory can be used otherwise.
+func wantHandled(t *testing.T, l *Log) {
+	t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, in := range []*inbox{&l.in, &l.spare} {
+		if names := in.left(); len(names) > 0 {
+			t.Errorf("a turn has left %v in an inbox", names)
+		}
+		held := func(m *raftpb.Message) bool { return m != nil }
+		if slices.ContainsFunc(in.messages[:cap(in.messages)], held) {
+			t.Error("messages that were handled are held")
+		}
+		if n := cap(in.batches); n > queueKeepBytes {
+			t.Errorf("%d bytes are kept for the batches of the next turn", n)
+		}
+	}
+	if slices.ContainsFunc(l.out[:cap(l.out)], func(m *raftpb.Message) bool { return m != nil }) || cap(l.out) > recycleMax {
+		t.Errorf("messages that were sent are held, or room for %d", cap(l.out))
+	}
+	if l.queued != 0 {
+		t.Errorf("%d bytes of batches are counted, and none waits", l.queued)
+	}
+}
+
+// What a turn may be brought is bounded, and each turn has all of it: a replica that counts on from turn to turn is deaf before long.
+func TestEachTurnHasTheWholeInbox(t *testing.T) {
+	stale := func(data []byte) *raftpb.Message { // of a term that is over: it changes nothing
+		return &raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Index: new(uint64(1)),
+			LogTerm: new(uint64(1)), Entries: []*raftpb.Entry{{Index: new(uint64(2)), Term: new(uint64(1)), Data: data}}}
+	}
+	large := make([]byte, stepBytesMax*2/3)
+	batch := make([]byte, 3<<20)
+	refused := 0
+	for name, bring := range map[string]func(l *Log){
+		"bytes of messages":         func(l *Log) { l.Step(stale(large)) },
+		"a message above the bound": func(l *Log) { l.Step(stale(make([]byte, stepBytesMax+1))) }, // else it would never come
+		"a snapshot in messages": func(l *Log) {
+			l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1)), Snapshot: &raftpb.Snapshot{Data: large}})
+		},
+		"messages": func(l *Log) {
+			for range stepMessagesMax * 2 / 3 {
+				l.Step(stale(nil))
+			}
+		},
+		"lost replicas": func(l *Log) {
+			for id := range uint64(unreachableMax * 2) {
+				l.Unreachable(id + 10)
+				l.Gone(id + 10)
+			}
+		},
+		"batches": func(l *Log) {
+			if !l.Propose(l.Status().Term, batch) {
+				refused++
+			}
+		},
+		"rounds":      func(l *Log) { l.Confirm(l.Status().Term, 1) },
+		"an election": func(l *Log) { l.Campaign() },
+		"transfers":   func(l *Log) { go l.Transfer(context.Background(), 99) },
+		"changes":     func(l *Log) { l.Change(l.Status().Term, Change{Demote: []uint64{99}}) },
+		"reports":     func(l *Log) { l.put(func(in *inbox) { in.reports = append(in.reports, snapshotReport{99, 1, true}) }) },
+		"batches of a term that is over": func(l *Log) {
+			if !l.Propose(1, batch) {
+				refused++
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startParty(t, 1, func(c *Config) { c.QueueBytes = 4 << 20 })
+				l := p.logs[1]
+				l.Campaign()
+				synctest.Wait()
+				refused = 0
+				for range 4 {
+					bring(l)
+					time.Sleep(3 * l.cfg.Tick)
+					wantHandled(t, l)
+				}
+				if st := l.Status(); st.Dropped != 0 || refused != 0 || st.Retired != nil || !st.Leading {
+					t.Errorf("%d batches refused, status %+v", refused, st)
+				}
+			})
+		})
+	}
+}
+
+// What was in flight on a lost stream counts as lost. The end of a leader's last stream spares the others its
+// election timeout.
+func TestALogIsToldOfLostStreams(t *testing.T) {
+	for name, tell := range map[string]func(l *Log, id uint64){"unreachable": (*Log).Unreachable, "gone": (*Log).Gone} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startParty(t, 3, nil)
+				l, _ := p.lead()
+				away := l.Status().ID%3 + 1
+				time.Sleep(2 * l.cfg.Tick)
+				if pr := l.core.node.Status().Progress[away]; pr.State != tracker.StateReplicate {
+					t.Fatalf("before: %v", pr)
+				}
+				p.losing(func(m *raftpb.Message) bool { return m.GetTo() == away })
+				tell(l, away)
+				synctest.Wait()
+				if pr := l.core.node.Status().Progress[away]; pr.State != tracker.StateProbe {
+					t.Errorf("what is in flight to a replica whose stream was lost counts as sent: %v", pr)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, _ := p.lead()
+		id := l.Status().ID
+		p.losing(func(m *raftpb.Message) bool { return m.GetTo() == id || m.GetFrom() == id })
+		for other, log := range p.logs {
+			if other != id {
+				log.Gone(id)
+			}
+		}
+		time.Sleep(l.cfg.Tick * time.Duration(l.cfg.ElectionTicks-2))
+		if st := p.logs[id%3+1].Status(); st.Leader == id || st.Leader == 0 {
+			t.Errorf("before the end of an election timeout after the leader has gone %d leads, in term %d", st.Leader, st.Term)
+		}
+	})
+}
+
+// A turn has an end, if anything was handed out in it, be it a message alone, and else none.
+func TestTheEndOfATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 3, nil)
+		l, _ := p.lead()
+		for range 5 { // heartbeats and their answers: nothing is applied
+			time.Sleep(l.cfg.Tick)
+			synctest.Wait()
+			for id, app := range p.apps {
+				before := 0
+				app.view(func(r *recorder) {
+					if before = r.turns; r.open {
+						t.Errorf("replica %d has sent something, and its turn has no end", id)
+					}
+				})
+				p.logs[id].put(func(*inbox) {})
+				synctest.Wait()
+				app.view(func(r *recorder) {
+					if r.turns != before {
+						t.Errorf("a turn of replica %d in which nothing was handed out has an end", id)
+					}
+				})
+			}
+		}
+	})
+}

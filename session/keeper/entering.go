@@ -1,0 +1,81 @@
+package keeper
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
+
+// This file is the beginning of a lead. A new leader gives every session of the state its full TTL,
+// counted from that beginning. A million sessions are too many for one turn, so they are entered in
+// steps, and every answer is the one that it would be if all were entered:
+//
+//   - A session that is named is entered first, so none is refused for being late in the list.
+//   - A session that is not entered is not expired. Its deadline is the same whenever it is entered.
+//   - How many sessions an instance has opened is known when all are entered. An Open that arrives
+//     earlier is not answered; its client asks again.
+
+// entering is the sessions with which a lead began, as long as some of them are not entered.
+type entering struct {
+	sessions []lockfsm.SessionInfo // ascending by ID
+	done     []bool                // of each of them, that it is entered
+	next     int                   // all before it are entered
+	left     int                   // how many are not entered
+	since    clock.Time            // when the lead began, on the clock of deadlines
+}
+
+// at returns the place of a session that is not entered yet.
+func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
+	if e.left == 0 {
+		return 0, false
+	}
+	place, found = slices.BinarySearchFunc(e.sessions, id, func(s lockfsm.SessionInfo, id lockfsm.SessionID) int {
+		return cmp.Compare(s.ID, id)
+	})
+	return place, found && !e.done[place]
+}
+
+// beginEntering notes the sessions with which the lead begins. The core keeps the slice until all are entered.
+func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
+	k.entering = entering{sessions: sessions, done: make([]bool, len(sessions)), left: len(sessions), since: k.elapsed()}
+	k.expiries = make(expiryHeap, 0, len(sessions)) // to let it grow would copy it, all in one turn
+}
+
+// enterSome enters the next sessions in turn, one step of them.
+func (k *Core) enterSome() {
+	e := &k.entering
+	for budget := k.step(); budget > 0 && e.left > 0; e.next++ {
+		if !e.done[e.next] {
+			k.enter(e.next)
+			budget--
+		}
+	}
+	if e.left == 0 {
+		k.entering = entering{}
+	}
+}
+
+func (k *Core) enter(place int) {
+	e := &k.entering
+	e.done[place] = true
+	e.left--
+	k.keep(&e.sessions[place], e.since)
+}
+
+// session returns a session of the applied state, or nil if the state has none with that ID.
+func (k *Core) session(id lockfsm.SessionID) *keptSession {
+	if place, found := k.entering.at(id); found {
+		k.enter(place)
+	}
+	return k.sessions[id]
+}
+
+// step returns how many sessions a turn enters or looks at, at most.
+func (k *Core) step() int {
+	if k.Step > 0 {
+		return k.Step
+	}
+	return sessionsPerTurn
+}

@@ -1,0 +1,247 @@
+package keeper
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// newLead returns a bench whose keeper has just begun to lead a group of so many sessions, one of each peer from 1 on, and enters step
+// of them in a turn. ids[i] is that of peer i; its epoch is 1.
+func newLead(t *testing.T, sessions, step int) (b *bench, ids []lockfsm.SessionID) {
+	t.Helper()
+	b = leadingBench(t)
+	ids = make([]lockfsm.SessionID, sessions+1)
+	for i := 1; i <= sessions; i++ {
+		ids[i] = b.open(nodeidtest.ID(uint64(i)))
+	}
+	for i := range sessions {
+		b.core.Down(b.now, nodeidtest.ID(uint64(i+1)))
+	}
+	b.turn()
+	b.next(step)
+	return b, ids
+}
+
+// next begins the lead of the next term.
+func (b *bench) next(step int) {
+	b.term++
+	b.core.Step = step
+	b.core.Role(b.now, Role{Term: b.term, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
+	b.leads()
+}
+
+// A new leader enters a bounded number of sessions in each turn, has the next turn at once, and gives each session its full TTL from
+// the beginning of the lead, however late it is entered.
+func TestALeadBeginsInSteps(t *testing.T) {
+	t.Parallel()
+	const sessions, step = 50, 7
+	b, ids := newLead(t, sessions, step)
+	began := b.now
+	for entered := 0; entered < sessions; {
+		if b.core.Next() != b.now {
+			t.Fatalf("with %d sessions entered the next turn is due at %v, now is %v", entered, b.core.Next(), b.now)
+		}
+		b.advance(20 * time.Millisecond)
+		b.turn()
+		now := len(b.core.sessions)
+		if want := min(entered+step, sessions); now != want {
+			t.Fatalf("a turn has entered %d sessions and not %d", now-entered, want-entered)
+		}
+		if n := b.core.Status().Sessions; n != sessions {
+			t.Fatalf("the status counts %d sessions", n)
+		}
+		entered = now
+	}
+	for _, id := range ids[1:] {
+		if kept, ok := b.core.Kept(id); !ok || kept.Deadline != began.Add(benchTTL) {
+			t.Errorf("session %d: %+v, %v, want its deadline a TTL after the lead began", id, kept, ok)
+		}
+	}
+	if b.core.entering.sessions != nil {
+		t.Error("what is entered is kept")
+	}
+}
+
+// What names a session is answered as if the beginning of the lead were complete.
+func TestASessionThatIsNotEnteredIsServed(t *testing.T) {
+	t.Parallel()
+	const sessions = 40
+	b, ids := newLead(t, sessions, 1)
+	last := ids[sessions]
+	began := b.now
+	b.pass(time.Second)
+	if kept, ok := b.core.Kept(last); !ok || kept.Deadline != began.Add(benchTTL) {
+		t.Errorf("kept is %+v, %v", kept, ok)
+	}
+	if left := b.core.Left(b.now, []lockfsm.SessionID{ids[sessions-1], 1 << 40}); left[0] != benchTTL-time.Second || left[1] != 0 {
+		t.Errorf("left is %v", left)
+	}
+	b.send(nodeidtest.ID(1), b.attachCmd(last, 2))
+	b.turn()
+	b.want(nodeidtest.ID(1), "attached 2 no session")
+	b.attach(nodeidtest.ID(sessions), last, 2)
+	b.renew(nodeidtest.ID(sessions), last, 2, 1)
+	b.send(nodeidtest.ID(sessions), acquireCmd(last, 2, 1, "x"))
+	b.step()
+	b.want(nodeidtest.ID(sessions), "state 1 granted, renewed 1")
+	if b.core.entering.left == 0 {
+		t.Fatal("all are entered: nothing was shown")
+	}
+	if kept, _ := b.core.Kept(last); kept.Deadline != b.now.Add(benchTTL) {
+		t.Errorf("the renewal has moved the deadline to %v", kept.Deadline.Sub(b.now))
+	}
+}
+
+// A session that ends before its turn has come is not entered any more.
+func TestASessionThatEndsIsNotEntered(t *testing.T) {
+	t.Parallel()
+	const sessions = 40
+	b, ids := newLead(t, sessions, 1)
+	peer, id, other := nodeidtest.ID(30), ids[30], ids[31]
+	b.attach(peer, id, 2)
+	b.send(peer, lockfsm.Command{Kind: lockfsm.Close, Session: id, Epoch: 2})
+	b.step()
+	b.want(peer, "ended 2 no session")
+	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Expire, Session: other, Code: lockfsm.Done}})
+	if b.core.entering.next >= 29 {
+		t.Fatal("it was entered in its turn: nothing was shown")
+	}
+	for b.core.entering.left > 0 {
+		b.turn()
+	}
+	for _, gone := range []lockfsm.SessionID{id, other} {
+		if _, ok := b.core.Kept(gone); ok {
+			t.Errorf("session %d was entered after its end", gone)
+		}
+	}
+	if n := b.core.Status().Sessions; n != sessions-2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// An Open is not answered before it is known how many sessions its peer has; then it is, and the bound holds.
+func TestOpensWaitUntilAllAreEntered(t *testing.T) {
+	t.Parallel()
+	b := leadingBench(t)
+	open := func(n int) {
+		b.send(nodeidtest.ID(1), lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{1, byte(n), byte(n >> 8)}, TTL: benchTTL})
+		b.step()
+	}
+	for n := range peerSessions {
+		open(n)
+	}
+	b.next(1)
+	for n := range 3 {
+		open(1000 + n)
+		b.want(nodeidtest.ID(1), "")
+	}
+	for b.core.entering.left > 0 {
+		b.turn()
+	}
+	open(1000)
+	b.want(nodeidtest.ID(1), fmt.Sprint("opened ", lockfsm.TooManySessions))
+	if n := b.machine.Counts().Sessions; n != peerSessions {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// Sessions whose deadlines come together are ended in steps: each turn looks at a bounded number, and the next one is due at once.
+func TestMassExpiryIsInSteps(t *testing.T) {
+	t.Parallel()
+	const sessions, step = 40, 7
+	b, _ := newLead(t, sessions, 1000)
+	b.pass(benchTTL - tickEvery)
+	b.core.Step = step
+	b.advance(tickEvery)
+	for expiring := 0; expiring < sessions; {
+		b.turn()
+		now := b.core.Status().Expiring
+		if want := min(expiring+step, sessions); now != want {
+			t.Fatalf("a turn has ended %d sessions and not %d", now-expiring, want-expiring)
+		}
+		if expiring = now; expiring < sessions && b.core.Next() != b.now {
+			t.Fatal("the next turn is not due at once")
+		}
+	}
+	b.apply()
+	if n := b.machine.Counts().Sessions; n != 0 {
+		t.Errorf("%d sessions live on", n)
+	}
+}
+
+// Sessions that were renewed in time are looked at in steps too, since after a lead has begun they all have the same first deadline.
+func TestRenewedSessionsAreLookedAtInSteps(t *testing.T) {
+	t.Parallel()
+	const sessions, step = 40, 7
+	b, ids := newLead(t, sessions, 1000)
+	for i, id := range ids[1:] {
+		b.attach(nodeidtest.ID(uint64(i+1)), id, 2)
+	}
+	b.pass(benchTTL / 2)
+	for i, id := range ids[1:] {
+		b.renew(nodeidtest.ID(uint64(i+1)), id, 2, 1)
+	}
+	b.step()
+	b.core.Step = step
+	late := b.now.Add(benchTTL) // the deadline of all
+	b.advance(benchTTL/2 - watchBefore)
+	for moved := 0; moved < sessions; {
+		b.turn()
+		now := 0
+		for _, e := range b.core.expiries {
+			if e.at == late {
+				now++
+			}
+		}
+		if want := min(moved+step, sessions); now != want {
+			t.Fatalf("a turn has looked at %d sessions and not at %d", now-moved, want-moved)
+		}
+		moved = now
+	}
+	if b.core.Status().Expiring != 0 {
+		t.Error("a session is to end that was renewed")
+	}
+}
+
+// BenchmarkLead is what the beginning of a lead, and the end of all its sessions, cost with a million of them. The longest turn is what
+// everything else has to wait for: once with the steps of a real leader, and once in one step.
+func BenchmarkLead(b *testing.B) {
+	const million = 1_000_000
+	all := make([]lockfsm.SessionInfo, million)
+	for i := range all {
+		all[i] = lockfsm.SessionInfo{ID: lockfsm.SessionID(i + 1), Opener: lockfsm.Opener{Instance: nodeidtest.ID(uint64(i + 1))}, TTL: benchTTL}
+	}
+	for name, step := range map[string]int{"steps": 0, "whole": million} {
+		b.Run(name, func(b *testing.B) {
+			var begin, end time.Duration // the longest turn of each
+			for b.Loop() {
+				k, now := NewCore(), clock.Time(time.Hour)
+				k.Step = step
+				turns := func(longest *time.Duration, done func() bool) {
+					for !done() {
+						began := time.Now()
+						k.Tick(now)
+						*longest = max(*longest, time.Since(began))
+						if _, blob := k.Proposal(1); blob != nil {
+							k.Proposed(true)
+						}
+					}
+				}
+				k.Role(now, Role{Term: 1, Leading: true})
+				k.Leads(now, Leadership{Term: 1, Sessions: all, Born: true, GraceOver: true})
+				turns(&begin, func() bool { return k.entering.left == 0 })
+				now = now.Add(benchTTL)
+				k.now = now // as if it had looked at the deadlines all the time
+				turns(&end, func() bool { return k.expiring == million })
+			}
+			b.ReportMetric(begin.Seconds()*1000, "ms/longest-turn-of-the-beginning")
+			b.ReportMetric(end.Seconds()*1000, "ms/longest-turn-of-the-expiry")
+		})
+	}
+}

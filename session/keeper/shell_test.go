@@ -1,0 +1,99 @@
+package keeper
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// idleKeeper is a keeper without its goroutine: the test has the turns.
+func idleKeeper() *Keeper {
+	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
+		Clock: new(clock.Manual), Propose: func(uint64, []byte) bool { return true }, Confirm: func(uint64, uint64) {},
+		Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 },
+	}}
+}
+
+// What a keeper takes in between two turns is bounded, for each peer and for all together, and each turn has all of it: a keeper that counts on
+// from turn to turn is deaf to a peer before long, and then to all.
+func TestEachTurnHasTheWholeInbox(t *testing.T) {
+	large := make([]byte, peerInboxBytes-inputBytes-100)
+	for name, row := range map[string]struct {
+		peers, frames      uint64 // frames of each peer in a turn
+		renewals, commands []byte
+		dropped            int // notes in each turn that something was
+	}{
+		"commands of a peer":           {peers: 1, frames: 1, commands: large},
+		"renewals of a peer":           {peers: 1, frames: 1, renewals: large},
+		"both of a peer":               {peers: 1, frames: 1, renewals: large[:len(large)/2], commands: large[len(large)/2:]},
+		"small frames of a peer":       {peers: 1, frames: peerInboxBytes / inputBytes},
+		"all peers":                    {peers: 8, frames: 1, commands: large},
+		"a peer that floods":           {peers: 1, frames: 4, commands: large, dropped: 1},
+		"a peer that floods by number": {peers: 1, frames: 3 * peerInboxBytes / inputBytes, dropped: 1},
+		"more than all":                {peers: 12, frames: 1, commands: large, dropped: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := idleKeeper()
+			for turn := range 12 {
+				for range row.frames {
+					for p := range row.peers {
+						k.ReceiveUnder(nodeidtest.ID(p+1), &capability.Capability{}, row.renewals, row.commands)
+					}
+				}
+				k.Applied(&lockfsm.Result{Kind: lockfsm.Born, States: []lockfsm.Change{{}}})
+				dropped, frames := 0, 0
+				for _, in := range k.inbox.inputs {
+					switch in.kind {
+					case inputDropped:
+						dropped++
+					case inputReceive:
+						frames++
+					}
+				}
+				if dropped != row.dropped || dropped == 0 && frames != int(row.peers*row.frames) || k.inbox.bytes > inboxBytes+int(row.peers)*inputBytes {
+					t.Fatalf("turn %d: %d frames are taken in, %d notes that one was dropped, want %d; %d bytes", turn, frames, dropped, row.dropped, k.inbox.bytes)
+				}
+				if !k.turn() {
+					t.Fatal("closed")
+				}
+				for _, b := range []*inbox{&k.inbox, &k.spare} {
+					if len(b.inputs)+len(b.results)+len(b.changes)+len(b.shares)+b.bytes != 0 {
+						t.Fatalf("turn %d leaves %d inputs, %d results, %d changes, the shares of %d peers and %d bytes",
+							turn, len(b.inputs), len(b.results), len(b.changes), len(b.shares), b.bytes)
+					}
+					for _, in := range b.inputs[:cap(b.inputs)] {
+						if !reflect.ValueOf(in).IsZero() {
+							t.Fatalf("turn %d still holds a frame of %v", turn, in.peer)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A result is the keeper's own: the machine goes on and uses its memory again.
+func TestAppliedResultsAreCopied(t *testing.T) {
+	k := idleKeeper()
+	changes := make([]lockfsm.Change, 3)
+	for i := range 50 {
+		for j := range changes {
+			changes[j].Session = lockfsm.SessionID(i*10 + j)
+		}
+		k.Applied(&lockfsm.Result{Kind: lockfsm.Acquire, States: changes[:1], Fired: changes[1:]})
+		clear(changes)
+	}
+	if n := len(k.inbox.inputs); n != 1 {
+		t.Errorf("%d inputs for results that follow each other", n)
+	}
+	for i, r := range k.inbox.results {
+		if len(r.States) != 1 || len(r.Fired) != 2 || r.States[0].Session != lockfsm.SessionID(i*10) || r.Fired[1].Session != lockfsm.SessionID(i*10+2) {
+			t.Fatalf("result %d has become %+v", i, r)
+		}
+	}
+}

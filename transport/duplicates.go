@@ -1,0 +1,75 @@
+package transport
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// This file is the second way of raft messages. What stands on a link behind a lost packet waits until
+// TCP has sent that again. A duplicate travels beside the packets of gossip, on the connection for
+// calls, which loses other packets.
+
+const (
+	maxDuplicates     = 64       // raft messages in one parcel
+	maxDuplicateBytes = 32 << 10 // of raft messages that wait for one address, and in one parcel
+)
+
+// SendDuplicates sends raft messages, which Send has been given too, a second way. They may be lost,
+// and arrive in a Frame of their own. The bytes are copied. It returns at once.
+func (p *Port) SendDuplicates(to Peer, messages []*raftpb.Message) {
+	if to.Addr == "" || p.self.Load().Group == 0 || isClosed(p.closing) {
+		return
+	}
+	packed := make([][]byte, 0, len(messages))
+	for _, m := range messages {
+		if b, err := appendMessage(nil, m); err == nil {
+			packed = append(packed, b)
+		}
+	}
+	p.gossip.enqueueRaft(to.Addr, packed)
+}
+
+// enqueueRaft adds raft messages to the outbox of an address, as far as there is room.
+func (g *Gossip) enqueueRaft(addr string, packed [][]byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.outbox(addr)
+	for _, b := range packed {
+		if s == nil || len(s.raft) == maxDuplicates || s.raftBytes+len(b) > maxDuplicateBytes {
+			g.port.counts.raftDropped.Add(1)
+			continue
+		}
+		s.raft = append(s.raft, b)
+		s.raftBytes += len(b)
+		s.notify()
+	}
+}
+
+// duplicates hands on the raft messages of a parcel. Those of an instance without a link are dropped:
+// they may be the last words of a leader whose Down has been reported, and would make it leader again.
+func (p *Port) duplicates(peer Identity, packed [][]byte) *wire.Refusal {
+	if len(packed) == 0 {
+		return nil
+	}
+	size := 0
+	for _, b := range packed {
+		size += len(b)
+	}
+	if len(packed) > maxDuplicates || size > maxDuplicateBytes {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "too many raft messages"}
+	}
+	messages, err := unpack(packed)
+	if err != nil {
+		return &wire.Refusal{Reason: wire.Refusal_MALFORMED, Text: "a raft message that cannot be decoded"}
+	}
+	self := p.self.Load()
+	if self.Group == 0 || self.Group != peer.Group || !p.Linked(peer.Instance) {
+		p.counts.raftForeign.Add(uint64(len(messages)))
+		return nil
+	}
+	if mine := p.ours(self, peer, messages); len(mine) > 0 {
+		p.config.Handler.Frame(peer, Frame{Raft: mine})
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// indexes returns the indexes of the raft messages that have come.
+func (n *node) indexes() (all []uint64) {
+	synctest.Wait()
+	for _, e := range n.seen() {
+		for _, m := range e.frame.Raft {
+			all = append(all, m.GetIndex())
+		}
+	}
+	return all
+}
+
+// twice sends one raft message, but only beside the link.
+func (n *node) twice(to *node, m *raftpb.Message) {
+	n.SendDuplicates(to.peer(), []*raftpb.Message{m})
+}
+
+// A duplicate arrives beside the link, as it would on it: only while there is a link, between members of
+// one group, from the sender's replica and for the receiver's.
+func TestDuplicates(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b, c := w.node("a", 1), w.node("b", 2), w.node("c", 3)
+		a.twice(b, raftMessage(a, b, 1))
+		if got := b.indexes(); len(got) > 0 {
+			t.Fatalf("without a link %v arrive", got)
+		}
+		a.send(b, "x")
+		synctest.Wait()
+		a.twice(b, raftMessage(a, b, 2))
+		if got := b.indexes(); len(got) != 1 || got[0] != 2 {
+			t.Fatalf("%v arrive, want 2", got)
+		}
+		a.twice(b, raftMessage(c, b, 3))
+		a.twice(b, raftMessage(a, c, 4))
+		if got := b.indexes(); len(got) > 0 {
+			t.Fatalf("%v of or for another replica arrive", got)
+		}
+		b.self.Group = 8
+		b.identify()
+		a.twice(b, raftMessage(a, b, 5))
+		if got := b.indexes(); len(got) > 0 {
+			t.Fatalf("%v of another group arrive", got)
+		}
+	})
+}
+
+// What waits for an address, and what one message brings, is bounded.
+func TestDuplicatesAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "x")
+		synctest.Wait()
+		b.seen()
+		w.net.Cut("a", "b")
+		for i := range uint64(10 * maxDuplicates) {
+			a.twice(b, raftMessage(a, b, i))
+		}
+		large := raftMessage(a, b, 1)
+		large.Entries[0].Data = make([]byte, maxDuplicateBytes)
+		a.twice(b, large)
+		w.net.Heal("a", "b")
+		time.Sleep(time.Second)
+		if got := len(b.indexes()); got == 0 || got > 2*maxDuplicates { // one message is on its way, one waits
+			t.Fatalf("%d arrive, want at most %d", got, 2*maxDuplicates)
+		}
+		packed := make([][]byte, maxDuplicates+1)
+		for i := range packed {
+			packed[i], _ = appendMessage(nil, raftMessage(a, b, 7))
+		}
+		flow, err := a.Gossip().open("b:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer flow.end()
+		if _, err := a.Gossip().send(flow, "b:1", waiting{raft: packed}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.indexes(); len(got) > 0 {
+			t.Fatalf("%d in one message arrive", len(got))
+		}
+	})
+}
+
+// A duplicate that comes behind the end of its link is dropped: it may be the last heartbeat of a leader
+// whose end is known.
+func TestNoDuplicateBehindTheEndOfALink(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := w.node("a", 1), w.node("b", 2)
+		a.send(b, "x")
+		a.twice(b, raftMessage(a, b, 1))
+		synctest.Wait()
+		b.mu.Lock()
+		b.onDown = func() { a.twice(b, raftMessage(a, b, 2)) }
+		b.mu.Unlock()
+		b.Port.mu.Lock()
+		b.links[a.identity.Instance].stream.kill()
+		b.Port.mu.Unlock()
+		var got strings.Builder
+		synctest.Wait()
+		for _, e := range b.seen() {
+			if e.down != nil {
+				got.WriteString("down ")
+			}
+			for range e.frame.Raft {
+				got.WriteString("raft ")
+			}
+		}
+		if got.String() != "raft down " {
+			t.Fatalf("got %q", got.String())
+		}
+	})
+}
