@@ -37,9 +37,9 @@ type Network struct {
 	listeners map[string]*listener
 	conns     map[*conn]struct{}
 	cuts      map[route]struct{}
-	latency   time.Duration // of bytes that are written from now on
+	latency   time.Duration        // of bytes that are written from now on
 	lost      func() time.Duration // nil means that nothing is lost
-	healed    chan struct{} // closed and replaced whenever a cut ends
+	healed    chan struct{}        // closed and replaced whenever a cut ends
 	nextPort  int
 }
 

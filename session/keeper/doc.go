@@ -11,10 +11,13 @@
 //
 //   - An expiry is proposed in the term in which it was decided or never, and never over a renewal
 //     that has arrived. No client's command is proposed in another term than that of its arrival.
+//
 //   - Whatever a peer sends, no other peer's attachment suffers, and only commands that clients may
 //     send reach the log.
+//
 //   - A session's record is checked when its Open arrives ([Core].Vouch): the instance and the
 //     address in it are those of the connection, or none.
+//
 //   - A peer that is no full instance gets only locks whose keys its certificate grants, each key of
 //     each request, and its sessions belong to that capability: they cannot be attached under
 //     another.
