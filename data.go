@@ -1,25 +1,21 @@
 package mortise
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
 // outlive their writer and be the same to all: the configuration in force, the version of an order, how far a job has come. It is kept until somebody
 // takes it away with Put, in the memory of every voter, and lives as long as the group: a group that is founded anew has none.
 func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint64, err error) {
-	s, err := n.look(ctx, replica.Question{Op: replica.OpGet, Key: key})
-	if err != nil || s.Data == nil {
-		return nil, 0, err
-	}
-	return bytes.Clone(s.Data.Value), uint64(s.Data.Revision), nil // on the leader it is the state's
+	d, err := look(ctx, n, query.QueryClient.Get, &query.KeyRequest{Key: []byte(key)})
+	return d.GetValue(), d.GetRevision(), err
 }
 
 // Put changes the data of key, at most 4,096 bytes, if it still is what it was at revision, as [Node.Get] or an earlier Put has told it; 0: if it has none. It returns
@@ -31,40 +27,37 @@ func (n *Node) Get(ctx context.Context, key string) (data []byte, revision uint6
 // same revision, and looks at what there is if that is ErrConflict; of the two no more than one takes effect, unless revision is 0 and somebody takes the data away. If the leader was lost in the middle of the call and another instance put something
 // over ours before it could be asked again, ErrConflict is returned though ours was there for a moment.
 func (n *Node) Put(ctx context.Context, key string, data []byte, revision uint64) (uint64, error) {
-	q := replica.Question{Op: replica.OpPut, Key: key, Value: data, After: revision}
-	for q.Nonce == (lockfsm.Nonce{}) {
-		n.engine.Random(q.Nonce[:])
+	var nonce lockfsm.Nonce
+	for nonce == (lockfsm.Nonce{}) {
+		n.engine.Random(nonce[:])
 	}
-	return n.putFor(ctx, asker{}, q)
+	return n.put(ctx, &query.PutRequest{Key: []byte(key), Data: data, Revision: revision, Nonce: nonce[:]})
 }
 
-// putFor is Put for another program, which has drawn the nonce: it can repeat a question whose
+// put is Put, perhaps for another program, which has drawn the nonce: it can repeat a question whose
 // answer was lost.
-func (n *Node) putFor(ctx context.Context, from asker, q replica.Question) (uint64, error) {
-	key, data, revision := q.Key, q.Value, q.After
+func (n *Node) put(ctx context.Context, q *query.PutRequest) (uint64, error) {
+	key, data, revision := string(q.Key), q.Data, q.Revision
 	switch {
 	case len(data) > lockfsm.MaxDataBytes:
 		return 0, fmt.Errorf("%w: Put: the data has %d bytes, at most %d", ErrBadRequest, len(data), lockfsm.MaxDataBytes)
-	case q.Nonce == lockfsm.Nonce{}:
+	case len(q.Nonce) != len(lockfsm.Nonce{}) || lockfsm.Nonce(q.Nonce) == lockfsm.Nonce{}:
 		return 0, fmt.Errorf("%w: Put: the nonce is missing", ErrBadRequest)
 	}
-	s, err := n.lookFor(ctx, from, q)
+	s, err := look(ctx, n, query.QueryClient.Put, q)
 	if err != nil {
 		return 0, err
 	}
-	now := uint64(0)
-	if s.Data != nil {
-		now = uint64(s.Data.Revision)
-	}
-	switch {
-	case s.Code == lockfsm.Done || s.Code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0: // taken away, perhaps by a call of ours whose answer was lost
+	now := s.Revision
+	switch code := lockfsm.Code(s.Code); {
+	case code == lockfsm.Done || code == lockfsm.Changed && now == 0 && len(data) == 0 && revision != 0: // taken away, perhaps by a call of ours whose answer was lost
 		return now, nil
-	case s.Code == lockfsm.Changed:
+	case code == lockfsm.Changed:
 		return 0, fmt.Errorf("%w: %q is at revision %d, not %d", ErrConflict, key, now, revision)
-	case s.Code == lockfsm.BadKey:
+	case code == lockfsm.BadKey:
 		return 0, cmp.Or(badKey(key), fmt.Errorf("%w: %q", ErrBadKey, key))
-	case s.Code == lockfsm.OverGroupBudget:
-		return 0, fmt.Errorf("Put %q: %w", key, client.BudgetErrorOf(s.Code, s.Budget))
+	case code == lockfsm.OverGroupBudget:
+		return 0, fmt.Errorf("Put %q: %w", key, client.BudgetErrorOf(code, s.Budget))
 	}
 	return 0, fmt.Errorf("%w: Put %q: too many keys have data, at most %d", ErrNoRoom, key, lockfsm.MaxData)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -38,7 +39,8 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	people := instance.People{nodeidtest.ID(7): {Name: plain.Text(nasty), Zone: plain.Text(nasty)}}
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
 	s.Health = &Health{Leader: people.Name(nodeidtest.ID(7))}
-	s.Members = membersOf([]replica.Listed{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: nodeidtest.ID(8)}})
+	member := nodeidtest.ID(8)
+	s.Members = membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}}})
 	for _, m := range append(s.Members, s.Voters...) {
 		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)

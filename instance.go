@@ -21,7 +21,7 @@ func (n *Node) engineConfig(source *credentials.Source, world outside.World) ins
 		Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
 		Source: source, Self: identityOf(source), World: world,
 		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),
-		Desk: n.answerDesk, Disks: func() string { return n.Status().waitsForDisks() },
+		Admin: admin{n: n}, Translate: failed, Disks: func() string { return n.Status().waitsForDisks() },
 	}
 }
 
@@ -107,14 +107,4 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 		all = append(all, FaultyDisk{Name: f.Name, Instance: f.Instance, DiskFault: *diskFault(&f.DiskFault)})
 	}
 	return all
-}
-
-// inside is what the tests of whole nodes, in internal/e2e, are given.
-func (n *Node) inside() outside.Inside {
-	i := n.engine.Inside()
-	i.Look = func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-		s, err := n.look(ctx, q)
-		return replica.Answer(s), err
-	}
-	return i
 }

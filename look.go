@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +9,12 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
-
-const (
-	lookPause    = 50 * time.Millisecond // before the next attempt
-	sessionsMost = 1000
-)
-
-// sight is an answer of the leader, as this package shows it to people.
-type sight replica.Answer
 
 // KeyInfo is who holds a key and who waits for it, as the leader had it at a moment between the call and its return. It is a value of its own.
 type KeyInfo struct {
@@ -59,11 +52,39 @@ type Standing struct {
 // until ctx ends. To be told while a lock is awaited is what HeldError is for; nothing may be decided by what Peek says, since it is over when it
 // returns: compare tokens.
 func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
-	seen, err := n.look(ctx, replica.Question{Op: replica.OpPeek, Key: key})
+	seen, err := look(ctx, n, query.QueryClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil || len(seen.Locks) == 0 {
 		return KeyInfo{Key: key}, err
 	}
-	return seen.info(seen.Locks[0]), nil
+	return keyInfo(seen.Locks[0]), nil
+}
+
+// keyInfo is what people are told of a lock.
+func keyInfo(l *query.Lock) KeyInfo {
+	info := KeyInfo{
+		Key: string(l.Key), Held: int(l.Held), Waiting: int(l.Waiting),
+		Data: l.Data.GetValue(), Revision: l.Data.GetRevision(),
+	}
+	for i, e := range l.Queue {
+		st := Standing{
+			Holder: replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), Session: fmt.Sprint(e.Session), Token: Token(e.Token),
+			Left: time.Duration(e.Left), WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
+		}
+		for _, key := range e.Keys {
+			st.Keys = append(st.Keys, string(key))
+		}
+		st.Value, st.Labels = showed(e.Value)
+		if e.Of != 0 {
+			st.Permits, st.Of = int(e.Permits), int(e.Of)
+		}
+		if e.Token != 0 {
+			st.Since = time.UnixMilli(e.Since)
+		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
+			st.WaitsFor = i - 1
+		}
+		info.Queue = append(info.Queue, st)
+	}
+	return info
 }
 
 // List goes through all keys that begin with prefix and are held or waited for, or have data, in the order in which they came to be. What is there from the
@@ -71,15 +92,15 @@ func (n *Node) Peek(ctx context.Context, key string) (KeyInfo, error) {
 // which comes with a zero KeyInfo, the walk ends.
 func (n *Node) List(ctx context.Context, prefix string) iter.Seq2[KeyInfo, error] {
 	return func(yield func(KeyInfo, error) bool) {
-		q := replica.Question{Op: replica.OpList, Key: prefix}
+		q := &query.ListRequest{Prefix: []byte(prefix)}
 		for more := true; more; {
-			seen, err := n.look(ctx, q)
+			seen, err := look(ctx, n, query.QueryClient.List, q)
 			if err != nil {
 				yield(KeyInfo{}, err)
 				return
 			}
 			for _, l := range seen.Locks {
-				if !yield(seen.info(l), nil) {
+				if !yield(keyInfo(l), nil) {
 					return
 				}
 			}
@@ -107,26 +128,27 @@ type SessionInfo struct {
 // hundred at a time, and waits for one until ctx ends.
 func (n *Node) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	var all []SessionInfo
-	q := replica.Question{Op: replica.OpSessions}
+	q := &query.PageRequest{}
 	for more := true; more && len(all) < sessionsMost; {
-		seen, err := n.look(ctx, q)
+		seen, err := look(ctx, n, query.QueryClient.Sessions, q)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, seen.sessions()...)
+		all = append(all, sessionInfos(seen)...)
 		more, q.From = seen.More, seen.From
 	}
 	return all, nil
 }
 
-// sessions are what people are told of a page of sessions.
-func (s *sight) sessions() []SessionInfo {
-	list := make([]SessionInfo, 0, len(s.Sessions))
-	for _, each := range s.Sessions {
-		r := replica.DecodeRecord(each.Record)
+// sessionInfos is what people are told of a page of sessions.
+func sessionInfos(page *query.SessionList) []SessionInfo {
+	list := make([]SessionInfo, 0, len(page.Sessions))
+	for _, each := range page.Sessions {
+		r, id := replica.DecodeRecord(each.Record), lockfsm.SessionID(each.Id)
 		one := SessionInfo{
-			Session: instance.SessionText(each.ID), Holder: replica.HolderName(each.Record, each.ID), Own: r.ID().IsZero(), TTL: each.TTL, Left: s.Left[each.ID],
-			Leaving: each.Leaving, Expired: each.Gone, Held: each.Held, Waiting: each.Waiting,
+			Session: instance.SessionText(id), Holder: replica.HolderName(each.Record, id), Own: r.ID().IsZero(),
+			TTL: time.Duration(each.Ttl), Left: time.Duration(each.Left),
+			Leaving: each.Leaving, Expired: each.Gone, Held: int(each.Held), Waiting: int(each.Waiting),
 		}
 		if r.Since != 0 {
 			one.Since = time.UnixMilli(r.Since)
@@ -139,8 +161,8 @@ func (s *sight) sessions() []SessionInfo {
 // Check reports whether key is held with token. The answer is linearizable: it was true at a moment between the call and its return, whoever
 // leads. It is what a resource asks that cannot compare tokens; one that can needs no question and no lock server to be there.
 func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, err error) {
-	seen, err := n.look(ctx, replica.Question{Op: replica.OpCheck, Key: key, Token: uint64(token)})
-	return seen.Held, err
+	seen, err := look(ctx, n, query.QueryClient.Check, &query.HoldRequest{Key: []byte(key), Token: uint64(token)})
+	return seen.GetHeld(), err
 }
 
 // ForceUnlock ends the hold of key with token, whoever has it: for a person who has seen that it will not end by itself. A hold of several keys ends
@@ -160,8 +182,9 @@ func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason 
 	if token == 0 {
 		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)
 	}
-	seen, err := n.look(ctx, replica.Question{Op: replica.OpEvict, Key: key, Token: uint64(token), By: n.config.Name, Reason: reason})
-	return seen.Held, err
+	q := &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte(n.config.Name), Reason: []byte(reason)}
+	seen, err := look(ctx, n, query.QueryClient.Evict, q)
+	return seen.GetHeld(), err
 }
 
 // ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and returns how many holds it has ended. What is granted
@@ -196,24 +219,26 @@ func (n *Node) ForceUnlockAll(ctx context.Context, prefix, reason string) (ended
 	return ended, nil
 }
 
+const (
+	lookPause    = 50 * time.Millisecond // before the next attempt
+	sessionsMost = 1000
+)
+
 // look puts a question to the leader, whoever that is, until there is an answer or ctx ends.
-func (n *Node) look(ctx context.Context, q replica.Question) (sight, error) {
+func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
 	doing := "look at the locks"
 	for {
 		if err := n.Err(); err != nil {
-			return sight{}, err
+			return nil, err
 		}
 		if ctx.Err() != nil {
-			return sight{}, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
+			return nil, n.explain(doing, &client.WaitError{Err: client.ContextError(ctx)})
 		}
-		asking, cancel := context.WithTimeout(ctx, q.Time())
-		a, err := n.engine.LookOnce(asking, q)
+		asking, cancel := context.WithTimeout(ctx, queries.Time(q))
+		a, err := instance.LookOnce(asking, n.engine, method, q)
 		cancel()
-		if err == nil {
-			return sight(*a), nil
-		}
-		if errors.Is(err, ErrNotAllowed) {
-			return sight{}, ownError(err)
+		if err == nil || errors.Is(err, ErrNotAllowed) {
+			return a, ownError(err)
 		}
 		if ctx.Err() == nil {
 			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
@@ -230,26 +255,4 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// info is what people are told of a lock.
-func (s *sight) info(l lockfsm.LockInfo) KeyInfo {
-	info := KeyInfo{Key: l.Key, Held: l.Held, Waiting: l.Waiting, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}
-	for i, e := range l.Queue {
-		st := Standing{
-			Holder: replica.HolderName(e.Record, e.Session), Session: fmt.Sprint(uint64(e.Session)), Token: Token(e.Token),
-			Left: s.Left[e.Session], Keys: e.Keys, WaitsFor: -1, Shared: e.Permits == 1 && e.Of == 0, Expired: e.Gone,
-		}
-		st.Value, st.Labels = showed(e.Value)
-		if e.Of != 0 {
-			st.Permits, st.Of = int(e.Permits), int(e.Of)
-		}
-		if e.Token != 0 {
-			st.Since = time.UnixMilli(e.SinceUnixMS)
-		} else if i > 0 && l.Queue[i-1].Place == e.Watch {
-			st.WaitsFor = i - 1
-		}
-		info.Queue = append(info.Queue, st)
-	}
-	return info
 }

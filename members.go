@@ -9,8 +9,9 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file is the view of who belongs to the group. The leader's table of sessions is that view:
@@ -57,12 +58,12 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 			return
 		}
 		for more := true; more; {
-			page, err := n.membersPage(ctx, asker{}, from)
+			page, err := n.membersPage(ctx, &query.PageRequest{From: from})
 			if err != nil {
 				yield(Member{}, err)
 				return
 			}
-			for _, m := range page.members() {
+			for _, m := range membersOf(page) {
 				if !yield(m, nil) {
 					return
 				}
@@ -73,40 +74,38 @@ func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, erro
 }
 
 // cursorBehind returns the place behind a session, as Member.Session names it.
-func cursorBehind(session string) (c lockfsm.SessionCursor, err error) {
+func cursorBehind(session string) (*query.SessionCursor, error) {
 	if session == "" {
-		return c, nil
+		return nil, nil
 	}
 	id, err := strconv.ParseUint(session, 10, 64)
 	if err != nil {
-		return c, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest, session)
+		return nil, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest, session)
 	}
-	return lockfsm.SessionCursor{At: lockfsm.SessionID(id), Past: lockfsm.SessionID(id)}, nil
+	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
 // membersPage asks the leader for a page, and keeps it as the last picture if it is the first page.
-func (n *Node) membersPage(ctx context.Context, from asker, at lockfsm.SessionCursor) (sight, error) {
-	page, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpMembers, From: at})
+func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
+	page, err := look(ctx, n, query.QueryClient.Members, q)
 	if err == nil {
 		if n.config.unreachable() { // what it has in place of an address leads nowhere
 			for i := range page.Members {
 				page.Members[i].Addr = ""
 			}
 		}
-		n.engine.KeepPage((*replica.Answer)(&page), at == lockfsm.SessionCursor{})
+		n.engine.KeepPage(page, q.From.GetAt() == 0 && q.From.GetPast() == 0)
 	}
 	return page, err
 }
 
-// members are what people are told of a page.
-func (s *sight) members() []Member { return membersOf(s.Members) }
-
-func membersOf(page []replica.Listed) []Member {
-	list := make([]Member, 0, len(page))
-	for _, m := range page {
+// membersOf is what people are told of a page.
+func membersOf(page *query.MemberList) []Member {
+	list := make([]Member, 0, len(page.Members))
+	for _, m := range page.Members {
 		one := Member{
-			Name: plain.Text(m.Name), Instance: m.Instance.String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
-			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: instance.SessionText(m.Session), Leaving: m.Leaving,
+			Name: plain.Text(m.Name), Instance: queries.ID(m.Instance).String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
+			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: instance.SessionText(lockfsm.SessionID(m.Session)), Leaving: m.Leaving,
 		}
 		if m.Since != 0 {
 			one.Since = time.UnixMilli(m.Since)

@@ -14,8 +14,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Node is one instance of the cluster. Make one with Start. All methods are safe for concurrent use.
@@ -58,7 +60,7 @@ func Start(ctx context.Context, config Config) (*Node, error) {
 	}
 	n.client, n.trace = n.engine.Client(), n.engine.Tracer()
 	if world.Inside != nil {
-		world.Inside(n.inside())
+		world.Inside(n.engine.Inside())
 	}
 	return n, nil
 }
@@ -98,7 +100,7 @@ func (n *Node) Recover(ctx context.Context, group string) error {
 	if err := n.Err(); err != nil {
 		return err
 	}
-	if err := (asker{rights: n.engine.Rights()}).isRoot(); err != nil {
+	if err := ownError(queries.Allowed(n.engine.Rights(), &query.RecoverRequest{})); err != nil {
 		return err
 	}
 	id, err := nodeid.ParseHex(group)

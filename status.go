@@ -70,7 +70,7 @@ func (n *Node) Status() Status {
 		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
 		Age: p.Age, Available: p.Available, HooksDropped: n.engine.Tracer().Dropped(),
 	}
-	if p.MembersAge != 0 {
+	if p.Members != nil {
 		s.Members = membersOf(p.Members)
 	}
 	s.fillSessions(p)

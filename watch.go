@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Event is one thing that happened to one key, as [Node.Watch] and [Node.Audit] tell it. It is a value of its own.
@@ -46,12 +46,12 @@ type Event struct {
 // token should decide. Those who wait in queues are not told; see [Node.Peek]. It ends when the loop over it does, or, with an error and a zero Event, when
 // ctx ends or the node is closed.
 func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2[Event, error] {
-	return n.watchFor(ctx, asker{}, prefix, after)
+	return n.watchFor(ctx, nil, prefix, after)
 }
 
-func (n *Node) watchFor(ctx context.Context, from asker, prefix string, after uint64) iter.Seq2[Event, error] {
+func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield, asker: from}
+		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield, origin: from}
 		w.run()
 	}
 }
@@ -63,11 +63,13 @@ type watch struct {
 	prefix string
 	after  uint64
 	yield  func(Event, error) bool
-	asker  asker // the zero one is this node
+	origin *query.Origin // nil is this node
 }
 
-// look puts a question to the leader for the program that watches.
-func (w *watch) look(q replica.Question) (sight, error) { return w.node.lookFor(w.ctx, w.asker, q) }
+// since asks the leader what has happened after a position.
+func (w *watch) since(after uint64) (*query.EventList, error) {
+	return look(w.ctx, w.node, query.QueryClient.Watch, &query.WatchRequest{Origin: w.origin, Prefix: []byte(w.prefix), After: after})
+}
 
 func (w *watch) run() {
 	missed := w.after == 0
@@ -75,7 +77,7 @@ func (w *watch) run() {
 		if missed && !w.begin() {
 			return
 		}
-		s, err := w.look(replica.Question{Op: replica.OpWatch, Key: w.prefix, After: w.after})
+		s, err := w.since(w.after)
 		if err != nil {
 			w.yield(Event{}, err)
 			return
@@ -83,8 +85,8 @@ func (w *watch) run() {
 		if missed = s.Missed; missed {
 			continue
 		}
-		for i := range s.Events {
-			if !w.yield(eventOf(&s.Events[i]), nil) {
+		for _, e := range s.Events {
+			if !w.yield(eventOf(e), nil) {
 				return
 			}
 		}
@@ -115,14 +117,15 @@ func (w *watch) read() (told told, whole, goOn bool) {
 	if !w.yield(Event{What: EventReset}, nil) {
 		return told, false, false
 	}
-	q := replica.Question{Op: replica.OpWalk, Key: w.prefix}
+	q := &query.ListRequest{Origin: w.origin, Prefix: []byte(w.prefix)}
 	for more := true; more; {
-		s, whole, goOn := w.page(q, &told)
+		s, err := look(w.ctx, w.node, query.QueryClient.Walk, q)
+		whole, goOn := w.page(s, err, &told)
 		if !whole || !goOn {
 			return told, whole, goOn
 		}
 		for _, l := range s.Locks {
-			if whole, goOn := w.tellLock(&s, l, &told); !whole || !goOn {
+			if whole, goOn := w.tellLock(l, &told); !whole || !goOn {
 				return told, whole, goOn
 			}
 		}
@@ -138,7 +141,7 @@ func (w *watch) read() (told told, whole, goOn bool) {
 func (w *watch) catchUp(told *told) (whole, goOn bool) {
 	told.more = false
 	for told.from < told.upTo {
-		s, err := w.look(replica.Question{Op: replica.OpWatch, Key: w.prefix, After: told.from})
+		s, err := w.since(told.from)
 		if err != nil {
 			w.yield(Event{}, err)
 			return false, false
@@ -146,10 +149,10 @@ func (w *watch) catchUp(told *told) (whole, goOn bool) {
 		if s.Missed {
 			return false, true
 		}
-		for i := range s.Events {
-			e := eventOf(&s.Events[i])
+		for _, each := range s.Events {
+			e := eventOf(each)
 			e.Position = 0
-			if told.goesOn(&s.Events[i]) && !w.yield(e, nil) {
+			if told.goesOn(each) && !w.yield(e, nil) {
 				return false, false
 			}
 		}
@@ -158,46 +161,47 @@ func (w *watch) catchUp(told *told) (whole, goOn bool) {
 	return true, true
 }
 
-// page asks for a part of what there is, and reports whether the same leader answers as before, and whether to go on.
-func (w *watch) page(q replica.Question, told *told) (s sight, whole, goOn bool) {
-	s, err := w.look(q)
+// page takes a part of what there is, and reports whether the same leader answers as before, and whether to go on.
+func (w *watch) page(s *query.LockList, err error, told *told) (whole, goOn bool) {
 	if err != nil {
 		w.yield(Event{}, err)
-		return s, false, false
+		return false, false
 	}
 	if told.leader == 0 {
 		told.leader, told.from = s.Leader, s.Position
 	}
 	told.upTo = s.Position
-	return s, s.Leader == told.leader, true
+	return s.Leader == told.leader, true
 }
 
 // tellLock tells what there is of one key. Of one that very many share the page has not all.
-func (w *watch) tellLock(s *sight, l lockfsm.LockInfo, told *told) (whole, goOn bool) {
-	if uint64(l.Data.Revision) > told.data[l.Key] {
-		told.data[l.Key] = uint64(l.Data.Revision)
-		if !w.yield(Event{What: EventData, Key: l.Key, Data: bytes.Clone(l.Data.Value), Revision: uint64(l.Data.Revision)}, nil) {
+func (w *watch) tellLock(l *query.Lock, told *told) (whole, goOn bool) {
+	key := string(l.Key)
+	if revision := l.Data.GetRevision(); revision > told.data[key] {
+		told.data[key] = revision
+		if !w.yield(Event{What: EventData, Key: key, Data: l.Data.GetValue(), Revision: revision}, nil) {
 			return false, false
 		}
 	}
 	for l.Held > 0 && len(l.Queue) > 0 {
-		for _, st := range s.info(l).Queue {
-			if st.Token != 0 && !w.tellHold(l.Key, &st, told) {
+		for _, st := range keyInfo(l).Queue {
+			if st.Token != 0 && !w.tellHold(key, &st, told) {
 				return false, false
 			}
 		}
-		if l.Held <= len(l.Queue) {
+		if int(l.Held) <= len(l.Queue) {
 			break
 		}
 		behind := l.Queue[len(l.Queue)-1].Place
-		more, whole, goOn := w.page(replica.Question{Op: replica.OpHolders, Key: l.Key, After: uint64(behind)}, told)
+		more, err := look(w.ctx, w.node, query.QueryClient.Holders, &query.HoldersRequest{Origin: w.origin, Key: l.Key, After: behind})
+		whole, goOn := w.page(more, err, told)
 		if !whole || !goOn {
 			return whole, goOn
 		}
 		if len(more.Locks) == 0 {
 			break
 		}
-		s, l = &more, more.Locks[0]
+		l = more.Locks[0]
 	}
 	return true, true
 }
@@ -232,9 +236,10 @@ type holdID struct {
 }
 
 // goesOn reports whether an event that lies within the time of the reading is news to whoever was told what was read.
-func (t *told) goesOn(e *lockfsm.Event) bool {
-	hold := holdID{e.Key, e.Token}
-	switch e.What {
+func (t *told) goesOn(e *query.Event) bool {
+	key := string(e.Key)
+	hold := holdID{key, lockfsm.Token(e.Token)}
+	switch lockfsm.Happening(e.What) {
 	case lockfsm.Began:
 		known := t.held[hold]
 		t.held[hold] = true
@@ -249,54 +254,53 @@ func (t *told) goesOn(e *lockfsm.Event) bool {
 		t.left[hold] = t.left[hold] || news
 		return news
 	case lockfsm.Wrote:
-		d := e.How.Data
-		known, any := t.data[e.Key]
-		if uint64(d.Revision) <= known || len(d.Value) == 0 && !any {
+		known, any := t.data[key]
+		if e.Data.GetRevision() <= known || len(e.Data.GetValue()) == 0 && !any {
 			return false
 		}
-		t.data[e.Key] = uint64(d.Revision)
+		t.data[key] = e.Data.GetRevision()
 		return true
 	}
 	return false
 }
 
+// eventsOf are the events of an answer.
+func eventsOf(list *query.EventList) (all []Event) {
+	for _, e := range list.GetEvents() {
+		all = append(all, eventOf(e))
+	}
+	return all
+}
+
 // eventOf is an event of the state machine as people are told of it.
-func eventOf(e *lockfsm.Event) Event {
+func eventOf(e *query.Event) Event {
 	told := Event{
-		Position: e.Position, Key: e.Key, Token: Token(e.Token), At: time.UnixMilli(e.WallUnixMS),
+		Position: e.Position, Key: string(e.Key), Token: Token(e.Token), At: time.UnixMilli(e.At),
 		What: map[lockfsm.Happening]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
-		}[e.What],
+		}[lockfsm.Happening(e.What)],
 		Cause: map[lockfsm.Cause]Cause{
 			lockfsm.Released: CauseReleased, lockfsm.Expired: CauseExpired, lockfsm.Closed: CauseClosed, lockfsm.Evicted: CauseForced,
 			lockfsm.TakenUp: CauseResumed,
-		}[e.Cause],
+		}[lockfsm.Cause(e.Cause)],
 	}
 	if e.Session != 0 {
-		told.Holder, told.Session = replica.HolderName(e.Record, e.Session), fmt.Sprint(uint64(e.Session))
+		told.Holder, told.Session = replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), fmt.Sprint(e.Session)
 	}
-	if e.How != nil {
-		told.By, told.Reason = string(e.How.By), string(e.How.Reason)
-		if told.Data = bytes.Clone(e.How.Data.Value); len(told.Data) > 0 {
-			told.Revision = uint64(e.How.Data.Revision)
-		}
-		told.Value, told.Labels = showed(e.How.Value)
+	told.By, told.Reason = string(e.By), string(e.Reason)
+	if told.Data = e.Data.GetValue(); len(told.Data) > 0 {
+		told.Revision = e.Data.GetRevision()
 	}
+	told.Value, told.Labels = showed(e.Value)
 	return told
 }
 
 // Audit returns the last 256 events, the oldest first, that tell the end of a hold, or the loss of its holder, by force, because a session was not
 // renewed in time, or because the hold ended by Request.MaxHold or by Lock.Lapse. They are part of the replicated state, and outlive leaders, but not the group; whoever must have all of them keeps what
 // Watch tells.
-func (n *Node) Audit(ctx context.Context) ([]Event, error) { return n.auditFor(ctx, asker{}) }
-
-func (n *Node) auditFor(ctx context.Context, from asker) ([]Event, error) {
-	s, err := n.lookFor(ctx, from, replica.Question{Op: replica.OpEnds})
-	var all []Event
-	for i := range s.Events {
-		all = append(all, eventOf(&s.Events[i]))
-	}
-	return all, err
+func (n *Node) Audit(ctx context.Context) ([]Event, error) {
+	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
+	return eventsOf(s), err
 }
 
 // EventKind says what an [Event] is.

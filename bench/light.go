@@ -128,10 +128,6 @@ func (h lightHandler) Frame(from transport.Identity, f transport.Frame) {
 
 func (h lightHandler) Down(peer transport.Identity, _ error) { h.client.Down(peer.Instance) }
 
-func (h lightHandler) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
-	return nil, errLight
-}
-
 func (h lightHandler) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errLight }
 func (h lightHandler) Snapshot(transport.Identity, *raftpb.Message) error        { return errLight }
 

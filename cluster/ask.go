@@ -59,8 +59,15 @@ func (c *Cluster) result(q founding.Question, asked time.Duration, from nodeid.I
 
 // outcomeOf sorts what Net.Ask returned.
 func outcomeOf(answer []byte, err error) founding.Outcome {
+	if err == nil && len(answer) == 0 {
+		return founding.Silent
+	}
+	return outcomeOfError(err)
+}
+
+func outcomeOfError(err error) founding.Outcome {
 	switch {
-	case err == nil && len(answer) > 0:
+	case err == nil:
 		return founding.Answered
 	case errors.Is(err, ErrRefused):
 		return founding.Refused

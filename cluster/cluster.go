@@ -65,43 +65,32 @@ func Start(cfg Config) (*Cluster, error) {
 // answerWithin is how long a question may wait for the owner, who may be busy ending an old life. The asker has given up by then.
 const answerWithin = time.Second
 
-// Answer answers the question of another instance, or returns nil where silence is the answer. It is what the transport's Ask calls.
+// Answer answers the question of another instance, or returns nil where silence is the answer.
 func (c *Cluster) Answer(from Asker, question []byte) []byte {
-	reply := make(chan []byte, 1)
-	if !c.in.post(func() { reply <- c.answer(from, question) }) {
-		return nil
-	}
-	return c.await(reply)
+	return asked(c, func() []byte { return c.answer(from, question) })
 }
 
-// await waits a while for the answer of the owner goroutine.
-func (c *Cluster) await(reply <-chan []byte) []byte {
+// Tell answers a peer that is no instance of the cluster but may use it: who this instance is. Any other question is answered by nil, and
+// nothing that the peer says is taken in.
+func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
+	return asked(c, func() []byte { return c.own.core.Founding.Tell(c.now(), c.wall(), from, question) })
+}
+
+// asked has the owner goroutine answer a question, and waits a while. Without an answer it returns zero.
+func asked[T any](c *Cluster, answer func() T) (none T) {
+	reply := make(chan T, 1)
+	if !c.in.post(func() { reply <- answer() }) {
+		return none
+	}
 	timer := time.NewTimer(answerWithin)
 	defer timer.Stop()
 	select {
-	case b := <-reply:
-		return b
+	case a := <-reply:
+		return a
 	case <-timer.C:
 	case <-c.done:
 	}
-	return nil
-}
-
-// Tell answers a peer that is no instance of the cluster but may use it: who this instance is, and how the voters stand. Any other question
-// is answered by nil, and nothing that the peer says is taken in.
-func (c *Cluster) Tell(from nodeid.ID, question []byte) []byte {
-	reply := make(chan []byte, 1)
-	told := c.in.post(func() {
-		if b, ours := c.advise(from, question); ours {
-			reply <- b
-			return
-		}
-		reply <- c.own.core.Founding.Tell(c.now(), c.wall(), from, question)
-	})
-	if !told {
-		return nil
-	}
-	return c.await(reply)
+	return none
 }
 
 // Voter returns where the voter with the raft ID is, if the group has one. It takes no lock, so it may be called for every message.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/lead"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
 // ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
@@ -44,34 +43,25 @@ func (c *Cluster) consult(ctx context.Context, q Inquiry) (Counsel, error) {
 	}
 }
 
-// adviceOf reads an answer, and reports whether it is one.
-func adviceOf(answer []byte) (Advice, bool) {
-	if counsel, err := decodeCounsel(answer); err == nil {
-		return Advice{Counsel: &counsel}, true
+// Advise answers a consultation of another instance. It reports false where silence is the answer.
+func (c *Cluster) Advise(q Consultation) (Advice, bool) {
+	a := asked(c, func() *Advice {
+		if c.own.core.Founding.Refusal() != "" {
+			return nil
+		}
+		a := c.own.core.Advise(c.now(), q, c.id())
+		if a.Counsel == nil && len(a.Addr) > gossip.AddrBytesMax {
+			a = Advice{}
+		}
+		return &a
+	})
+	if a == nil {
+		return Advice{}, false
 	}
-	other, err := decodeElsewhere(answer)
-	return Advice{Leader: other.Instance, Addr: other.Addr}, err == nil
+	return *a, true
 }
 
-// advise answers what other instances ask for the sake of the voters, and reports whether the question is of that kind.
-func (c *Cluster) advise(from nodeid.ID, question []byte) ([]byte, bool) {
-	q, err := decodeConsultation(question)
-	q.Instance = from
-	probe := isProbe(question)
-	switch {
-	case err != nil && !probe:
-		return nil, false
-	case c.own.core.Founding.Refusal() != "":
-		return nil, true
-	case probe:
-		return appendHere(nil), true
-	}
-	advice := c.own.core.Advise(c.now(), Consultation(q), c.id())
-	if advice.Counsel != nil {
-		return appendCounsel(nil, advice.Counsel), true
-	}
-	if len(advice.Addr) > gossip.AddrBytesMax {
-		advice = Advice{}
-	}
-	return elsewhere{Instance: advice.Leader, Addr: advice.Addr}.append(nil), true
+// Present reports whether this instance is there for others: it goes on, and may.
+func (c *Cluster) Present() bool {
+	return asked(c, func() bool { return c.own.core.Founding.Refusal() == "" })
 }

@@ -3,15 +3,12 @@ package cluster
 import (
 	"context"
 	"errors"
-	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
@@ -55,11 +52,10 @@ func TestTheLeaderAnswersWhoeverAsks(t *testing.T) {
 				t.Errorf("%s is told MayStop %v", n.cfg.Name, got.MayStop)
 			}
 		}
-		if b := plain.Answer(Asker{Instance: nodeidtest.ID(5), Addr: "x"}, consultation{Group: g.id + 1, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
-			t.Errorf("another group is answered % x", b)
-		}
-		if b := g.leader.Answer(Asker{Instance: nodeidtest.ID(5), Addr: "x"}, consultation{Group: g.id + 1, Raft: 6}.append(nil)); string(b) != string(elsewhere{}.append(nil)) {
-			t.Errorf("another group is answered by the leader: % x", b)
+		for _, n := range []*node{plain, g.leader} {
+			if a, ok := n.Advise(Consultation{Group: g.id + 1, Instance: nodeidtest.ID(5), Raft: 6}); !ok || a != (Advice{}) {
+				t.Errorf("another group is answered %+v by %s", a, n.cfg.Name)
+			}
 		}
 		// It looks anew for whoever asks, though nobody has said that anything has changed.
 		time.Sleep(lead.Pause)
@@ -215,79 +211,5 @@ func TestCloseEndsAConsultation(t *testing.T) {
 		f.nodes[0].Stray(nodeidtest.ID(1), addrOf(1))
 		f.nodes[0].Look()
 		f.nodes[0].Configured(1, 2, nil)
-	})
-}
-
-func fullCounsel() Counsel {
-	c := Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, Leader: nodeidtest.ID(math.MaxUint64)}
-	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
-	for range listedMax {
-		c.Report.Missing = append(c.Report.Missing, voters.Missing{
-			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", gossip.NameBytesMax), SilentFor: math.MaxInt64,
-		})
-		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
-		c.Remarks = append(c.Remarks, strings.Repeat("r", whyBytesMax))
-	}
-	c.Report.Next = voters.Step{Kind: voters.Transfer, Why: strings.Repeat("w", whyBytesMax)}
-	return c
-}
-
-func TestCounselReturns(t *testing.T) {
-	full := fullCounsel()
-	for _, c := range []Counsel{full, {}, {Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
-		b := appendCounsel(nil, &c)
-		if got, err := decodeCounsel(b); err != nil || !reflect.DeepEqual(got, c) {
-			t.Errorf("%+v came back as %+v, %v", c, got, err)
-		}
-		for n := range b {
-			if _, err := decodeCounsel(b[:n]); err == nil {
-				t.Fatalf("the first %d of %d bytes were accepted", n, len(b))
-			}
-		}
-		if _, err := decodeCounsel(append(b, 0)); err == nil {
-			t.Error("a byte too many was accepted")
-		}
-	}
-	long := full
-	long.Report.Missing = append(slices.Clone(full.Report.Missing), full.Report.Missing[0])
-	long.Remarks = append(slices.Clone(full.Remarks), "one more")
-	long.Report.Missing[0].Name = "n\xff"
-	long.Report.Next.Why = strings.Repeat("é", whyBytesMax)
-	got, err := decodeCounsel(appendCounsel(nil, &long))
-	if err != nil || len(got.Report.Missing) != listedMax || len(got.Remarks) != listedMax || len(got.Report.Next.Why) != whyBytesMax {
-		t.Errorf("what is too long came back as %d, %d bytes, %v", len(got.Report.Missing), len(got.Report.Next.Why), err)
-	}
-}
-
-// FuzzCounsel feeds any bytes to the decoders. What is accepted comes back as it is, and none is taken for a message of another kind.
-func FuzzCounsel(f *testing.F) {
-	full := fullCounsel()
-	f.Add(appendCounsel(nil, &full))
-	f.Add(consultation{1, nodeidtest.ID(2), 3}.append(nil))
-	f.Add(elsewhere{nodeidtest.ID(4), "a:1"}.append(nil))
-	f.Add(appendProbe(nil))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		kinds := 0
-		same := func(again []byte) {
-			kinds++
-			if string(again) != string(b) {
-				t.Fatalf("% x came back as % x", b, again)
-			}
-		}
-		if c, err := decodeCounsel(b); err == nil {
-			same(appendCounsel(nil, &c))
-		}
-		if q, err := decodeConsultation(b); err == nil {
-			same(q.append(nil))
-		}
-		if e, err := decodeElsewhere(b); err == nil {
-			same(e.append(nil))
-		}
-		if isProbe(b) {
-			same(appendProbe(nil))
-		}
-		if kinds > 1 {
-			t.Fatalf("% x is %d messages", b, kinds)
-		}
 	})
 }

@@ -15,29 +15,22 @@ func (c *Cluster) errand(e Errand) {
 	c.help(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, askWithin)
 		defer cancel()
-		answer, _, err := c.cfg.Net.Ask(ctx, e.Addr, e.To, e.question())
-		c.in.postOfLife(func() { c.finished(e, outcomeOf(answer, err), answer) })
+		switch net := c.cfg.Net; {
+		case e.Consult != nil:
+			advice, err := net.Consult(ctx, e.Addr, e.To, *e.Consult)
+			c.in.postOfLife(func() { c.own.core.Advised(c.now(), e, advice, err == nil) })
+		case e.Body == nil:
+			err := net.Probe(ctx, e.Addr, e.To)
+			c.in.postOfLife(func() { c.finished(e, outcomeOfError(err), nil) })
+		default:
+			answer, _, err := net.Ask(ctx, e.Addr, e.To, e.Body)
+			c.in.postOfLife(func() { c.finished(e, outcomeOf(answer, err), answer) })
+		}
 	})
-}
-
-// question is an errand as it is sent.
-func (e *Errand) question() []byte {
-	switch {
-	case e.Consult != nil:
-		return consultation(*e.Consult).append(nil)
-	case e.Body == nil:
-		return appendProbe(nil)
-	}
-	return e.Body
 }
 
 // finished hands the core what became of an errand.
 func (c *Cluster) finished(e Errand, outcome founding.Outcome, answer []byte) {
-	if e.Consult != nil {
-		advice, ok := adviceOf(answer)
-		c.own.core.Advised(c.now(), e, advice, ok && outcome == founding.Answered)
-		return
-	}
 	if declined := c.own.core.Done(c.now(), e, outcome, answer); declined != "" {
 		c.cfg.Logger.Debug("an instance has refused to start a replica", "instance", e.To, "why", declined)
 	}

@@ -72,6 +72,7 @@ type fakePort struct {
 	most     map[byte]int            // the most of a kind that were under way at a time
 	double   int                     // the most to one address
 	answer   func(from Asker, question []byte) []byte
+	cluster  func() *Cluster // the instance there; nil: none
 	instance nodeid.ID
 }
 
@@ -154,7 +155,58 @@ func (p *fakePort) serve(instance nodeid.ID, answer func(Asker, []byte) []byte) 
 	p.instance = instance
 }
 
+// The second bytes of questions on the fakeNet that package founding does not put.
+const (
+	kindConsultation = 0x41
+	kindProbe        = 0x44
+)
+
 func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (reply []byte, from nodeid.ID, err error) {
+	from, err = p.exchange(ctx, addr, to, question, func(other *fakePort, self Asker) bool {
+		other.mu.Lock()
+		answer := other.answer
+		other.mu.Unlock()
+		if answer != nil {
+			reply = answer(self, question)
+		}
+		return reply != nil
+	})
+	return reply, from, err
+}
+
+func (p *fakePort) Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (a Advice, err error) {
+	_, err = p.exchange(ctx, addr, to, []byte{0, kindConsultation}, func(other *fakePort, self Asker) (ok bool) {
+		if c := other.owner(); c != nil {
+			a, ok = c.Advise(q)
+		}
+		return ok
+	})
+	return a, err
+}
+
+func (p *fakePort) Probe(ctx context.Context, addr string, to nodeid.ID) error {
+	_, err := p.exchange(ctx, addr, to, []byte{0, kindProbe}, func(other *fakePort, _ Asker) bool {
+		c := other.owner()
+		return c != nil && c.Present()
+	})
+	return err
+}
+
+// owner returns the instance behind a port, once it is started; nil if there is none.
+func (p *fakePort) owner() *Cluster {
+	p.mu.Lock()
+	cluster := p.cluster
+	p.mu.Unlock()
+	if cluster == nil {
+		return nil
+	}
+	return cluster()
+}
+
+// exchange brings one question to the instance at an address and back. answer reports false for silence.
+func (p *fakePort) exchange(
+	ctx context.Context, addr string, to nodeid.ID, question []byte, answer func(other *fakePort, self Asker) bool,
+) (from nodeid.ID, err error) {
 	p.net.mu.Lock()
 	if p.net.taped {
 		p.net.heard = append(p.net.heard, heard{time.Now(), p.addr, addr, question})
@@ -163,30 +215,26 @@ func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question 
 	defer p.fly(question, addr)()
 	other, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
-		return nil, from, err
+		return from, err
 	}
 	other.mu.Lock()
-	answer, instance := other.answer, other.instance
+	instance := other.instance
 	other.mu.Unlock()
 	if !to.IsZero() && to != instance {
-		return nil, from, ErrOther
-	}
-	if answer == nil {
-		<-ctx.Done()
-		return nil, from, ctx.Err()
+		return from, ErrOther
 	}
 	p.mu.Lock()
 	self := p.instance
 	p.mu.Unlock()
-	b := answer(Asker{Instance: self, Addr: p.addr}, question)
+	ok := answer(other, Asker{Instance: self, Addr: p.addr})
 	other.mu.Lock()
 	is := other.instance
 	other.mu.Unlock()
-	if b == nil || is != instance { // a life that has begun since does not answer for the one before
+	if !ok || is != instance { // a life that has begun since does not answer for the one before
 		<-ctx.Done()
-		return nil, from, ctx.Err()
+		return from, ctx.Err()
 	}
-	return b, instance, nil
+	return instance, nil
 }
 
 // fly counts a question that is under way until the function that it returns is called.

@@ -133,6 +133,10 @@ func (f *fleet) start(cfg Config) *node {
 		n.cfg.Net = nil
 	}
 	started := make(chan struct{})
+	n.port.cluster = func() *Cluster {
+		<-started
+		return n.Cluster
+	}
 	n.port.serve(n.instance, func(from Asker, q []byte) []byte {
 		<-started
 		b := n.Answer(from, q)

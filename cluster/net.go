@@ -39,12 +39,16 @@ func (e *SilentError) Error() string { return "no answer: " + e.Why }
 // Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
 type Asker = founding.Asker
 
-// Net carries questions and gossip between instances. All methods are called concurrently. An address is host:port.
+// Net carries questions and gossip between instances. Ask carries those of package founding. All methods are called concurrently. An address is host:port.
 type Net interface {
 	// Ask puts a question to the instance to, or to any that is there if to is zero, and returns its answer and the ID that it has
 	// proved, or one of the errors above, or any other error, which counts as silence. It returns soon after ctx ends. The question
 	// belongs to the caller.
 	Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (answer []byte, from nodeid.ID, err error)
+	// Consult puts a consultation to the instance to, or to any that is there if to is zero. Its errors are those of Ask.
+	Consult(ctx context.Context, addr string, to nodeid.ID, q Consultation) (Advice, error)
+	// Probe returns nil if the instance to answers at the address. Its errors are those of Ask.
+	Probe(ctx context.Context, addr string, to nodeid.ID) error
 	// Its packets and streams are those of gossip.
 	gossip.Net
 }

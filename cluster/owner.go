@@ -169,9 +169,6 @@ func (c *Cluster) carryOut(e founding.Event) {
 
 // answer answers a question once that to which it binds this instance is stored, and says once in a while that a closed group was asked.
 func (c *Cluster) answer(from Asker, question []byte) []byte {
-	if b, ours := c.advise(from.Instance, question); ours {
-		return b
-	}
 	b := c.own.core.Ask(c.now(), c.wall(), from, question)
 	if !c.persist(&founding.Output{}) {
 		return nil

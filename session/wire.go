@@ -48,7 +48,8 @@ func (r Renewal) Append(b []byte) []byte {
 // NextRenewal splits the first renewal off b, which must not be empty.
 func NextRenewal(b []byte) (r Renewal, rest []byte, err error) {
 	f := fields{b: b}
-	r = Renewal{Session: lockfsm.SessionID(f.uvarint()), Epoch: lockfsm.Epoch(f.uvarint()), Seq: f.uvarint(), Heard: f.uvarint()}
+	r.Session, r.Epoch = lockfsm.SessionID(f.uvarint()), lockfsm.Epoch(f.uvarint())
+	r.Seq, r.Heard = f.uvarint(), f.uvarint()
 	if f.bad {
 		return Renewal{}, nil, errWire
 	}

@@ -104,7 +104,7 @@ func (w *world) serveGRPC(addr string) {
 
 // servePeer runs a gRPC server as instance n, which exchanges hellos as it should, with a service
 // that keeps to nothing.
-func (w *world) servePeer(addr string, n int, service wire.PeerServer) {
+func (w *world) servePeer(addr string, n int, answer func(asked) error) {
 	ln, err := w.net.Listen(addr)
 	if err != nil {
 		w.t.Fatal(err)
@@ -113,7 +113,12 @@ func (w *world) servePeer(addr string, n int, service wire.PeerServer) {
 	f.config.Listener = ln
 	f.listener = newListener(&f.config)
 	server := grpc.NewServer(f.serverOptions()...)
-	wire.RegisterPeerServer(server, service)
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
+		StreamName: "Ask", ClientStreams: true, ServerStreams: true,
+		Handler: func(_ any, stream grpc.ServerStream) error {
+			return answer(&grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
+		},
+	}}}, nil)
 	go func() { _ = server.Serve(f.listener) }()
 	w.t.Cleanup(server.Stop)
 }

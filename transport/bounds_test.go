@@ -75,7 +75,7 @@ func TestUnfinishedQuestionsHoldNoMemory(t *testing.T) {
 				flood.Go(func() {
 					// One kind of call for every kind of server: what it reads is what it keeps.
 					desc := &grpc.StreamDesc{StreamName: "Ask", ClientStreams: true, ServerStreams: true}
-					stream, err := d.cc.NewStream(ctx, desc, wire.Peer_Ask_FullMethodName, grpc.MaxCallSendMsgSize(1<<30), grpc.ForceCodecV2(r))
+					stream, err := d.cc.NewStream(ctx, desc, echoMethod, grpc.MaxCallSendMsgSize(1<<30), grpc.ForceCodecV2(r))
 					for n := 0; err == nil && n < each; n += piece {
 						err = stream.SendMsg(r)
 					}
@@ -172,13 +172,14 @@ func TestQuestionsAndAnswersAreBounded(t *testing.T) {
 			}
 			return q, nil
 		}
-		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, questionBytes} {
+		const full = questionBytes - 4 // beside a tag and a length
+		for _, n := range []int{0, 1, pieceBytes, pieceBytes + 1, full} {
 			q := bytes.Repeat([]byte("q"), n)
 			if answer, _, err := a.Ask(t.Context(), "b:1", id(2), q); err != nil || !bytes.Equal(answer, q) {
 				t.Errorf("%d bytes: %d, %v", n, len(answer), err)
 			}
 		}
-		if _, _, err := a.Ask(t.Context(), "b:1", id(2), make([]byte, questionBytes+1)); !errors.Is(err, ErrTooLarge) {
+		if _, _, err := a.Ask(t.Context(), "b:1", id(2), make([]byte, full+1)); !errors.Is(err, ErrTooLarge) {
 			t.Error(err)
 		}
 		if _, _, err := a.Ask(t.Context(), "b:1", id(2), []byte("much")); !errors.Is(err, ErrFull) {
@@ -222,7 +223,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			utter(call, []byte("q"))
+			utter(call, body([]byte("q")))
 		}
 		synctest.Wait()
 		if told := b.holds.told.total(); told == 0 || told > toldEach {
@@ -232,7 +233,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 		if told := b.holds.told.total(); told != 0 || b.Counts().Accepted != 0 {
 			t.Errorf("%d bytes wait after a minute", told)
 		}
-		w.servePeer("endless:1", 5, endless{})
+		w.servePeer("endless:1", 5, endless)
 		if answer, _, err := a.Ask(t.Context(), "endless:1", Instance{}, nil); !errors.Is(err, ErrFull) {
 			t.Errorf("%d bytes, %v", len(answer), err)
 		}
@@ -240,9 +241,7 @@ func TestAnAnswerThatIsNotRead(t *testing.T) {
 }
 
 // endless answers and does not stop.
-type endless struct{ wire.UnimplementedPeerServer }
-
-func (endless) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+func endless(s asked) error {
 	for {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
 			return err
@@ -314,7 +313,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 		a, b := w.node("a", 1), w.node("b", 2)
 		const addrs = 2 * toldMost / toldEach
 		for i := range addrs {
-			w.servePeer(fmt.Sprintf("stalls:%d", i+1), 5, stalls{})
+			w.servePeer(fmt.Sprintf("stalls:%d", i+1), 5, stalls)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var asking sync.WaitGroup
@@ -338,9 +337,7 @@ func TestAnswersAreBoundedForEachInstance(t *testing.T) {
 }
 
 // stalls answers with all that one instance may, but for the last bytes.
-type stalls struct{ wire.UnimplementedPeerServer }
-
-func (stalls) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+func stalls(s asked) error {
 	for range toldEach/pieceBytes - 1 {
 		if err := s.Send(&wire.Answer{Body: make([]byte, pieceBytes)}); err != nil {
 			return err
@@ -410,8 +407,8 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 				t.Fatalf("%d are arriving", n)
 			}
 		}
-		utter(call, []byte("late"))
-		if answer, err := call.Recv(); err != nil || string(answer.Body) != "re: late" {
+		utter(call, body([]byte("late")))
+		if answer, err := call.Recv(); err != nil || string(answer.Body) != string(body([]byte("re: late"))) {
 			t.Errorf("another instance's question: %v, %v", answer, err)
 		}
 	})
@@ -421,16 +418,14 @@ func TestCallsOfOneInstanceDisplaceItsOwn(t *testing.T) {
 func TestABrokenAnswerIsNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a := w.node("a", 1)
-		w.servePeer("breaks:1", 5, breaks{})
+		w.servePeer("breaks:1", 5, breaks)
 		if answer, _, err := a.Ask(t.Context(), "breaks:1", Instance{}, nil); !errors.Is(err, ErrSilent) || len(answer) > 0 {
 			t.Errorf("%q, %v", answer, err)
 		}
 	})
 }
 
-type breaks struct{ wire.UnimplementedPeerServer }
-
-func (breaks) Ask(s grpc.BidiStreamingServer[wire.Question, wire.Answer]) error {
+func breaks(s asked) error {
 	_ = s.Send(&wire.Answer{Body: []byte("the first half")})
 	return io.ErrUnexpectedEOF
 }

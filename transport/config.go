@@ -22,6 +22,7 @@ type Config struct {
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // required; must honor ctx and say ECONNREFUSED where it was that
 	TLS      Security                                                 // for both sides; nil: plain text
 	Handler  Handler                                                  // required
+	Services Services                                                 // what others may ask; without any nothing is answered
 	Logger   *slog.Logger                                             // nil: no log
 	Random   func([]byte)                                             // fills with unpredictable bytes; nil means crypto/rand
 	Wall     func() time.Time                                         // by which certificates end; nil means time.Now
@@ -97,6 +98,7 @@ func (c Config) validate() error {
 	missing(c.Listener == nil, "Listener is nil")
 	missing(c.Dial == nil, "Dial is nil")
 	missing(c.Handler == nil, "Handler is nil")
+	missing(len(c.Services.List) > 0 && c.Services.Intercept == nil, "Services.Intercept is nil: nothing decides who may ask what")
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 // Package transport carries bytes between the nodes of one cluster: one TCP port for everything, TLS
-// if given, gRPC for all but the links. Every connection begins with a proof of which instances are at
-// its two ends.
+// if given, gRPC for all but the links. Links have a framing of their own, a length before each frame,
+// since a lock waits for one or two exchanges: one takes 45 microseconds so, and took 75 as a call of
+// gRPC (BenchmarkFrame). Every connection begins with a proof of which instances are at its two ends.
 //
 // # What it is
 //
@@ -13,15 +14,17 @@
 //     waits for goes this way, so a stream is a connection of its own, on which frames stand behind
 //     their lengths. [Port.Spare] keeps links that the next leader will need, so that a change of
 //     leader needs no handshake.
-//   - Questions. [Port.Ask] asks whichever instance is at an address, or one instance, and
-//     distinguishes "refused", "foreign", "another instance" and "silence".
+//   - Questions. What [Port.To] returns asks the instance at an address, and distinguishes "refused",
+//     "foreign", "another instance" and "silence". Questions are the methods of the [Services] of
+//     Config, each a stream of pieces either way. [Services.Intercept] decides which are answered.
 //   - Snapshots. [Port.SendSnapshot] streams one raft snapshot in chunks.
 //   - Gossip. [Gossip] gives datagrams and byte streams to a gossip protocol that knows only addresses.
 //   - Duplicates. [Port.SendDuplicates] sends raft messages that a link carries a second time, among the
 //     datagrams. TCP holds back what stands on a link behind a lost packet; the other connection loses
 //     other packets. A duplicate is dropped where no link is up.
 //
-// The layout of messages is in wire/mortise/transport/v1/peer.proto.
+// The layout of messages is in wire/mortise/transport/v1/peer.proto; those of questions are in
+// wire/mortise/query/v1, and nothing here knows them.
 //
 // # Identity
 //
@@ -168,7 +171,7 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use, and none waits except Ask, SendSnapshot, DialStream (bounded
+// All methods are safe for concurrent use, and none waits except Remote.Invoke, SendSnapshot, DialStream (bounded
 // by their contexts) and Close. Goroutines: per link a sender, woken by the queue, and a receiver, which
 // calls the handler and in the end its Down, and a timer; per address one that owns the connection for
 // questions and gossip, also while it waits for its dial; per address that packets go to one outbox; per byte stream two. All end with
@@ -202,7 +205,7 @@
 //	arriving    256 calls of one instance and 512 of all whose first message, or whole question, has
 //	            not come; one more closes the connection of its oldest, or of the oldest of all. A
 //	            question counts twice until its first message has come
-//	question    2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and
+//	question    of any method 2 MiB, in pieces, whole within twice the dial timeout; 4 MiB from one instance and
 //	            64 MiB from all at a time; 128 from one instance and 2,048 from all are being
 //	            answered, each for at most 30 s
 //	answer      32 MiB wait for one instance to read them, 128 MiB for all. The same bounds hold for
@@ -238,9 +241,11 @@
 // neither.
 //
 // Links as calls of gRPC, which they once were: two goroutines more on the way of each frame, HTTP/2's
-// own frames and windows for a connection with one stream, and three times the allocations. An exchange
-// (BenchmarkFrame) took 75 microseconds, of which 30 are left out now, and a lock waits for one or two.
-// What HTTP/2 gave is small without it: a length before each frame, TCP's window, a sign of life.
+// own frames and windows for a connection with one stream, and three times the allocations. What HTTP/2
+// gave is small without it: a length before each frame, TCP's window, a sign of life.
+//
+// Questions as gRPC's unary calls. gRPC gathers a message of up to 2 MiB before this port sees whose it
+// is and what that instance has here already: sixty on one connection could hold 120 MiB.
 //
 // A signature in the certificate, over the key of TLS: it needs a certificate for each life, and a
 // certificate of one's own that all instances share could not be used. An identity in each call, as it

@@ -78,6 +78,7 @@ func New(c Config) (*Port, error) {
 	}
 	p.server = grpc.NewServer(p.serverOptions()...)
 	wire.RegisterPeerServer(p.server, &service{port: p})
+	p.register(&c.Services)
 	p.tasks.Go(func() {
 		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			c.Logger.Error("transport: the listener failed; nobody can reach this node until it is restarted", "addr", c.Listener.Addr().String(), "error", err)

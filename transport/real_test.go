@@ -177,8 +177,7 @@ func benchPair(b *testing.B) (x, y *node, back chan int) {
 // benchHandler only passes frames on.
 type benchHandler node
 
-func (n *benchHandler) Frame(from Identity, f Frame)                          { n.onFrame(from, f) }
-func (n *benchHandler) Down(Identity, error)                                  {}
-func (n *benchHandler) Ask(context.Context, Identity, []byte) ([]byte, error) { return nil, nil }
-func (n *benchHandler) MaySendSnapshot(Identity, *raftpb.Message) error       { return nil }
-func (n *benchHandler) Snapshot(Identity, *raftpb.Message) error              { return nil }
+func (n *benchHandler) Frame(from Identity, f Frame)                    { n.onFrame(from, f) }
+func (n *benchHandler) Down(Identity, error)                            {}
+func (n *benchHandler) MaySendSnapshot(Identity, *raftpb.Message) error { return nil }
+func (n *benchHandler) Snapshot(Identity, *raftpb.Message) error        { return nil }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/memnet"
@@ -84,7 +87,31 @@ func (n *handler) Down(peer Identity, err error) {
 	n.events = append(n.events, event{from: peer, down: err})
 }
 
-func (n *handler) Ask(ctx context.Context, from Identity, question []byte) ([]byte, error) {
+// echoMethod is the one method of the service that every node has: bytes are answered with bytes.
+const echoMethod = "/test.Echo/Ask"
+
+// echo makes the service of a node.
+func (n *handler) echo() Services {
+	desc := &grpc.ServiceDesc{ServiceName: "test.Echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+		MethodName: "Ask",
+		Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+			var question wrapperspb.BytesValue
+			if err := decode(&question); err != nil {
+				return nil, err
+			}
+			return intercept(ctx, &question, &grpc.UnaryServerInfo{FullMethod: echoMethod}, func(ctx context.Context, _ any) (any, error) {
+				answer, err := n.answer(ctx, AskerOf(ctx), question.Value)
+				return wrapperspb.Bytes(answer), err
+			})
+		},
+	}}}
+	all := func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any, error) {
+		return method(ctx, q)
+	}
+	return Services{List: []Service{{Desc: desc, Impl: n}}, Intercept: all}
+}
+
+func (n *handler) answer(ctx context.Context, from Identity, question []byte) ([]byte, error) {
 	n.mu.Lock()
 	ask := n.ask
 	n.mu.Unlock()
@@ -92,6 +119,25 @@ func (n *handler) Ask(ctx context.Context, from Identity, question []byte) ([]by
 		return ask(ctx, from, question)
 	}
 	return append([]byte("re: "), question...), nil
+}
+
+// Ask asks the service of another node.
+func (n *node) Ask(ctx context.Context, addr string, to Instance, question []byte) ([]byte, Identity, error) {
+	var answer wrapperspb.BytesValue
+	r := n.To(addr, to)
+	err := r.Invoke(ctx, echoMethod, wrapperspb.Bytes(question), &answer)
+	return answer.Value, r.Answered, err
+}
+
+// Ask begins a question to the service of the node at the other end.
+func (d *dialed) Ask(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
+	return d.question(ctx, echoMethod)
+}
+
+// body is what a question with these bytes, or the answer with them, is on the wire.
+func body(b []byte) []byte {
+	encoded, _ := proto.Marshal(wrapperspb.Bytes(b))
+	return encoded
 }
 
 func (n *handler) MaySendSnapshot(from Identity, m *raftpb.Message) error {
@@ -183,7 +229,7 @@ func instance(n int, addr string) Self {
 func startNode(t *testing.T, ln net.Listener, dial func(context.Context, string) (net.Conn, error), self Self, change ...func(*Config)) *node {
 	t.Helper()
 	n := &node{t: t, log: &logs{}}
-	c := Config{Cluster: "test", Self: self, Listener: ln, Dial: dial, Handler: (*handler)(n), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
+	c := Config{Cluster: "test", Self: self, Listener: ln, Dial: dial, Handler: (*handler)(n), Services: (*handler)(n).echo(), Logger: slog.New(slog.NewTextHandler(n.log, nil))}
 	for _, f := range change {
 		f(&c)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // SendSnapshot carries a raft message with a snapshot to a peer, on a connection of its own, and returns when the peer's handler has
-// taken it or why it has not. m is only read. Errors as of Ask (ErrSilent at once while the address pauses), and ErrGroup if the peer is in another group or the message is not from
+// taken it or why it has not. m is only read. Errors as of Remote.Invoke (ErrSilent at once while the address pauses), and ErrGroup if the peer is in another group or the message is not from
 // our raft ID.
 func (p *Port) SendSnapshot(ctx context.Context, to Peer, m *raftpb.Message) error {
 	if n := len(m.GetSnapshot().GetData()); n > p.config.SnapshotBytes {

@@ -12,7 +12,7 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of Ask.
+// DialStream opens a byte stream to an address. ctx bounds only the opening. Errors as of Remote.Invoke.
 func (g *Gossip) DialStream(ctx context.Context, addr string) (net.Conn, error) {
 	p := g.port
 	s, err := p.borrow(ctx, addr)

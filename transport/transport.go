@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -70,10 +69,6 @@ type Handler interface {
 	// Down says that the stream to a peer ended, after its last Frame, or that dialing it failed. What was sent to it before and not
 	// answered may be lost. The next Frame of that instance, if any, comes from a new stream. It must not block.
 	Down(peer Identity, err error)
-
-	// Ask answers a question. It may block until ctx ends. An error is not shown to the asker, which learns only that there was no
-	// answer. The question belongs to the handler, the answer to the Port.
-	Ask(ctx context.Context, from Identity, question []byte) ([]byte, error)
 
 	// MaySendSnapshot says why the peer may not send the snapshot whose message, without data, is
 	// m. Nil means that it may. It is asked before any data is gathered, and again when all has

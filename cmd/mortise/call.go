@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 )
@@ -199,10 +198,10 @@ func (c *call) key() (string, error) {
 }
 
 // put asks the cluster one question that needs a leader.
-func (c *call) put(ctx context.Context, g *guest.Guest, q desk.Question) (desk.Answer, error) {
+func put[Q, A any](ctx context.Context, c *call, g *guest.Guest, method guest.Method[Q, A], q *Q) (*A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
-	return g.Put(ctx, q)
+	return guest.Put(ctx, g, method, q)
 }
 
 // show prints a value as one line of JSON, in which nothing is raw that a terminal would obey.

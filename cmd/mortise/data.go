@@ -9,10 +9,12 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/mortise-lock/mortise/internal/desk"
+	"errors"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 type dataOptions struct{ revision *uint64 } // nil: whatever it is now
@@ -108,8 +110,8 @@ func (c *call) getData(ctx context.Context, g *guest.Guest, key string) error {
 // putData changes the data of a key, or takes it away if text is empty. It draws one nonce for all
 // attempts, so that one whose answer was lost takes effect once.
 func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []byte) error {
-	q := desk.Question{Op: desk.Put, Key: key, Data: text}
-	_, _ = rand.Read(q.Nonce[:]) // it never fails
+	q := &query.PutRequest{Key: []byte(key), Data: text, Nonce: make([]byte, 16)}
+	_, _ = rand.Read(q.Nonce) // it never fails
 	if c.data.revision != nil {
 		q.Revision = *c.data.revision
 	} else {
@@ -119,8 +121,8 @@ func (c *call) putData(ctx context.Context, g *guest.Guest, key string, text []b
 		}
 		q.Revision = k.Revision
 	}
-	a, err := c.put(ctx, g, q)
-	if a.Kind == desk.Conflict {
+	a, err := put(ctx, c, g, query.AdminClient.Put, q)
+	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_CONFLICT {
 		return &exitError{exitNo, err.Error() + "; nothing was changed"}
 	}
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // instance is an answer of the instance of that name, at its address, with its name as its ID.
@@ -16,7 +16,7 @@ func instance(name string, change func(*guest.Report)) guest.Report {
 	r := guest.Report{
 		Addr: name + ":1", From: "test", Outcome: guest.Answered,
 		Status: &mortise.Status{Name: name, Instance: name, Address: name + ":1", Phase: mortise.PhaseMember, Group: "g", Leader: "a", Votes: true, Lease: mortise.LeaseSafe, Session: mortise.SessionAttached, Voters: voting("a", "b", "c")},
-		Answer: desk.Answer{Replicas: 3},
+		Answer: &query.HereAnswer{Replicas: 3},
 	}
 	if change != nil {
 		change(&r)
@@ -106,7 +106,7 @@ func TestDiagnose(t *testing.T) {
 			want:  []string{"Replicas says that 3 instances run, and 2 answer", "c at c:1: silent"},
 		},
 		"a founder is missing": {
-			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Answer = desk.Answer{Founders: []string{"a", "z"}} })}, health: well},
+			facts: facts{reports: []guest.Report{instance("a", func(r *guest.Report) { r.Answer = &query.HereAnswer{Founders: []string{"a", "z"}} })}, health: well},
 			want:  []string{"the founder z does not answer"},
 		},
 		"a disk has failed": {

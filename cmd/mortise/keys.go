@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // walk gives every key that begins with prefix to each, which ends the walk by false.
 func (c *call) walk(ctx context.Context, g *guest.Guest, prefix string, each func(mortise.KeyInfo) bool) error {
-	q := desk.Question{Op: desk.List, Key: prefix}
+	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for {
-		a, err := c.put(ctx, g, q)
+		a, err := put(ctx, c, g, query.AdminClient.List, q)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func heldFor(s mortise.Standing, now time.Time) string {
 
 // peek asks for the queue of one key.
 func (c *call) peek(ctx context.Context, g *guest.Guest, key string) (mortise.KeyInfo, error) {
-	a, err := c.put(ctx, g, desk.Question{Op: desk.Peek, Key: key})
+	a, err := put(ctx, c, g, query.AdminClient.Peek, &query.KeyRequest{Key: []byte(key)})
 	if err != nil {
 		return mortise.KeyInfo{}, err
 	}

@@ -134,7 +134,7 @@ func (f facts) missingTroubles() (all []trouble) {
 			next = plain.Sprintf("give %s the secret (or certificates) and the cluster label of the others: it runs, and has another or none", f.place(r))
 		}
 	}
-	if n := len(f.members()); first.Answer.Replicas > n {
+	if n := len(f.members()); int(first.Answer.Replicas) > n {
 		all = append(all, trouble{instanceMissing, plain.Sprintf("Replicas says that %d instances run, and %d answer", first.Answer.Replicas, n), next})
 	}
 	for _, name := range first.Answer.Founders {

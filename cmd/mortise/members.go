@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 type membersOptions struct {
@@ -65,24 +63,24 @@ func members(ctx context.Context, c *call) error {
 	return c.tellRoll(all)
 }
 
-func (o membersOptions) from() (at lockfsm.SessionCursor, err error) {
+func (o membersOptions) from() (*query.SessionCursor, error) {
 	if o.most < 0 {
-		return at, usageError("-n is at least 0")
+		return nil, usageError("-n is at least 0")
 	}
 	if o.after == "" {
-		return at, nil
+		return nil, nil
 	}
 	id, err := strconv.ParseUint(o.after, 10, 64)
 	if err != nil {
-		return at, usageError("-after is a SESSION of the list, a number")
+		return nil, usageError("-after is a SESSION of the list, a number")
 	}
-	return lockfsm.SessionCursor{At: lockfsm.SessionID(id), Past: lockfsm.SessionID(id)}, nil
+	return &query.SessionCursor{At: id, Past: id}, nil
 }
 
 // roll asks the leader for its members page by page, by way of an instance that knows one. The
 // error says that none answers.
 func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
-	at lockfsm.SessionCursor,
+	at *query.SessionCursor,
 ) (all roll, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()
@@ -102,21 +100,16 @@ func (c *call) roll(ctx context.Context, g *guest.Guest, reports []guest.Report,
 }
 
 // pages asks one instance for as many members as are wanted.
-func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at lockfsm.SessionCursor) (all roll, err error) {
+func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at *query.SessionCursor) (all roll, err error) {
 	var more bool
-	all.members, more, err = paged(c.members.most, at, func(at lockfsm.SessionCursor) (page []mortise.Member, a desk.Answer, err error) {
-		if a, err = g.Ask(ctx, addr, desk.Question{Op: desk.Members, From: at}); err != nil {
-			return nil, a, err
+	all.members, more, err = paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.Member, _ page, err error) {
+		answer, err := guest.Ask(ctx, g, addr, query.AdminClient.Members, &query.PageRequest{From: at})
+		if err != nil {
+			return nil, nil, err
 		}
-		if err = guest.Denied(a); err != nil {
-			return nil, a, err
-		}
-		if a.Error != "" {
-			return nil, a, errors.New(plain.Text(a.Error))
-		}
-		all.total = a.Total
-		err = json.Unmarshal(a.Members, &page)
-		return page, a, err
+		all.total = int(answer.Total)
+		err = json.Unmarshal(answer.Members, &list)
+		return list, answer, err
 	})
 	if more {
 		all.next = all.members[len(all.members)-1].Session
@@ -124,24 +117,30 @@ func (c *call) pages(ctx context.Context, g *guest.Guest, addr string, at lockfs
 	return all, err
 }
 
+// page is an answer with a part of a list of sessions.
+type page interface {
+	GetMore() bool
+	GetFrom() *query.SessionCursor
+}
+
 // paged goes through the pages of a list of sessions until there are most of them, or all if that is 0. more says that
 // others follow.
-func paged[T any](most int, at lockfsm.SessionCursor,
-	ask func(lockfsm.SessionCursor) ([]T, desk.Answer, error),
+func paged[T any](most int, at *query.SessionCursor,
+	ask func(*query.SessionCursor) ([]T, page, error),
 ) (all []T, more bool, err error) {
 	for {
-		page, a, err := ask(at)
+		part, a, err := ask(at)
 		if err != nil {
 			return nil, false, err
 		}
-		all = append(all, page...)
-		if most > 0 && len(all) >= most && (a.More || len(all) > most) {
+		all = append(all, part...)
+		if most > 0 && len(all) >= most && (a.GetMore() || len(all) > most) {
 			return all[:most], true, nil
 		}
-		if !a.More {
+		if !a.GetMore() {
 			return all, false, nil
 		}
-		at = a.From
+		at = a.GetFrom()
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // seen is one address of a survey, as -o json shows it.
@@ -25,7 +25,7 @@ type seen struct {
 }
 
 func seenOf(r guest.Report) seen {
-	s := seen{Address: r.Addr, From: r.From, Outcome: r.Outcome, Failed: r.Answer.Failed, Durable: r.Answer.Durable, Status: r.Status}
+	s := seen{Address: r.Addr, From: r.From, Outcome: r.Outcome, Failed: r.Answer.GetFailed(), Durable: r.Answer.GetDurable(), Status: r.Status}
 	if r.Err != nil {
 		s.Error = r.Err.Error()
 	}
@@ -74,9 +74,9 @@ func (c *call) health(ctx context.Context, g *guest.Guest, reports []guest.Repor
 		if r.Status == nil || r.Status.Leader == "" || ctx.Err() != nil {
 			continue
 		}
-		a, err := g.Ask(ctx, r.Addr, desk.Question{Op: desk.Health})
+		a, err := guest.Ask(ctx, g, r.Addr, query.AdminClient.Health, &query.StateRequest{})
 		var h mortise.Health
-		if err == nil && a.Error == "" && json.Unmarshal(a.Health, &h) == nil {
+		if err == nil && json.Unmarshal(a.Health, &h) == nil {
 			return &h
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file is what a program with a derived secret does over its guest, as asks.
@@ -48,36 +49,33 @@ func (p *program) close() {
 }
 
 // here returns the picture of the first instance that answers: the agent's own, where that has a port.
-func (p *program) here(ctx context.Context) (desk.Answer, error) {
+func (p *program) here(ctx context.Context) (*query.HereAnswer, error) {
 	places, errs := p.guest.Places(ctx)
 	for _, place := range places {
 		asking, cancel := context.WithTimeout(ctx, answerSoon)
-		a, err := p.guest.Ask(asking, place.Addr, desk.Question{Op: desk.Here})
+		a, err := guest.Ask(asking, p.guest, place.Addr, query.AdminClient.Here, &query.HereRequest{})
 		cancel()
-		if err == nil && a.Error == "" {
-			return a, nil
-		}
 		if err == nil {
-			err = errors.New(a.Error)
+			return a, nil
 		}
 		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)
 	if errors.Is(err, transport.ErrForeign) {
-		return desk.Answer{}, fmt.Errorf("%w by the cluster: %w", errBadSecret, err)
+		return nil, fmt.Errorf("%w by the cluster: %w", errBadSecret, err)
 	}
-	return desk.Answer{}, fmt.Errorf("%w: no instance answers: %w", mortise.ErrNotReady, err)
+	return nil, fmt.Errorf("%w: no instance answers: %w", mortise.ErrNotReady, err)
 }
 
-// put asks a question that needs a leader.
-func (p *program) put(ctx context.Context, q desk.Question) (desk.Answer, error) {
-	a, err := p.guest.Put(ctx, q)
-	return a, mended(a, err)
+// puts asks a question that needs a leader.
+func puts[Q, A any](ctx context.Context, p *program, method guest.Method[Q, A], q *Q) (*A, error) {
+	a, err := guest.Put(ctx, p.guest, method, q)
+	return a, mended(err)
 }
 
 // mended marks an error that no repetition mends as the program's own mistake.
-func mended(a desk.Answer, err error) error {
-	if err != nil && a.Kind == desk.Wrong {
+func mended(err error) error {
+	if failed, ok := errors.AsType[*queries.Failed](err); ok && failed.Kind == query.Failure_WRONG {
 		return bad("%s", strings.TrimPrefix(err.Error(), mortise.ErrBadRequest.Error()+": "))
 	}
 	return err
@@ -113,7 +111,8 @@ func (p *program) check(ctx context.Context, key string, token mortise.Token) (b
 }
 
 func (p *program) key(ctx context.Context, key string) (mortise.KeyInfo, error) {
-	keys, _, err := p.page(ctx, &desk.Question{Op: desk.Peek, Key: key})
+	a, err := puts(ctx, p, query.AdminClient.Peek, &query.KeyRequest{Key: []byte(key)})
+	keys, err := keysIn(a, err)
 	if err != nil || len(keys) == 0 {
 		return mortise.KeyInfo{Key: key}, err
 	}
@@ -121,35 +120,34 @@ func (p *program) key(ctx context.Context, key string) (mortise.KeyInfo, error) 
 }
 
 func (p *program) keys(ctx context.Context, prefix string) (list []mortise.KeyInfo, more bool, err error) {
-	q := &desk.Question{Op: desk.List, Key: prefix}
+	q := &query.ListRequest{Prefix: []byte(prefix)}
 	for more = true; more && len(list) <= keysMost; {
-		var page []mortise.KeyInfo
-		if page, more, err = p.page(ctx, q); err != nil {
+		a, err := puts(ctx, p, query.AdminClient.List, q)
+		some, err := keysIn(a, err)
+		if err != nil {
 			return nil, false, err
 		}
-		list = append(list, page...)
+		list = append(list, some...)
+		q.Next, more = a.Next, a.More
 	}
 	return list[:min(len(list), keysMost)], len(list) > keysMost, nil
 }
 
-// page asks for keys, and sets q to the next page.
-func (p *program) page(ctx context.Context, q *desk.Question) (keys []mortise.KeyInfo, more bool, err error) {
-	a, err := p.put(ctx, *q)
+// keysIn returns the keys of an answer.
+func keysIn(a *query.KeysAnswer, err error) (keys []mortise.KeyInfo, _ error) {
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	q.Next = a.Next
-	err = json.Unmarshal(a.Keys, &keys)
-	return keys, a.More, err
+	return keys, json.Unmarshal(a.Keys, &keys)
 }
 
 // watch goes on over changes of leader. It ends with what the program may not see, and with ctx.
 func (p *program) watch(ctx context.Context, prefix string, after uint64) iter.Seq2[mortise.Event, error] {
 	return func(yield func(mortise.Event, error) bool) {
-		q := desk.Question{Op: desk.Watch, Key: prefix, After: after}
+		q := &query.WatchRequest{Prefix: []byte(prefix), After: after}
 		for {
 			a, events, err := nextEvents(ctx, p.guest, q)
-			if err = mended(a, err); ctx.Err() != nil {
+			if err = mended(err); ctx.Err() != nil {
 				err = ctx.Err()
 			} else if errors.Is(err, mortise.ErrNotReady) {
 				continue // it may come back
@@ -182,14 +180,14 @@ func (p *program) status(ctx context.Context) (mortise.Status, error) {
 	if err == nil {
 		err = json.Unmarshal(a.Status, &s)
 	}
-	if a.Failed != "" {
-		s.Err = errors.New(a.Failed)
+	if failed := a.GetFailed(); failed != "" {
+		s.Err = errors.New(failed)
 	}
 	return s, err
 }
 
 func (p *program) health(ctx context.Context) (h mortise.Health, err error) {
-	a, err := p.put(ctx, desk.Question{Op: desk.Health})
+	a, err := puts(ctx, p, query.AdminClient.Health, &query.StateRequest{})
 	if err == nil {
 		err = json.Unmarshal(a.Health, &h)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -94,7 +95,7 @@ func TestHostileAnswersAreNotPrintedRaw(t *testing.T) {
 		Leader: forged, Missing: []mortise.MissingVoter{{Name: forged, Instance: forged}}, CannotLose: []string{forged}, Change: forged, Differs: []string{forged}, Advice: forged, Due: true,
 	}
 	answered := guest.Report{Addr: "a:1", From: forged, Outcome: guest.Answered, Status: s}
-	answered.Answer.Failed, answered.Answer.Founders = forged, []string{forged}
+	answered.Answer = &query.HereAnswer{Failed: forged, Founders: []string{forged}}
 	silent := guest.Report{Addr: forged, From: forged, Outcome: guest.Silent, Err: errors.New(forged)}
 	for name, f := range map[string]facts{
 		"led":      {reports: []guest.Report{answered, silent}, health: health},

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
-	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // sessionShown is a mortise.SessionInfo as -o json shows it.
@@ -55,13 +54,14 @@ func sessions(ctx context.Context, c *call) error {
 }
 
 // sessionPages asks the leader page by page. next is the last session if there are others behind it.
-func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at lockfsm.SessionCursor,
+func (c *call) sessionPages(ctx context.Context, g *guest.Guest, at *query.SessionCursor,
 ) (all []mortise.SessionInfo, next string, err error) {
-	all, more, err := paged(c.members.most, at, func(at lockfsm.SessionCursor) (page []mortise.SessionInfo, a desk.Answer, err error) {
-		if a, err = c.put(ctx, g, desk.Question{Op: desk.Sessions, From: at}); err == nil {
-			err = json.Unmarshal(a.Sessions, &page)
+	all, more, err := paged(c.members.most, at, func(at *query.SessionCursor) (list []mortise.SessionInfo, _ page, err error) {
+		answer, err := put(ctx, c, g, query.AdminClient.Sessions, &query.PageRequest{From: at})
+		if err == nil {
+			err = json.Unmarshal(answer.Sessions, &list)
 		}
-		return page, a, err
+		return list, answer, err
 	})
 	if more {
 		next = all[len(all)-1].Session

@@ -20,10 +20,10 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/console"
 	"github.com/mortise-lock/mortise/election"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/mortisetest"
 	"github.com/mortise-lock/mortise/tick"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 var writeStates = flag.Bool("states", false, "write "+statesFile+" anew")
@@ -368,7 +368,7 @@ func (s *stage) doctorSays() string {
 		default:
 			st.Health = nil
 			r.Outcome, r.Status = guest.Answered, &st
-			r.Answer = desk.Answer{Durable: s.state.dir, Replicas: s.state.nodes}
+			r.Answer = &query.HereAnswer{Durable: s.state.dir, Replicas: uint32(s.state.nodes)}
 			if since := s.leaderless[i]; !since.IsZero() {
 				r.Answer.Leaderless = int64(time.Since(since))
 			}

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/guest"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 type unlockOptions struct {
@@ -53,18 +54,20 @@ func unlock(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	a, err := c.put(ctx, g, desk.Question{Op: desk.Evict, Key: key, Token: c.unlock.token, By: "mortise unlock by " + myself(), Reason: c.unlock.reason})
+	a, err := put(ctx, c, g, query.AdminClient.Evict, &query.EvictRequest{
+		Key: []byte(key), Token: c.unlock.token, By: []byte("mortise unlock by " + myself()), Reason: []byte(c.unlock.reason),
+	})
 	if err != nil {
 		return err
 	}
 	if c.json {
-		err = c.show(endedShown{a.Ended})
-	} else if a.Ended {
+		err = c.show(endedShown{a.Held})
+	} else if a.Held {
 		c.printf("%s: the hold with token %d has ended\n", key, c.unlock.token)
 	} else {
 		c.printf("%s: nobody holds it with token %d any more; nothing was ended\n", key, c.unlock.token)
 	}
-	if err == nil && !a.Ended {
+	if err == nil && !a.Held {
 		err = &exitError{code: exitNo}
 	}
 	return err
@@ -119,13 +122,10 @@ func (c *call) giveUp(ctx context.Context, g *guest.Guest, group string, told []
 	why := make([]error, len(told))
 	for i, r := range told {
 		asking, cancel := context.WithTimeout(ctx, c.within)
-		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Recover, Group: group})
+		_, err := guest.Ask(asking, g, r.Addr, query.AdminClient.Recover, &query.RecoverRequest{Group: group})
 		cancel()
-		if denied := guest.Denied(a); err == nil && denied != nil {
-			return denied
-		}
-		if err == nil && a.Error != "" {
-			err = errors.New(plain.Text(a.Error))
+		if errors.Is(err, mortise.ErrNotAllowed) {
+			return err
 		}
 		why[i] = err
 	}
@@ -155,10 +155,10 @@ const (
 func (c *call) hasLeft(ctx context.Context, g *guest.Guest, addr, group string) bool {
 	for {
 		asking, cancel := context.WithTimeout(ctx, c.within)
-		a, err := g.Ask(asking, addr, desk.Question{Op: desk.Here})
+		a, err := guest.Ask(asking, g, addr, query.AdminClient.Here, &query.HereRequest{})
 		cancel()
 		var s struct{ Group string }
-		if err == nil && a.Error == "" && json.Unmarshal(a.Status, &s) == nil && s.Group != group {
+		if err == nil && json.Unmarshal(a.Status, &s) == nil && s.Group != group {
 			return true
 		}
 		select {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/guest"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 type watchOptions struct{ after uint64 }
@@ -48,7 +48,7 @@ func watch(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	q := desk.Question{Op: desk.Watch, Key: prefix, After: c.watch.after}
+	q := &query.WatchRequest{Prefix: []byte(prefix), After: c.watch.after}
 	for told := false; ; {
 		a, events, err := nextEvents(ctx, g, q)
 		switch {
@@ -73,10 +73,10 @@ func watch(ctx context.Context, c *call) error {
 }
 
 // nextEvents asks once.
-func nextEvents(ctx context.Context, g *guest.Guest, q desk.Question) (a desk.Answer, events []mortise.Event, err error) {
+func nextEvents(ctx context.Context, g *guest.Guest, q *query.WatchRequest) (a *query.EventsAnswer, events []mortise.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchWithin)
 	defer cancel()
-	if a, err = g.Put(ctx, q); err == nil && a.Events != nil {
+	if a, err = guest.Put(ctx, g, query.AdminClient.Watch, q); err == nil && a.Events != nil {
 		err = json.Unmarshal(a.Events, &events)
 	}
 	return a, events, err
@@ -148,7 +148,7 @@ func audit(ctx context.Context, c *call) error {
 		return err
 	}
 	defer g.Close()
-	a, err := c.put(ctx, g, desk.Question{Op: desk.Audit})
+	a, err := put(ctx, c, g, query.AdminClient.Audit, &query.StateRequest{})
 	if err != nil {
 		return err
 	}

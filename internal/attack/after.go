@@ -10,7 +10,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -31,8 +33,26 @@ type rest struct{ *Conn }
 
 func (r rest) Read(b []byte) (int, error) { return r.in.Read(b) }
 
+// Client calls an instance.
+type Client struct {
+	wire.PeerClient
+	cc *grpc.ClientConn
+}
+
+// Found begins a question about the founding of the group. What is sent are pieces of [Question].
+func (c *Client) Found(ctx context.Context) (grpc.BidiStreamingClient[wire.Question, wire.Answer], error) {
+	stream, err := c.cc.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, query.Cluster_Found_FullMethodName)
+	return &grpc.GenericClientStream[wire.Question, wire.Answer]{ClientStream: stream}, err
+}
+
+// Question is what a question about the founding is on the wire.
+func Question(body []byte) []byte {
+	b, _ := proto.Marshal(&query.FoundRequest{Question: body}) // it has nothing that could fail
+	return b
+}
+
 // Calls makes a client of a connection that was greeted for calls. end closes both.
-func (c *Conn) Calls() (client wire.PeerClient, end func(), err error) {
+func (c *Conn) Calls() (client *Client, end func(), err error) {
 	used := false
 	cc, err := grpc.NewClient("passthrough:///victim",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // TLS, if any, is there already
@@ -46,7 +66,7 @@ func (c *Conn) Calls() (client wire.PeerClient, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return wire.NewPeerClient(cc), func() { cc.Close(); c.Close() }, nil
+	return &Client{wire.NewPeerClient(cc), cc}, func() { cc.Close(); c.Close() }, nil
 }
 
 // Opened waits for the answer to an Open with that nonce, and returns the session; 0 if none was opened within d.

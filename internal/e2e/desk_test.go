@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,38 +11,37 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/capability"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // deskProgram is the ID of the program that desks speaks for.
 var deskProgram = nodeidtest.ID(77)
 
-// desks asks a node as a program does that is no instance.
-func (f *fleet) desks(i int, q desk.Question) desk.Answer {
-	f.t.Helper()
-	body, err := json.Marshal(q)
-	if err != nil {
-		f.t.Fatal(err)
+// program returns a client as a program has it that is no instance.
+func (f *fleet) program(i int) query.AdminClient {
+	return query.NewAdminClient(f.nodes[i].Services.As(transport.Identity{Instance: deskProgram, Peer: capability.Peer{Tier: capability.Root}}))
+}
+
+// asks puts a question. What was answered instead is a failure; every other error fails the test.
+func asks[C, Q, A any](t *testing.T, client C, method queries.Method[C, Q, A], q *Q) (*A, *queries.Failed) {
+	t.Helper()
+	a, err := queries.Ask(brief(t), client, method, q)
+	failed, ok := errors.AsType[*queries.Failed](err)
+	if err != nil && !ok {
+		t.Fatal(err)
 	}
-	said, err := f.nodes[i].Handler.Ask(brief(f.t), transport.Identity{Instance: deskProgram, Peer: capability.Peer{Tier: capability.Root}}, append([]byte(desk.Mark), body...))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	var a desk.Answer
-	if err := json.Unmarshal(said, &a); err != nil {
-		f.t.Fatal(err)
-	}
-	return a
+	return a, failed
 }
 
 // keysOf reads the keys of an answer.
-func keysOf(t *testing.T, a desk.Answer) (keys []mortise.KeyInfo) {
+func keysOf(t *testing.T, a *query.KeysAnswer, failed *queries.Failed) (keys []mortise.KeyInfo) {
 	t.Helper()
-	if err := json.Unmarshal(a.Keys, &keys); err != nil || a.Error != "" {
-		t.Fatalf("%+v, %v", a, err)
+	if err := json.Unmarshal(a.GetKeys(), &keys); err != nil || failed != nil {
+		t.Fatalf("%+v, %v, %v", a, failed, err)
 	}
 	return keys
 }
@@ -54,80 +55,88 @@ func TestAnyInstanceAnswersAGuest(t *testing.T) {
 			locks = append(locks, f.lock(i%4, fmt.Sprintf("k/%d", i)))
 		}
 		for i := range f.nodes {
-			keys, q := 0, desk.Question{Op: desk.List, Key: "k/"}
+			p, keys, q := f.program(i), 0, &query.ListRequest{Prefix: []byte("k/")}
 			for more := true; more; {
-				a := f.desks(i, q)
-				keys += len(keysOf(t, a))
+				a, failed := asks(t, p, query.AdminClient.List, q)
+				keys += len(keysOf(t, a, failed))
 				q.Next, more = a.Next, a.More
 			}
 			if keys != len(locks) {
 				t.Errorf("node %d lists %d keys", i, keys)
 			}
-			if got := keysOf(t, f.desks(i, desk.Question{Op: desk.Peek, Key: "k/7"})); len(got) != 1 || got[0].Queue[0].Token != locks[7].Token() || got[0].Queue[0].Holder != "node-3" {
+			seven, failed := asks(t, p, query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k/7")})
+			if got := keysOf(t, seven, failed); len(got) != 1 || got[0].Queue[0].Token != locks[7].Token() || got[0].Queue[0].Holder != "node-3" {
 				t.Errorf("node %d: %+v", i, got)
 			}
 			var s mortise.Status
-			here := f.desks(i, desk.Question{Op: desk.Here})
+			here, _ := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
 			if err := json.Unmarshal(here.Status, &s); err != nil || s.Name != f.nodes[i].config.Name || s.Leader == "" || here.Durable || here.Leaderless != 0 {
 				t.Errorf("node %d says of itself %+v, %v", i, here, err)
 			}
 			var h mortise.Health
-			if err := json.Unmarshal(f.desks(i, desk.Question{Op: desk.Health}).Health, &h); err != nil || h.Eligible != 4 {
+			health, _ := asks(t, p, query.AdminClient.Health, &query.StateRequest{})
+			if err := json.Unmarshal(health.GetHealth(), &h); err != nil || h.Eligible != 4 {
 				t.Errorf("node %d: %+v, %v", i, h, err)
 			}
 		}
 		// To end a hold needs a name, a reason that fits, and the token.
-		q := desk.Question{Op: desk.Evict, Key: "k/7", Token: uint64(locks[7].Token()), By: "somebody", Reason: "a test"}
-		for what, wrong := range map[string]desk.Question{
-			"no name":           {Op: desk.Evict, Key: q.Key, Token: q.Token},
-			"a name of no text": {Op: desk.Evict, Key: q.Key, Token: q.Token, By: "a\x00"},
-			"no token":          {Op: desk.Evict, Key: q.Key, By: "x"},
-			"a long reason":     {Op: desk.Evict, Key: q.Key, Token: q.Token, By: "x", Reason: strings.Repeat("x", lockfsm.MaxValueBytes+1)},
-			"nothing known":     {Op: "dance"},
-			"no group":          {Op: desk.Recover, Group: "x"},
+		q := &query.EvictRequest{Key: []byte("k/7"), Token: uint64(locks[7].Token()), By: []byte("somebody"), Reason: []byte("a test")}
+		for what, wrong := range map[string]*query.EvictRequest{
+			"no name":           {Key: q.Key, Token: q.Token},
+			"a name of no text": {Key: q.Key, Token: q.Token, By: []byte("a\x00")},
+			"no token":          {Key: q.Key, By: []byte("x")},
+			"a long reason":     {Key: q.Key, Token: q.Token, By: []byte("x"), Reason: bytes.Repeat([]byte("x"), lockfsm.MaxValueBytes+1)},
 		} {
-			if a := f.desks(1, wrong); a.Kind != desk.Wrong || a.Error == "" || a.Ended {
-				t.Errorf("%s: %+v", what, a)
+			if a, failed := asks(t, f.program(1), query.AdminClient.Evict, wrong); failed == nil || failed.Kind != query.Failure_WRONG || failed.Error() == "" {
+				t.Errorf("%s: %+v, %v", what, a, failed)
 			}
+		}
+		if _, failed := asks(t, f.program(1), query.AdminClient.Recover, &query.RecoverRequest{Group: "x"}); failed == nil || failed.Kind != query.Failure_WRONG {
+			t.Errorf("no group: %v", failed)
 		}
 		if locks[7].Err() != nil {
 			t.Fatal("a refused question has ended a hold")
 		}
-		if a := f.desks(f.follower(), q); !a.Ended || a.Error != "" {
-			t.Fatalf("%+v", a)
+		if a, failed := asks(t, f.program(f.follower()), query.AdminClient.Evict, q); failed != nil || !a.Held {
+			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-locks[7].Done()
 		proven := "somebody (instance " + deskProgram.String() + ")" // the name is its own word, the ID is not
 		if err := locks[7].Err(); !strings.Contains(fmt.Sprint(err), proven) || !strings.Contains(fmt.Sprint(err), "a test") {
 			t.Error(err)
 		}
-		if a := f.desks(0, q); a.Ended {
+		if a, failed := asks(t, f.program(0), query.AdminClient.Evict, q); failed != nil || a.Held {
 			t.Error("a hold was ended twice")
 		}
-		eventsOf := func(a desk.Answer) (events []mortise.Event) {
-			if err := json.Unmarshal(a.Events, &events); err != nil || a.Error != "" {
-				t.Fatalf("%+v, %v", a, err)
+		eventsIn := func(a *query.EventsAnswer, failed *queries.Failed) (events []mortise.Event) {
+			if err := json.Unmarshal(a.GetEvents(), &events); err != nil || failed != nil {
+				t.Fatalf("%+v, %v, %v", a, failed, err)
 			}
 			return events
 		}
+		watch := func(i int, prefix string, after uint64) (*query.EventsAnswer, []mortise.Event) {
+			a, failed := asks(t, f.program(i), query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte(prefix), After: after})
+			return a, eventsIn(a, failed)
+		}
 		for i := range f.nodes { // what there is now, then what happens, then nothing for a while
-			a := f.desks(i, desk.Question{Op: desk.Watch, Key: "k/"})
-			if events := eventsOf(a); len(events) != len(locks)+1 || events[0].What != mortise.EventReset || events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
+			a, events := watch(i, "k/", 0)
+			if len(events) != len(locks)+1 || events[0].What != mortise.EventReset || events[len(events)-1].What != mortise.EventCurrent || a.Position == 0 {
 				t.Fatalf("node %d begins with %d events, the first of them %+v", i, len(events), events[0])
 			}
 			unlock(t, f.lock(i, "k/new"))
-			events := eventsOf(f.desks(i, desk.Question{Op: desk.Watch, Key: "k/", After: a.Position}))
+			_, events = watch(i, "k/", a.Position)
 			if len(events) == 0 || events[0].What != mortise.EventHeld || events[0].Key != "k/new" {
 				t.Errorf("node %d goes on with %+v", i, events)
 			}
-			last := f.desks(i, desk.Question{Op: desk.Watch, Key: "none/", After: a.Position})
-			if len(eventsOf(last)) != 0 || last.Position <= a.Position || last.Missed {
+			last, nothing := watch(i, "none/", a.Position)
+			if len(nothing) != 0 || last.Position <= a.Position || last.Missed {
 				t.Errorf("node %d: %+v", i, last)
 			}
-			if a := f.desks(i, desk.Question{Op: desk.Watch, Key: "k/", After: 1}); !a.Missed {
+			if a, _ := watch(i, "k/", 1); !a.Missed {
 				t.Errorf("node %d says nothing of what it does not know any more: %+v", i, a)
 			}
-			if all := eventsOf(f.desks(i, desk.Question{Op: desk.Audit})); len(all) != 1 || all[0].Reason != "a test" {
+			ends, failed := asks(t, f.program(i), query.AdminClient.Audit, &query.StateRequest{})
+			if all := eventsIn(ends, failed); len(all) != 1 || all[0].Reason != "a test" {
 				t.Errorf("node %d: %+v", i, all)
 			}
 		}
@@ -148,10 +157,10 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 		other := f.lock(0, "c")
 		waits := f.later(1, mortise.Request{Keys: []string{"b", "c", "d"}})
 		for i := range f.nodes {
-			a := f.desks(i, desk.Question{Op: desk.Sessions})
+			a, failed := asks(t, f.program(i), query.AdminClient.Sessions, &query.PageRequest{})
 			var all []mortise.SessionInfo
-			if err := json.Unmarshal(a.Sessions, &all); err != nil || a.Error != "" || a.More || len(all) != 3 {
-				t.Fatalf("node %d: %+v, %v", i, a, err)
+			if err := json.Unmarshal(a.GetSessions(), &all); err != nil || failed != nil || a.More || len(all) != 3 {
+				t.Fatalf("node %d: %+v, %v, %v", i, a, failed, err)
 			}
 			for _, s := range all {
 				want := map[string][2]int{"node-0": {3, 0}, "node-1": {0, 3}}[s.Holder]
@@ -159,8 +168,8 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 					t.Errorf("node %d: %+v", i, s)
 				}
 			}
-			rest := f.desks(i, desk.Question{Op: desk.Sessions, From: a.From})
-			if string(rest.Sessions) != "[]" {
+			rest, _ := asks(t, f.program(i), query.AdminClient.Sessions, &query.PageRequest{From: a.From})
+			if string(rest.GetSessions()) != "[]" {
 				t.Errorf("node %d: behind the last is %+v", i, rest)
 			}
 		}
@@ -175,33 +184,41 @@ func TestAGuestSeesTheSessions(t *testing.T) {
 func TestAGuestPutsData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := startFleet(t, 3)
-		q := desk.Question{Op: desk.Put, Key: "k", Data: []byte("one"), Nonce: lockfsm.Nonce{1}}
-		first := f.desks(0, q)
-		if first.Error != "" || first.Revision == 0 {
-			t.Fatalf("%+v", first)
+		nonce := func(n byte) []byte { return append(make([]byte, 15), n) }
+		put := func(i int, q *query.PutRequest) (*query.PutAnswer, *queries.Failed) {
+			return asks(t, f.program(i), query.AdminClient.Put, q)
 		}
-		if again := f.desks(1, q); again.Error != "" || again.Revision != first.Revision {
-			t.Errorf("the question is repeated: %+v, was %+v", again, first)
+		q := &query.PutRequest{Key: []byte("k"), Data: []byte("one"), Nonce: nonce(1)}
+		first, failed := put(0, q)
+		if failed != nil || first.Revision == 0 {
+			t.Fatalf("%+v, %v", first, failed)
 		}
-		q.Nonce = lockfsm.Nonce{2}
-		if a := f.desks(2, q); a.Kind != desk.Conflict || a.Revision != 0 {
-			t.Errorf("another one that has seen no data: %+v", a)
+		if again, failed := put(1, q); failed != nil || again.Revision != first.Revision {
+			t.Errorf("the question is repeated: %+v, was %+v, %v", again, first, failed)
 		}
-		if got := keysOf(t, f.desks(1, desk.Question{Op: desk.Peek, Key: "k"})); len(got) != 1 || string(got[0].Data) != "one" || got[0].Revision != first.Revision {
+		q.Nonce = nonce(2)
+		if a, failed := put(2, q); failed == nil || failed.Kind != query.Failure_CONFLICT {
+			t.Errorf("another one that has seen no data: %+v, %v", a, failed)
+		}
+		peeked, failed := asks(t, f.program(1), query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k")})
+		if got := keysOf(t, peeked, failed); len(got) != 1 || string(got[0].Data) != "one" || got[0].Revision != first.Revision {
 			t.Errorf("%+v", got)
 		}
-		for what, wrong := range map[string]desk.Question{
-			"no nonce":  {Op: desk.Put, Key: "k", Data: []byte("x")},
-			"too long":  {Op: desk.Put, Key: "k", Data: make([]byte, lockfsm.MaxDataBytes+1), Nonce: lockfsm.Nonce{3}},
-			"a bad key": {Op: desk.Put, Key: "\n", Data: []byte("x"), Nonce: lockfsm.Nonce{3}},
+		for what, wrong := range map[string]*query.PutRequest{
+			"no nonce":      {Key: []byte("k"), Data: []byte("x")},
+			"a short nonce": {Key: []byte("k"), Data: []byte("x"), Nonce: nonce(3)[1:]},
+			"too long":      {Key: []byte("k"), Data: make([]byte, lockfsm.MaxDataBytes+1), Nonce: nonce(3)},
+			"a bad key":     {Key: []byte("\n"), Data: []byte("x"), Nonce: nonce(3)},
+			"no UTF-8":      {Key: []byte("\xff"), Data: []byte("x"), Nonce: nonce(3)},
 		} {
-			if a := f.desks(0, wrong); a.Kind != desk.Wrong || a.Error == "" {
-				t.Errorf("%s: %+v", what, a)
+			for i := range f.nodes {
+				if a, failed := put(i, wrong); failed == nil || failed.Kind != query.Failure_WRONG || failed.Error() == "" {
+					t.Errorf("node %d, %s: %+v, %v", i, what, a, failed)
+				}
 			}
 		}
-		gone := f.desks(2, desk.Question{Op: desk.Put, Key: "k", Revision: first.Revision, Nonce: lockfsm.Nonce{4}})
-		if gone.Error != "" || gone.Revision != 0 {
-			t.Errorf("taken away: %+v", gone)
+		if gone, failed := put(2, &query.PutRequest{Key: []byte("k"), Revision: first.Revision, Nonce: nonce(4)}); failed != nil || gone.Revision != 0 {
+			t.Errorf("taken away: %+v, %v", gone, failed)
 		}
 		f.nothingLeft()
 	})
@@ -215,17 +232,21 @@ func TestAGuestIsToldThatNobodyLeads(t *testing.T) {
 		f.crash(2)
 		time.Sleep(20 * time.Second)
 		var s mortise.Status
-		here := f.desks(0, desk.Question{Op: desk.Here})
+		p := f.program(0)
+		here, _ := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
 		if err := json.Unmarshal(here.Status, &s); err != nil || s.Leader != "" || here.Leaderless < int64(15*time.Second) || here.Leaderless > int64(21*time.Second) {
 			t.Errorf("leader %q, none for %v, %v", s.Leader, time.Duration(here.Leaderless), err)
 		}
 		began := time.Now()
-		for _, op := range []desk.Op{desk.List, desk.Peek, desk.Health} {
-			if a := f.desks(0, desk.Question{Op: op, Key: "k"}); a.Kind != desk.NotReady || a.Error == "" {
-				t.Errorf("%s: %+v", op, a)
+		_, list := asks(t, p, query.AdminClient.List, &query.ListRequest{})
+		_, peek := asks(t, p, query.AdminClient.Peek, &query.KeyRequest{Key: []byte("k")})
+		_, health := asks(t, p, query.AdminClient.Health, &query.StateRequest{})
+		for what, failed := range map[string]*queries.Failed{"list": list, "peek": peek, "health": health} {
+			if failed == nil || failed.Kind != query.Failure_NOT_READY || failed.Error() == "" {
+				t.Errorf("%s: %v", what, failed)
 			}
 		}
-		if took := time.Since(began); took > 9*time.Second {
+		if took := time.Since(began); took > 3*3*time.Second {
 			t.Errorf("three answers took %v", took)
 		}
 	})

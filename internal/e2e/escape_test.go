@@ -1,14 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // nasty has what clears a terminal, begins a line, rings, and turns the direction of writing.
@@ -24,10 +25,11 @@ func TestRawTextIsRefused(t *testing.T) {
 		l := f.lock(0, "k")
 		_, err := f.nodes[0].ForceUnlock(brief(t), "k", l.Token(), nasty)
 		wantIs(t, err, mortise.ErrBadRequest)
-		for _, q := range []desk.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = desk.Evict, "k", uint64(l.Token())
-			if a := f.desks(0, q); !strings.Contains(a.Error, mortise.ErrBadRequest.Error()) || plain.Lines(a.Error) != a.Error {
-				t.Errorf("%+v", a)
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+			q.Key, q.Token = []byte("k"), uint64(l.Token())
+			_, failed := asks(t, f.program(0), query.AdminClient.Evict, q)
+			if text := fmt.Sprint(failed); failed == nil || !strings.Contains(text, mortise.ErrBadRequest.Error()) || plain.Lines(text) != text {
+				t.Error(failed)
 			}
 		}
 		unlock(t, l)
@@ -40,9 +42,13 @@ func TestARawReasonIsRefusedByTheLeader(t *testing.T) {
 		f := startFleet(t, 3)
 		l := f.lock(f.follower(), "k")
 		hostile := f.nodes[f.follower()]
-		for _, q := range []replica.Question{{By: nasty, Reason: "r"}, {By: "b", Reason: nasty}} {
-			q.Op, q.Key, q.Token = replica.OpEvict, "k", uint64(l.Token())
-			if s, err := hostile.LookOnce(brief(t), q); err == nil || s.Held {
+		conn, err := hostile.Leader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*query.EvictRequest{{By: []byte(nasty), Reason: []byte("r")}, {By: []byte("b"), Reason: []byte(nasty)}} {
+			q.Key, q.Token = []byte("k"), uint64(l.Token())
+			if s, err := queries.Ask(brief(t), query.NewQueryClient(conn), query.QueryClient.Evict, q); err == nil || s.GetHeld() {
 				t.Errorf("%q, %q: %+v, %v", q.By, q.Reason, s, err)
 			}
 		}

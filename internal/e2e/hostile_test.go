@@ -18,8 +18,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/attack"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // hostile is a member that has the door's key and says what no mortise would: a bare port in the right cluster and group.
@@ -51,6 +53,10 @@ func newHostileWith(f *fleet, raft uint64, security transport.Security) *hostile
 	}
 	h.Port, err = transport.New(transport.Config{
 		Cluster: n.config.Cluster, Self: h.id, Listener: l, Dial: f.net.Dialer("10.0.0.66"), Handler: h, TLS: security,
+		Services: transport.Services{
+			List:      []transport.Service{{Desc: &query.Cluster_ServiceDesc, Impl: hostileAnswers{h: h}}},
+			Intercept: (&queries.Guard{Started: func() bool { return true }}).Intercept,
+		},
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -66,12 +72,24 @@ func (h *hostile) Frame(_ transport.Identity, f transport.Frame) {
 	}
 }
 func (h *hostile) Down(transport.Identity, error) {}
-func (h *hostile) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
-	if h.answer != nil {
-		return h.answer, nil
-	}
-	return []byte(strings.Repeat("\xff", 1000)), nil
+
+// hostileAnswers is what a hostile answers.
+type hostileAnswers struct {
+	query.UnimplementedClusterServer
+	h *hostile
 }
+
+func (a hostileAnswers) Found(context.Context, *query.FoundRequest) (*query.FoundAnswer, error) {
+	if a.h.answer != nil {
+		return &query.FoundAnswer{Answer: a.h.answer}, nil
+	}
+	return &query.FoundAnswer{Answer: []byte(strings.Repeat("\xff", 1000))}, nil
+}
+
+func (a hostileAnswers) Consult(context.Context, *query.ConsultRequest) (*query.ConsultAnswer, error) {
+	return &query.ConsultAnswer{Leader: []byte("short"), Counsel: &query.Counsel{MayStop: true, AllLeaving: true, Remarks: make([]string, 1000)}}, nil
+}
+
 func (h *hostile) MaySendSnapshot(transport.Identity, *raftpb.Message) error {
 	return errors.New("it takes none")
 }
@@ -182,7 +200,7 @@ func attacks() map[string]func(h *hostile) {
 					_, _ = conn.Write([]byte(strings.Repeat("\xff", 10_000)))
 					_ = conn.Close()
 				}
-				_, _, _ = h.Port.Ask(ctx, address(i%3), nodeid.ID{}, []byte(strings.Repeat("\x01", i*1000)))
+				_, _, _ = queries.Found(ctx, h.Port.To(address(i%3), nodeid.ID{}), []byte(strings.Repeat("\x01", i*1000)))
 				cancel()
 			}
 		},

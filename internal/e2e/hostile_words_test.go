@@ -15,6 +15,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/attack"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
 )
@@ -81,7 +82,7 @@ func (a *assault) slander(h *hostile, at int, group uint64, me []attack.Replica)
 	ask := func(body []byte) {
 		ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Second)
 		defer cancel()
-		if _, _, err := h.Port.Ask(ctx, address(at), n.ID(), body); err != nil {
+		if _, _, err := queries.Found(ctx, h.Port.To(address(at), n.ID()), body); err != nil {
 			a.t.Logf("node %d: %v", at, err)
 		}
 	}

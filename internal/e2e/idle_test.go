@@ -12,8 +12,10 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // bytesPerRun returns how much f allocates, the mean of a thousand runs.
@@ -121,8 +123,12 @@ func BenchmarkMembersPage(b *testing.B) {
 			node := leaderAlone(b)
 			idle(b, node, 0, n)
 			b.ReportAllocs()
+			conn, err := node.Leader()
+			if err != nil {
+				b.Fatal(err)
+			}
 			for b.Loop() {
-				page, err := node.Look(b.Context(), replica.Question{Op: replica.OpMembers})
+				page, err := queries.Ask(b.Context(), query.NewQueryClient(conn), query.QueryClient.Members, &query.PageRequest{})
 				if err != nil || len(page.Members) < 99 {
 					b.Fatal(len(page.Members), err)
 				}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
-	"github.com/mortise-lock/mortise/internal/desk"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // members returns what node i lists behind a session.
@@ -116,9 +116,9 @@ func TestMembersTakeTheRightToReadAll(t *testing.T) {
 	for rights, want := range map[string]bool{"read a": false, "lock *": false, "read *": true} {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withFounders)
-			a := f.visit(derived(t, rights)).desk(1, desk.Question{Op: desk.Members})
-			if got := a.Kind != desk.Denied; got != want || got && a.Error != "" {
-				t.Errorf("%s: %+v", rights, a)
+			_, failed := asks(t, f.visit(derived(t, rights)).admin(1), query.AdminClient.Members, &query.PageRequest{})
+			if want != (failed == nil) || !want && failed.Kind != query.Failure_DENIED {
+				t.Errorf("%s: %v", rights, failed)
 			}
 		})
 	}
@@ -160,7 +160,11 @@ func TestThePictureIsBounded(t *testing.T) {
 			sessions = append(sessions, f.session(i%3, 2*time.Second))
 		}
 		time.Sleep(time.Second) // fake time: until the leader has looked
-		page, err := f.nodes[f.leader()].Look(brief(t), replica.Question{Op: replica.OpMembers, From: lockfsm.SessionCursor{}})
+		conn, err := f.nodes[f.leader()].Leader()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := queries.Ask(brief(t), query.NewQueryClient(conn), query.QueryClient.Members, &query.PageRequest{})
 		if err != nil || len(page.Members) != 3 || !page.More || page.Total != 3 {
 			t.Errorf("a page has %d members of %d, more is %t: %v", len(page.Members), page.Total, page.More, err)
 		}

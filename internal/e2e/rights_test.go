@@ -19,13 +19,13 @@ import (
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // visitor is a program with a secret of its own and nothing else: real TLS, a real link, a session.
@@ -111,10 +111,7 @@ func (v *visitor) Frame(from transport.Identity, f transport.Frame) {
 		v.client.Receive(from.Instance, f.Replies)
 	}
 }
-func (v *visitor) Down(from transport.Identity, _ error) { v.client.Down(from.Instance) }
-func (v *visitor) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
-	return nil, errVisitor
-}
+func (v *visitor) Down(from transport.Identity, _ error)                     { v.client.Down(from.Instance) }
 func (v *visitor) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errVisitor }
 func (v *visitor) Snapshot(transport.Identity, *raftpb.Message) error        { return errVisitor }
 
@@ -130,22 +127,23 @@ func (v *visitor) lock(keys ...string) error {
 	return hold.Release(brief(v.t))
 }
 
-// desk asks node i.
-func (v *visitor) desk(i int, q desk.Question) desk.Answer {
-	v.t.Helper()
-	body, err := json.Marshal(q)
-	if err != nil {
-		v.t.Fatal(err)
+// admin returns a client for node i.
+func (v *visitor) admin(i int) query.AdminClient {
+	return query.NewAdminClient(v.port.To(address(i), nodeid.ID{}))
+}
+
+// missing puts a question to node i, and returns which right is missing for it.
+func missing[Q, A any](t *testing.T, client query.AdminClient, method queries.Method[query.AdminClient, Q, A], q *Q) *session.NotAllowedError {
+	t.Helper()
+	a, failed := asks(t, client, method, q)
+	if failed == nil {
+		return nil
 	}
-	said, _, err := v.port.Ask(brief(v.t), address(i), nodeid.ID{}, append([]byte(desk.Mark), body...))
-	if err != nil {
-		v.t.Fatal(err)
+	denied, ok := errors.AsType[*session.NotAllowedError](failed)
+	if !ok || failed.Kind != query.Failure_DENIED || a != nil {
+		t.Errorf("%+v: %v, %v", q, failed, a)
 	}
-	var a desk.Answer
-	if err := json.Unmarshal(said, &a); err != nil {
-		v.t.Fatal(err)
-	}
-	return a
+	return denied
 }
 
 // TestAGuestMayDoWhatItsTextSays goes through every verb and shape of key, through the leader and through a follower.
@@ -172,31 +170,44 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 			t.Error(err)
 		}
 		for _, i := range []int{f.leader(), f.follower()} {
-			for _, c := range []struct {
-				q    desk.Question
-				verb string // that is missing; empty: it is allowed
-			}{
-				{desk.Question{Op: desk.Peek, Key: "a/x"}, ""}, {desk.Question{Op: desk.Peek, Key: "r/x"}, ""}, {desk.Question{Op: desk.Peek, Key: "one"}, ""},
-				{desk.Question{Op: desk.Peek, Key: "b"}, "read"}, {desk.Question{Op: desk.Peek, Key: "a"}, "read"}, {desk.Question{Op: desk.Peek, Key: "one-more"}, "read"},
-				{desk.Question{Op: desk.List, Key: "r/"}, ""}, {desk.Question{Op: desk.List, Key: "r/a/b"}, ""},
-				{desk.Question{Op: desk.List, Key: "r"}, "read"}, {desk.Question{Op: desk.List}, "read"}, {desk.Question{Op: desk.List, Key: "a/"}, "read"},
-				{desk.Question{Op: desk.Watch, Key: "r/"}, ""}, {desk.Question{Op: desk.Watch, Key: "b"}, "read"}, {desk.Question{Op: desk.Watch, After: 1}, "read"},
-				{desk.Question{Op: desk.Audit}, "read"}, {desk.Question{Op: desk.Sessions}, "read"},
-				{desk.Question{Op: desk.Health}, "read"}, {desk.Question{Op: desk.Recover, Group: "1"}, "root"},
-				{desk.Question{Op: desk.Put, Key: "a/x", Data: []byte("d"), Nonce: lockfsm.Nonce{1}}, "write"},
-				{desk.Question{Op: desk.Evict, Key: "b", Token: uint64(outside.Token()), By: "x", Reason: "r"}, "force"},
-				{desk.Question{Op: desk.Evict, Key: "a/x", Token: 1, By: "x", Reason: "r"}, "force"},
-			} {
-				a := v.desk(i, c.q)
-				if c.verb == "" && a.Error != "" || c.verb != "" && (a.Kind != desk.Denied || a.Verb != c.verb || a.For != "cron-host" || len(a.Keys)+len(a.Events) > 0) {
-					t.Errorf("node %d, %s %q: %+v", i, c.q.Op, c.q.Key, a)
+			p := v.admin(i)
+			key := func(key string) *query.KeyRequest { return &query.KeyRequest{Key: []byte(key)} }
+			list := func(prefix string) *query.ListRequest { return &query.ListRequest{Prefix: []byte(prefix)} }
+			evict := func(key string, token mortise.Token) *query.EvictRequest {
+				return &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte("x"), Reason: []byte("r")}
+			}
+			want := func(what, verb string, err *session.NotAllowedError) { // verb is what is missing; empty: it is allowed
+				if (err == nil) != (verb == "") || err != nil && (err.Verb != verb || err.For != "cron-host") {
+					t.Errorf("node %d, %s: %+v, want %q", i, what, err, verb)
 				}
 			}
-			var s mortise.Status
-			if err := json.Unmarshal(v.desk(i, desk.Question{Op: desk.Here}).Status, &s); err != nil || s.Group == "" || len(s.Voters) != 3 || s.Address != "" || len(s.Members) > 0 {
-				t.Errorf("node %d shows a guest %+v, %v", i, s, err)
+			for k, verb := range map[string]string{"a/x": "", "r/x": "", "one": "", "b": "read", "a": "read", "one-more": "read"} {
+				want("peek "+k, verb, missing(t, p, query.AdminClient.Peek, key(k)))
 			}
-			peeked := keysOf(t, v.desk(i, desk.Question{Op: desk.Peek, Key: "a/both"}))
+			for prefix, verb := range map[string]string{"r/": "", "r/a/b": "", "r": "read", "": "read", "a/": "read"} {
+				want("list "+prefix, verb, missing(t, p, query.AdminClient.List, list(prefix)))
+			}
+			want("watch r/", "", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte("r/")}))
+			want("watch b", "read", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{Prefix: []byte("b")}))
+			want("watch", "read", missing(t, p, query.AdminClient.Watch, &query.WatchRequest{After: 1}))
+			want("audit", "read", missing(t, p, query.AdminClient.Audit, &query.StateRequest{}))
+			want("sessions", "read", missing(t, p, query.AdminClient.Sessions, &query.PageRequest{}))
+			want("members", "read", missing(t, p, query.AdminClient.Members, &query.PageRequest{}))
+			want("health", "read", missing(t, p, query.AdminClient.Health, &query.StateRequest{}))
+			want("recover", "root", missing(t, p, query.AdminClient.Recover, &query.RecoverRequest{Group: "1"}))
+			put := &query.PutRequest{Key: []byte("a/x"), Data: []byte("d"), Nonce: make([]byte, 16)}
+			want("put", "write", missing(t, p, query.AdminClient.Put, put))
+			put.Origin, put.Nonce[0] = &query.Origin{Rights: ""}, 1 // what it says of itself does not count
+			want("put as another", "write", missing(t, p, query.AdminClient.Put, put))
+			want("evict b", "force", missing(t, p, query.AdminClient.Evict, evict("b", outside.Token())))
+			want("evict a/x", "force", missing(t, p, query.AdminClient.Evict, evict("a/x", 1)))
+			var s mortise.Status
+			here, failed := asks(t, p, query.AdminClient.Here, &query.HereRequest{})
+			if err := json.Unmarshal(here.GetStatus(), &s); err != nil || failed != nil || here.Denied.GetVerb() != "read" || s.Group == "" || len(s.Voters) != 3 || s.Address != "" || len(s.Members) > 0 {
+				t.Errorf("node %d shows a guest %+v, %v, %v", i, s, failed, err)
+			}
+			both, failed := asks(t, p, query.AdminClient.Peek, key("a/both"))
+			peeked := keysOf(t, both, failed)
 			if len(peeked) != 1 || !slices.Equal(peeked[0].Queue[0].Keys, []string{"a/both", "1 outside these rights"}) {
 				t.Errorf("node %d shows %+v", i, peeked)
 			}
@@ -204,8 +215,9 @@ func TestAGuestMayDoWhatItsTextSays(t *testing.T) {
 		if outside.Err() != nil {
 			t.Fatal("a guest has ended a hold")
 		}
-		if a := v.desk(f.follower(), desk.Question{Op: desk.Evict, Key: "a/both", Token: uint64(both.Token()), By: "alice", Reason: "r"}); !a.Ended {
-			t.Fatalf("%+v", a)
+		q := &query.EvictRequest{Key: []byte("a/both"), Token: uint64(both.Token()), By: []byte("alice"), Reason: []byte("r")}
+		if a, failed := asks(t, v.admin(f.follower()), query.AdminClient.Evict, q); failed != nil || !a.Held {
+			t.Fatalf("%+v, %v", a, failed)
 		}
 		<-both.Done()
 		if text := both.Err().Error(); !strings.Contains(text, "cron-host (instance "+v.key.ID().String()) || !strings.Contains(text, `claims to be "alice"`) {
@@ -223,20 +235,34 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := f.follower()
-		for _, q := range []replica.Question{
-			{Op: replica.OpPeek, Key: "b"}, {Op: replica.OpGet, Key: "b"}, {Op: replica.OpCheck, Key: "b", Token: 1}, {Op: replica.OpHolders, Key: "b"}, {Op: replica.OpList, Key: "a/"}, {Op: replica.OpWalk},
-			{Op: replica.OpWatch, Key: "b"}, {Op: replica.OpPut, Key: "a/x"}, {Op: replica.OpEvict, Key: "a/x", Token: 1, By: "x"}, {Op: replica.OpEnds}, {Op: replica.OpSessions}, {Op: "dance"},
-		} {
-			q.Under(c, nodeid.ID{1})
-			if _, err := f.nodes[from].Look(brief(t), q); !errors.Is(err, mortise.ErrNotAllowed) {
-				t.Errorf("%s %q, forwarded: %v", q.Op, q.Key, err)
+		n, under := f.nodes[from], &query.Origin{Rights: c.Text(), Asker: make([]byte, nodeid.Size)}
+		under.Asker[0] = 1
+		key := func(key string) *query.KeyRequest { return &query.KeyRequest{Origin: under, Key: []byte(key)} }
+		list := func(prefix string) *query.ListRequest {
+			return &query.ListRequest{Origin: under, Prefix: []byte(prefix)}
+		}
+		all, page := &query.StateRequest{Origin: under}, &query.PageRequest{Origin: under}
+		forwarded := func(what string, err error) {
+			if !errors.As(err, new(*session.NotAllowedError)) {
+				t.Errorf("%s, forwarded: %v", what, err)
 			}
 		}
-		bad := replica.Question{Op: replica.OpPeek, Key: "a/x", Rights: "everything"}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if s, err := f.nodes[from].Look(ctx, bad); err == nil {
-			t.Errorf("rights that cannot be read: %+v", s)
+		forwarded("peek", looks(t, n, query.QueryClient.Peek, key("b")))
+		forwarded("get", looks(t, n, query.QueryClient.Get, key("b")))
+		forwarded("check", looks(t, n, query.QueryClient.Check, &query.HoldRequest{Origin: under, Key: []byte("b"), Token: 1}))
+		forwarded("holders", looks(t, n, query.QueryClient.Holders, &query.HoldersRequest{Origin: under, Key: []byte("b")}))
+		forwarded("list", looks(t, n, query.QueryClient.List, list("a/")))
+		forwarded("walk", looks(t, n, query.QueryClient.Walk, list("")))
+		forwarded("watch", looks(t, n, query.QueryClient.Watch, &query.WatchRequest{Origin: under, Prefix: []byte("b")}))
+		forwarded("put", looks(t, n, query.QueryClient.Put, &query.PutRequest{Origin: under, Key: []byte("a/x")}))
+		forwarded("evict", looks(t, n, query.QueryClient.Evict, &query.EvictRequest{Origin: under, Key: []byte("a/x"), Token: 1, By: []byte("x")}))
+		forwarded("ends", looks(t, n, query.QueryClient.Ends, all))
+		forwarded("names", looks(t, n, query.QueryClient.Names, all))
+		forwarded("sessions", looks(t, n, query.QueryClient.Sessions, page))
+		forwarded("members", looks(t, n, query.QueryClient.Members, page))
+		under.Rights = "everything"
+		if err := looks(t, n, query.QueryClient.Peek, key("a/x")); err == nil {
+			t.Error("rights that cannot be read")
 		}
 		v := f.visit(derived(t, "lock a/*"))
 		for i := range f.nodes { // nobody is left who could lead
@@ -245,10 +271,23 @@ func TestRightsAreCheckedTwice(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		if a := v.desk(from, desk.Question{Op: desk.Peek, Key: "b"}); a.Kind != desk.Denied {
-			t.Errorf("without a leader: %+v", a)
+		if missing(t, v.admin(from), query.AdminClient.Peek, &query.KeyRequest{Key: []byte("b")}) == nil {
+			t.Error("without a leader it is allowed")
 		}
 	})
+}
+
+// looks puts a question to the leader, once.
+func looks[Q, A any](t *testing.T, n *node, method queries.Method[query.QueryClient, Q, A], q *Q) error {
+	t.Helper()
+	conn, err := n.Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+	return err
 }
 
 // TestAGuestIsNoInstance: it is heard in no question of instances, it is not dialed, and no record makes it one. Nor is a member.
@@ -257,13 +296,17 @@ func TestAGuestIsNoInstance(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			f := startFleet(t, 3, withSecret(secretA))
 			v := f.visit(derived(t, rights))
-			q := []byte(`look{"Op":"evict","Key":"k","Token":"1"}`)
-			if said, _, err := v.port.Ask(brief(t), address(f.leader()), nodeid.ID{}, q); err == nil && (rights != "member" || !strings.Contains(string(said), "Denied")) {
-				t.Errorf("%s: a question of an instance is answered with %s", rights, said)
+			leads := v.port.To(address(f.leader()), nodeid.ID{})
+			said, err := queries.Ask(brief(t), query.NewQueryClient(leads), query.QueryClient.Evict, &query.EvictRequest{Key: []byte("k"), Token: 1})
+			if failed, ok := errors.AsType[*queries.Failed](err); err == nil || ok != (rights == "member") || ok && failed.Kind != query.Failure_DENIED {
+				t.Errorf("%s: a question of an instance is answered with %v, %v", rights, said, err)
+			}
+			if _, err := query.NewClusterClient(leads).Disks(brief(t), &query.DisksRequest{}); !errors.Is(err, transport.ErrSilent) {
+				t.Errorf("%s: it asks for disks: %v", rights, err)
 			}
 			n := f.nodes[0]
 			news := founding.AppendAnnounce(nil, founding.Announce{To: n.ID(), Group: n.Cluster().Status().Group, At: 1 << 40, Voters: []founding.Voter{{Raft: 9, Instance: v.key.ID(), Addr: visitorAddr}}})
-			if said, _, err := v.port.Ask(brief(t), address(0), nodeid.ID{}, news); len(said) > 0 {
+			if said, _, err := queries.Found(brief(t), v.port.To(address(0), nodeid.ID{}), news); len(said) > 0 {
 				t.Errorf("%s: answered with %q, %v", rights, said, err)
 			}
 			v.bind(replica.Record{Instance: v.key.ID().String(), Name: "node-9", Rules: 1})
@@ -390,8 +433,8 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 		if err := hold.Err(); err != nil {
 			t.Fatalf("the lock was lost while the secret was replaced: %v", err)
 		}
-		if a := v.desk(0, desk.Question{Op: desk.Peek, Key: "a/1"}); a.Error != "" {
-			t.Errorf("%+v", a)
+		if _, failed := asks(t, v.admin(0), query.AdminClient.Peek, &query.KeyRequest{Key: []byte("a/1")}); failed != nil {
+			t.Error(failed)
 		}
 		redeploy(withSecret(secretB))
 		time.Sleep(10 * time.Second)
@@ -399,7 +442,7 @@ func TestADerivedSecretDiesWithItsRoot(t *testing.T) {
 			t.Errorf("the lock of a dead secret: %v", err)
 		}
 		for i := range f.nodes {
-			if _, _, err := v.port.Ask(brief(t), address(i), nodeid.ID{}, []byte(desk.Mark+"{}")); !errors.Is(err, transport.ErrForeign) {
+			if _, err := v.admin(i).Here(brief(t), &query.HereRequest{}); !errors.Is(err, transport.ErrForeign) {
 				t.Errorf("node %d: %v", i, err)
 			}
 		}

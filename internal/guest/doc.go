@@ -3,7 +3,7 @@
 //
 // # What it is
 //
-// A [Guest] asks: any instance that it reaches, in the language of internal/desk, or all of them ([Guest.Survey]). That needs no leader where
+// A [Guest] asks: any instance that it reaches, by the service Admin, or all of them ([Guest.Survey]). That needs no leader where
 // the question needs none. A [Session] takes locks: the client.Client of every instance, over a port that only dials. It asks an instance
 // which group there is and who votes, and from then on talks to the voters as a plain member does.
 //

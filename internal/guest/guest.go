@@ -3,7 +3,6 @@ package guest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,10 +17,13 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // askWithin bounds one question to one instance that needs no leader.
@@ -148,25 +150,35 @@ func (g *Guest) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Ask puts one question to whoever is at addr. An error says why there is no answer, in a sentence; what the instance could not do is in the
-// answer.
-func (g *Guest) Ask(ctx context.Context, addr string, q desk.Question) (desk.Answer, error) {
+// Method is a question that a program may put: a method of query.AdminClient.
+type Method[Q, A any] = queries.Method[query.AdminClient, Q, A]
+
+// Ask puts one question to the instance at addr. An error says why there is no answer, in a sentence. What the instance could not do is a
+// *queries.Failed with its text, escaped, and a *mortise.NotAllowedError if a right is missing.
+func Ask[Q, A any](ctx context.Context, g *Guest, addr string, method Method[Q, A], q *Q) (*A, error) {
 	if g.open() && elsewhere(addr) {
-		return desk.Answer{}, fmt.Errorf("%s: %w", addr, errOpen)
+		return nil, fmt.Errorf("%s: %w", addr, errOpen)
 	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return desk.Answer{}, err
+	a, err := queries.Ask(ctx, query.NewAdminClient(g.port.To(addr, nodeid.ID{})), method, q)
+	var denied *session.NotAllowedError
+	switch {
+	case errors.As(err, &denied):
+		return nil, notAllowed(denied.Verb, denied.Key, denied.For)
+	case err == nil, failed(err) != nil:
+		return a, err
 	}
-	said, _, err := g.port.Ask(ctx, addr, nodeid.ID{}, append([]byte(desk.Mark), body...))
-	if err != nil {
-		return desk.Answer{}, g.explain(addr, err)
-	}
-	var a desk.Answer
-	if err := json.Unmarshal(said, &a); err != nil {
-		return desk.Answer{}, fmt.Errorf("%w: the instance at %s is of a build that does not know this question", transport.ErrVersion, addr)
-	}
-	return a, nil
+	return nil, g.explain(addr, err)
+}
+
+// failed returns the failure that an instance has answered, or nil.
+func failed(err error) *queries.Failed {
+	f, _ := errors.AsType[*queries.Failed](err)
+	return f
+}
+
+// notAllowed is the error of a right that is missing, by the word of an instance.
+func notAllowed(verb, key, by string) error {
+	return &mortise.NotAllowedError{Verb: verb, Key: plain.Text(key), For: plain.Text(by)}
 }
 
 // strangerError says in a sentence why the instance at an address does not talk to this program. It is a transport.ErrForeign.
@@ -211,10 +223,6 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	if c := in.g.sessions.Load(); c != nil {
 		c.Down(peer.Instance)
 	}
-}
-
-func (in inbound) Ask(context.Context, transport.Identity, []byte) ([]byte, error) {
-	return nil, errGuest
 }
 
 func (in inbound) MaySendSnapshot(transport.Identity, *raftpb.Message) error { return errGuest }

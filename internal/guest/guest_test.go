@@ -13,8 +13,8 @@ import (
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 const patience = 30 * time.Second
@@ -140,10 +140,16 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 	} {
 		g := c.guest(change)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		for _, q := range []desk.Question{{Op: desk.Here}, {Op: desk.List}, {Op: desk.Evict, Key: "k", Token: uint64(lock.Token()), By: "x", Reason: "x"}} {
-			if a, err := g.Ask(ctx, n.Status().Address, q); err == nil {
-				t.Errorf("%s: %s is answered: %+v", what, q.Op, a)
-			}
+		addr := n.Status().Address
+		if a, err := Ask(ctx, g, addr, query.AdminClient.Here, &query.HereRequest{}); err == nil {
+			t.Errorf("%s: it is shown %+v", what, a)
+		}
+		if a, err := Ask(ctx, g, addr, query.AdminClient.List, &query.ListRequest{}); err == nil {
+			t.Errorf("%s: it is listed %+v", what, a)
+		}
+		evict := &query.EvictRequest{Key: []byte("k"), Token: uint64(lock.Token()), By: []byte("x"), Reason: []byte("x")}
+		if a, err := Ask(ctx, g, addr, query.AdminClient.Evict, evict); err == nil {
+			t.Errorf("%s: it ends a hold: %+v", what, a)
 		}
 		if s, err := g.Session(ctx); err == nil || s != nil {
 			t.Errorf("%s: gets a session", what)
@@ -151,7 +157,7 @@ func TestWhoLacksTheSecretGetsNothing(t *testing.T) {
 		cancel()
 		// It asks again and again, and in between the address is not dialed.
 		ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
-		if _, err := g.Put(ctx, desk.Question{Op: desk.List}); !errors.Is(err, transport.ErrForeign) {
+		if _, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{}); !errors.Is(err, transport.ErrForeign) {
 			t.Errorf("%s: it is told %v", what, err)
 		}
 		cancel()
@@ -194,13 +200,16 @@ func TestADerivedSecretLocksWhatItGrants(t *testing.T) {
 	if _, err := s.Acquire(ctx, mortise.Request{Key: "other"}); !errors.As(err, &denied) || *denied != want || !errors.Is(err, mortise.ErrNotAllowed) {
 		t.Errorf("%v", err)
 	}
-	for _, q := range []desk.Question{{Op: desk.List}, {Op: desk.Audit}, {Op: desk.Evict, Key: "cron/a", Token: uint64(held.Token()), By: "x", Reason: "x"}} {
-		if _, err := g.Put(ctx, q); !errors.As(err, &denied) || denied.For != "cron-host" {
-			t.Errorf("%s: %v", q.Op, err)
+	_, list := Put(ctx, g, query.AdminClient.List, &query.ListRequest{})
+	_, audit := Put(ctx, g, query.AdminClient.Audit, &query.StateRequest{})
+	_, evict := Put(ctx, g, query.AdminClient.Evict, &query.EvictRequest{Key: []byte("cron/a"), Token: uint64(held.Token()), By: []byte("x")})
+	for what, err := range map[string]error{"list": list, "audit": audit, "evict": evict} {
+		if !errors.As(err, &denied) || denied.For != "cron-host" {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if a, err := g.Put(ctx, desk.Question{Op: desk.List, Key: "cron/"}); err != nil || !strings.Contains(string(a.Keys), "visitor (for cron-host)") {
-		t.Errorf("%s, %v", a.Keys, err)
+	if a, err := Put(ctx, g, query.AdminClient.List, &query.ListRequest{Prefix: []byte("cron/")}); err != nil || !strings.Contains(string(a.Keys), "visitor (for cron-host)") {
+		t.Errorf("%s, %v", a.GetKeys(), err)
 	}
 	if held.Err() != nil {
 		t.Error(held.Err())

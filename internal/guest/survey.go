@@ -12,9 +12,9 @@ import (
 
 	"github.com/mortise-lock/mortise"
 	"github.com/mortise-lock/mortise/cluster/discovery"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 const (
@@ -42,9 +42,9 @@ const (
 // Report is what a survey has found at one address.
 type Report struct {
 	Addr    string
-	From    string          // where the address comes from: an entry of Join, or the Name of the instance that named it
-	Status  *mortise.Status // nil: nobody answered
-	Answer  desk.Answer     // its other fields, if Status is set
+	From    string            // where the address comes from: an entry of Join, or the Name of the instance that named it
+	Status  *mortise.Status   // nil: nobody answered
+	Answer  *query.HereAnswer // its other fields, if Status is set
 	Outcome Outcome
 	Err     error // why there is no answer
 	Took    time.Duration
@@ -144,13 +144,13 @@ func (s *survey) add(from string, list []mortise.Member) {
 // listed returns the first page of the leader's members, as far as an instance says it.
 func (g *Guest) listed(ctx context.Context, reports []Report) (list []mortise.Member) {
 	for _, r := range reports {
-		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || r.Answer.Verb != "" {
+		if r.Status == nil || r.Status.Leader == "" || r.Status.Session != mortise.SessionAttached || r.Answer.Denied != nil {
 			continue
 		}
 		asking, cancel := context.WithTimeout(ctx, askWithin)
-		a, err := g.Ask(asking, r.Addr, desk.Question{Op: desk.Members})
+		a, err := Ask(asking, g, r.Addr, query.AdminClient.Members, &query.PageRequest{})
 		cancel()
-		if err == nil && a.Error == "" && json.Unmarshal(a.Members, &list) == nil {
+		if err == nil && json.Unmarshal(a.Members, &list) == nil {
 			return list
 		}
 		return nil // the others would ask the same leader
@@ -186,11 +186,8 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	asked := time.Now()
-	r.Answer, r.Err = g.Ask(ctx, r.Addr, desk.Question{Op: desk.Here})
+	r.Answer, r.Err = Ask(ctx, g, r.Addr, query.AdminClient.Here, &query.HereRequest{})
 	r.Took = time.Since(asked)
-	if r.Err == nil && r.Answer.Error != "" {
-		r.Err = errors.New(r.Answer.Error)
-	}
 	if r.Err == nil {
 		var s mortise.Status
 		if r.Err = json.Unmarshal(r.Answer.Status, &s); r.Err == nil {
@@ -199,7 +196,7 @@ func (g *Guest) here(ctx context.Context, r *Report) {
 	}
 	r.Outcome = outcome(r.Err)
 	if r.Status != nil {
-		r.Skew = time.UnixMilli(r.Answer.WallUnixMS).Sub(asked.Add(r.Took / 2))
+		r.Skew = time.UnixMilli(r.Answer.WallUnixMs).Sub(asked.Add(r.Took / 2))
 	}
 }
 
@@ -220,23 +217,16 @@ func outcome(err error) Outcome {
 
 // Put finds an instance that has a leader and puts a question to it, and again until there is an answer or ctx ends. An error of the
 // instance that no repetition mends is returned as it is; ErrNotReady says that none of those that answered has a leader, or nobody answered.
-func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
+func Put[Q, A any](ctx context.Context, g *Guest, method Method[Q, A], q *Q) (*A, error) {
 	var last error
 	for {
 		addr, err := g.led(ctx)
 		if err == nil {
-			var a desk.Answer
-			a, err = g.Ask(ctx, addr, q)
-			switch {
-			case err != nil:
-			case a.Kind == desk.NotReady:
-				err = errors.New(plain.Text(a.Error))
-			case a.Kind == desk.Denied:
-				return a, Denied(a)
-			case a.Error != "":
-				return a, errors.New(plain.Text(a.Error))
-			default:
-				return a, nil
+			var a *A
+			a, err = Ask(ctx, g, addr, method, q)
+			f := failed(err)
+			if err == nil || errors.Is(err, mortise.ErrNotAllowed) || f != nil && f.Kind != query.Failure_NOT_READY {
+				return a, err
 			}
 		}
 		// That others are foreign says why. While they are not dialed again they are only silent.
@@ -246,19 +236,18 @@ func (g *Guest) Put(ctx context.Context, q desk.Question) (desk.Answer, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return desk.Answer{}, fmt.Errorf("%w: %w", ErrNotReady, last)
+			return nil, fmt.Errorf("%w: %w", ErrNotReady, last)
 		case <-time.After(again):
 		}
 	}
 }
 
-// Denied returns which right an instance missed when it answered, as a *mortise.NotAllowedError, or nil if none: an answer to desk.Here is
-// cut short then, any other is an error.
-func Denied(a desk.Answer) error {
-	if a.Verb == "" {
-		return nil
+// Denied returns which right an instance missed when it cut its picture short, as a *mortise.NotAllowedError, or nil.
+func Denied(a *query.HereAnswer) error {
+	if d := a.GetDenied(); d != nil {
+		return notAllowed(d.Verb, string(d.Key), d.For)
 	}
-	return &mortise.NotAllowedError{Verb: a.Verb, Key: plain.Text(a.Key), For: plain.Text(a.For)}
+	return nil
 }
 
 // led returns the address of the first instance that answers and has a leader.

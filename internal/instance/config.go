@@ -9,13 +9,12 @@ import (
 	"net"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // Config is mortise.Config after its checks, with its defaults and without its secrets. Fields of one name mean the same in both.
@@ -42,8 +41,9 @@ type Config struct {
 	Trace   trace.Config // the observers of locks; Start fills the rest in
 	Hooks   *Hooks       // nil: no hook is told what happens to the instance
 
-	// Desk answers a question of a program, which its connection proves to have these rights. Nil rights are those of an instance.
-	Desk func(ctx context.Context, from nodeid.ID, rights *capability.Capability, question []byte) ([]byte, error)
+	// Admin answers programs that are no instances, and Translate makes its errors ones that package queries has words for.
+	Admin     query.AdminServer
+	Translate func(error) error
 	// Disks returns what is missing while disks keep the group from granting, or "".
 	Disks func() string
 }

@@ -1,9 +1,7 @@
 package instance
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/raftlog/storage"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // An instance whose disk has a fault goes on without a vote, so raft's leader only finds it silent.
@@ -30,21 +29,6 @@ type FaultyDisk struct {
 	Name     string
 	Instance string
 	DiskFault
-}
-
-// diskMark begins a question for this file; no question for the cluster or about locks does. Questions
-// and answers are JSON: they are rare, and gain fields. A build that does not know them answers nothing.
-const diskMark = "disk"
-
-type diskQuestion struct {
-	Fault *DiskFault `json:",omitempty"` // of the disk of the asking instance; nil is a disk that is well
-	Yield bool       `json:",omitempty"` // it asks whether it may give up its vote
-	List  bool       `json:",omitempty"` // it reports nothing, and asks which disks have a fault
-}
-
-type diskAnswer struct {
-	May   bool         `json:",omitempty"` // it may give up its vote
-	Disks []FaultyDisk `json:",omitempty"`
 }
 
 const (
@@ -78,7 +62,6 @@ func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
 		if d.list == nil {
 			d.list = map[nodeid.ID]diskReport{}
 		}
-		f.State, f.Cause, f.Remedy = DiskState(shortText(string(f.State))), shortText(f.Cause), shortText(f.Remedy)
 		d.list[from] = diskReport{*f, now}
 	}
 }
@@ -188,43 +171,57 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 			continue
 		}
 		all.Go(func() {
-			a, _ := n.askDisk(ctx, v, diskQuestion{Fault: fault, Yield: removed && r.votes()}) // without an answer it is asked again
+			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.votes()}
+			a, _ := n.askable(v).ReportDisk(ctx, q) // without an answer it is asked again
 			mu.Lock()
 			defer mu.Unlock()
-			may = may || a.May
+			may = may || a.GetMay()
 		})
 	}
 	all.Wait()
 	return may && removed
 }
 
-// askDisk puts a question of this file to a voter.
-func (n *Instance) askDisk(ctx context.Context, v cluster.Voter, q diskQuestion) (a diskAnswer, err error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return a, err
-	}
-	answer, _, err := n.port.Ask(ctx, v.Addr, v.Instance, append([]byte(diskMark), body...))
-	if err != nil {
-		return a, err
-	}
-	err = json.Unmarshal(answer, &a)
-	return a, err
+// askable returns a client for what a voter may be asked about disks.
+func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
+	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
 }
 
-// answerDisk takes a report of another instance, or returns what is known about all of them.
-func (n *Instance) answerDisk(from transport.Identity, question []byte) ([]byte, error) {
-	var q diskQuestion
-	if err := json.Unmarshal(bytes.TrimPrefix(question, []byte(diskMark)), &q); err != nil {
-		return nil, err
-	}
-	if q.List {
-		return json.Marshal(diskAnswer{Disks: n.faultyDisks()})
-	}
-	now := n.env.clock.Now()
-	n.diskReports.keep(now, from.Instance, q.Fault)
+// disks answers what other instances ask about disks.
+type disks struct{ n *Instance }
+
+// ReportDisk takes the report of another instance about its disk.
+func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {
+	n, now, from := d.n, d.n.env.clock.Now(), transport.AskerOf(ctx).Instance
+	n.diskReports.keep(now, from, diskFaultIn(q.Fault))
 	r := n.replica.Load()
-	return json.Marshal(diskAnswer{May: r != nil && q.Yield && r.mayYield(now, from.Instance)})
+	return &query.DiskVerdict{May: r != nil && q.Yield && r.mayYield(now, from)}, nil
+}
+
+// Disks lists what is known here.
+func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
+	a := &query.DisksAnswer{}
+	for _, f := range d.n.faultyDisks() {
+		a.Disks = append(a.Disks, &query.FaultyDisk{Name: f.Name, Instance: f.Instance, Fault: diskFaultOut(&f.DiskFault)})
+	}
+	return a, nil
+}
+
+// diskFaultOut makes the message of a fault.
+func diskFaultOut(f *DiskFault) *query.DiskFault {
+	if f == nil {
+		return nil
+	}
+	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may be anything
+	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause), Remedy: valid(f.Remedy)}
+}
+
+// diskFaultIn reads a fault that another instance has sent; nil is none.
+func diskFaultIn(m *query.DiskFault) *DiskFault {
+	if m == nil {
+		return nil
+	}
+	return &DiskFault{State: DiskState(shortText(m.State)), Since: time.Unix(0, m.Since), Cause: shortText(m.Cause), Remedy: shortText(m.Remedy)}
 }
 
 // mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
@@ -295,15 +292,14 @@ func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
 	defer cancel()
-	s, _ := n.askDisk(ctx, voters[at], diskQuestion{List: true}) // without an answer there is what has come here
-	for i := range s.Disks[:min(len(s.Disks), diskReportsMax)] {
-		f := s.Disks[i]
-		if slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
+	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer there is what has come here
+	list := a.GetDisks()
+	for _, f := range list[:min(len(list), diskReportsMax)] {
+		fault := diskFaultIn(f.Fault)
+		if fault == nil || slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
 			continue
 		}
-		f.Name, f.Instance, f.State = shortText(f.Name), shortText(f.Instance), DiskState(shortText(string(f.State)))
-		f.Cause, f.Remedy = shortText(f.Cause), shortText(f.Remedy)
-		mine = append(mine, f)
+		mine = append(mine, FaultyDisk{Name: shortText(f.Name), Instance: shortText(f.Instance), DiskFault: *fault})
 	}
 	return mine
 }

@@ -9,12 +9,6 @@ var (
 	// ErrBadRequest says that a question goes beyond a limit.
 	ErrBadRequest = errors.New("mortise: bad request")
 
-	// errNoInstance is what a peer gets that asks what only instances may.
-	errNoInstance = errors.New("mortise: only instances may ask this")
-
-	// ErrStarting is what a question gets that comes before the instance is up.
-	ErrStarting = errors.New("mortise: this instance is starting")
-
 	// errNoVoter is what a frame for the keeper of this instance gets while the instance has none.
 	errNoVoter = errors.New("mortise: this instance is no voter")
 

@@ -1,26 +1,16 @@
 package instance
 
 import (
-	"context"
-
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// Inside is what the tests of whole nodes, in internal/e2e, are given of this instance. Look is for its caller to fill in.
+// Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
 func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
-		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n},
+		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
 		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
-		LookOnce: func(ctx context.Context, q replica.Question) (replica.Answer, error) {
-			a, err := n.LookOnce(ctx, q)
-			if a == nil {
-				a = &replica.Answer{}
-			}
-			return *a, err
-		},
 	}
 }
 

@@ -39,14 +39,15 @@ type Instance struct {
 	life    uint64           // counts the starts with one directory; zero in memory
 	records *records         // nil: memory
 
-	trace   *trace.Tracer // nil without observers
-	dir     *storage.Dir  // nil: memory
-	port    *transport.Port
-	client  *client.Client
-	own     ownSessions                      // of the user
-	members atomic.Pointer[cluster.Cluster]  // nil until it is started
-	replica atomic.Pointer[ownReplica]       // nil unless this instance votes
-	voters  atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
+	trace    *trace.Tracer // nil without observers
+	dir      *storage.Dir  // nil: memory
+	port     *transport.Port
+	services transport.Services // what others may ask
+	client   *client.Client
+	own      ownSessions                      // of the user
+	members  atomic.Pointer[cluster.Cluster]  // nil until it is started
+	replica  atomic.Pointer[ownReplica]       // nil unless this instance votes
+	voters   atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
 
 	disk        diskWatch   // of Config.Dir
 	diskReports diskReports // of other instances
@@ -105,9 +106,10 @@ func (n *Instance) Start(ctx context.Context) (err error) {
 		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger, Changed: n.phaseChanged,
 		Watch: (&witness{node: n}).news,
 	})
+	n.services = n.answers()
 	settings := transport.Config{
 		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life, Random: n.env.random, Wall: n.env.wall,
-		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Logger: n.logger,
+		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
 	}
 	if n.config.Source != nil {
 		settings.TLS = n.config.Source

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file is how an instance that does not gossip learns what its leader and the other replicas
@@ -51,7 +52,7 @@ func (n *Instance) knowsLeader() bool {
 func (n *Instance) askNames() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), replica.QuestionTime) // ended by Close, with the port
 	defer cancel()
-	page, err := n.LookOnce(ctx, replica.Question{Op: replica.OpNames})
+	page, err := LookOnce(ctx, n, query.QueryClient.Names, &query.StateRequest{})
 	if err == nil {
 		n.known.keep(n.env.clock.Now(), page, false)
 	}

@@ -1,81 +1,51 @@
 package instance
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is how questions about the locks get to the leader, and how it is asked. What it answers,
-// package internal/replica decides.
+// This file is how questions about the locks get to the leader, and how its replica works on them. Which
+// may be asked, package internal/queries decides, and what is answered, package internal/replica.
 
-// lookMark begins a question for this file; no question for the cluster room does.
-const lookMark = "look"
+// LookOnce asks the instance that is believed to lead.
+func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+	conn, err := n.leader()
+	if err != nil {
+		return nil, err
+	}
+	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+}
 
-// LookOnce asks whoever is believed to lead.
-func (n *Instance) LookOnce(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+// leader returns the way to the instance that is believed to lead, which may be this one.
+func (n *Instance) leader() (transport.Conn, error) {
 	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
-		a, err := r.look(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		return a, nil
+		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
+		return n.services.As(self), nil
 	}
 	leader := n.client.Status().Leader
 	if leader.Addr == "" {
 		return nil, replica.ErrNoLead
 	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
-	}
-	answer, _, err := n.port.Ask(ctx, leader.Addr, leader.Peer, append([]byte(lookMark), body...))
-	if err != nil {
-		return nil, err
-	}
-	var s replica.Answer
-	if err := json.Unmarshal(answer, &s); err != nil {
-		return nil, err
-	}
-	if s.Denied != nil {
-		return nil, s.Denied
-	}
-	if s.Error != "" {
-		return nil, errors.New(s.Error)
-	}
-	return &s, nil
+	return n.port.To(leader.Addr, leader.Peer), nil
 }
 
-// answerLook answers a question of another instance, or of a member: what a member asks is under its own rights, whatever it says.
-func (n *Instance) answerLook(ctx context.Context, from transport.Identity, body []byte) ([]byte, error) {
-	rights, ok := from.Peer.Allowed()
-	if !ok || from.Peer.Tier == capability.Guest {
-		return nil, errNoInstance
+// lookHere answers a question if the replica here leads.
+func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+	r := n.replica.Load()
+	if r == nil {
+		return nil, replica.ErrNoLead
 	}
-	var q replica.Question
-	a, err := &replica.Answer{}, json.Unmarshal(bytes.TrimPrefix(body, []byte(lookMark)), &q)
-	if r := n.replica.Load(); err == nil && r == nil {
-		err = replica.ErrNoLead
-	} else if err == nil {
-		q.Under(rights, from.Instance)
-		ctx, cancel := context.WithTimeout(ctx, q.Time())
-		defer cancel()
-		a, err = r.look(ctx, q)
-	}
-	if err != nil {
-		a = &replica.Answer{Error: err.Error()}
-		errors.As(err, &a.Denied)
-	}
-	return json.Marshal(a)
+	return r.look(ctx, q)
 }
 
 // look answers a question if this replica leads.
@@ -83,10 +53,6 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	// An honest instance has refused such a text before it asks.
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
-	}
-	rights, err := q.Granted()
-	if err != nil {
-		return nil, err
 	}
 	one, err := r.questions.Ask(q)
 	if err != nil {
@@ -126,7 +92,6 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.config.Load(), &r.registry)
 	default:
 		a.Left = r.left(ctx, a.About())
-		a.Confine(rights)
 	}
 	return a, nil
 }

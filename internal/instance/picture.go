@@ -8,18 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // picture is what this instance knows of the members without asking: the first page that the leader
 // has answered last, and the names and zones of the voters. It is bounded by one page and by the
 // number of replicas.
 type picture struct {
-	mu      sync.Mutex       // guards the rest; never held across a wait
-	at      clock.Time       // of the page
-	fetched bool             // there is a page
-	members []replica.Listed // never changed once it is stored
-	total   int
+	mu      sync.Mutex        // guards the rest; never held across a wait
+	at      clock.Time        // of the page
+	members *query.MemberList // never changed once it is stored; nil: there is none
 	voters  People
 }
 
@@ -30,30 +29,30 @@ type Person struct{ Name, Zone string }
 type People map[nodeid.ID]Person
 
 // keep takes what the leader has answered.
-func (p *picture) keep(now clock.Time, page *replica.Answer, first bool) {
+func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first {
-		p.at, p.fetched, p.members, p.total = now, true, page.Members, page.Total
+		p.at, p.members = now, page
 	}
-	for id, name := range page.Names {
-		p.learn(id, Person{Name: plain.Text(name)})
+	for _, each := range page.Names {
+		p.learn(queries.ID(each.Instance), Person{Name: plain.Text(each.Name)})
 	}
 	for _, m := range page.Members {
 		if m.Votes {
-			p.learn(m.Instance, Person{plain.Text(m.Name), plain.Text(m.Zone)})
+			p.learn(queries.ID(m.Instance), Person{plain.Text(m.Name), plain.Text(m.Zone)})
 		}
 	}
 }
 
-// last returns the page that was kept last, and how old it is; zero means that there is none.
-func (p *picture) last(now clock.Time) (members []replica.Listed, total int, age time.Duration) {
+// last returns the page that was kept last, which is not to be changed, and how old it is. Nil means that there is none.
+func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.fetched {
-		return nil, 0, 0
+	if p.members == nil {
+		return nil, 0
 	}
-	return p.members, p.total, max(now.Sub(p.at), 1)
+	return p.members, max(now.Sub(p.at), 1)
 }
 
 // learn notes a name, and keeps a zone that is known. The caller holds mu.

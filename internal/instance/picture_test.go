@@ -4,19 +4,17 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/cluster"
-	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // TestThePictureIsBounded: an instance keeps the names of a few voters.
 func TestThePictureIsBounded(t *testing.T) {
 	var p picture
-	var page replica.Answer
 	for i := range uint64(1000) {
-		page.Names = map[nodeid.ID]string{nodeidtest.ID(i + 1): "x"}
-		p.keep(1, &page, false)
+		id := nodeidtest.ID(i + 1)
+		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
 	}
 	if len(p.voters) > votersKept {
 		t.Errorf("%d names are kept", len(p.voters))
@@ -27,8 +25,9 @@ func TestThePictureIsBounded(t *testing.T) {
 func TestNoNameIsRaw(t *testing.T) {
 	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
 	var p picture
-	p.keep(1, &replica.Answer{
-		Members: []replica.Listed{{Name: nasty, Zone: nasty, Votes: true, Instance: nodeidtest.ID(8)}}, Names: map[nodeid.ID]string{nodeidtest.ID(9): nasty},
+	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
+	p.keep(1, &query.MemberList{
+		Members: []*query.Member{{Name: nasty, Zone: nasty, Votes: true, Instance: member[:]}}, Names: []*query.Name{{Name: nasty, Instance: name[:]}},
 	}, true)
 	gossip := cluster.Status{Members: []cluster.Member{{Name: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}}
 	people := p.people(&gossip)

@@ -11,10 +11,10 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file is what the face may ask of an instance. None of it asks another instance but what has a context.
@@ -56,8 +56,8 @@ func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk 
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage keeps a page of the members as what is known of them; first says that it is the first page.
-func (n *Instance) KeepPage(page *replica.Answer, first bool) {
+// KeepPage keeps a page of the members, which is not changed any more, as what is known of them; first says that it is the first page.
+func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
 
@@ -104,8 +104,8 @@ type Picture struct {
 	Report  *voters.Report // how the voters stand; nil unless this instance leads
 	Remarks []string       // settings that differ, if it leads
 
-	Members      []replica.Listed // the first page that the leader has answered last; not to be changed
-	MembersAge   time.Duration    // zero: there is none
+	Members      *query.MemberList // the first page that the leader has answered last; not to be changed; nil: there is none
+	MembersAge   time.Duration
 	MembersTotal int
 
 	Durable   bool         // it has a directory; without one it has no disk
@@ -125,7 +125,8 @@ func (n *Instance) Picture() *Picture {
 		p.Sessions = append(p.Sessions, c.Status())
 	}
 	p.Age, p.Available = n.grantable.share(p.Now)
-	p.Members, p.MembersTotal, p.MembersAge = n.known.last(p.Now)
+	p.Members, p.MembersAge = n.known.last(p.Now)
+	p.MembersTotal = int(p.Members.GetTotal())
 	p.Leader = p.Sessions[0].Leader.Peer
 	if r := n.replica.Load(); r != nil {
 		role := r.role.Load()

@@ -41,7 +41,7 @@ func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.Host: what this replica sees, if it leads.
+// Facts implements cluster.Sight: what this replica sees, if it leads. It has the keeper propose what all instances agree on.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()
@@ -52,38 +52,18 @@ func (l life) Facts() (voters.Facts, uint64, bool) {
 	if s.Term == 0 {
 		return voters.Facts{}, 0, false
 	}
-	f := replica.Facts(&s, r.voting(), n.cluster().Voter, n.linked)
-	r.registry.Read(&f, n.linked)
-	r.agreeOn(s.Term, &f)
-	return f, s.Term, true
-}
-
-// voting returns what of the group's settings decides who votes.
-func (r *ownReplica) voting() voters.Settings {
-	settings := r.settings.Load()
-	if settings == nil {
-		own := r.node.config.Group
-		settings = &own
+	stand := replica.Stand{
+		Term: s.Term, Group: r.settings.Load(), Own: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving(), Rules: r.rules.Load(),
 	}
-	return voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: r.node.dir != nil}
-}
-
-// agreeOn asks the keeper to propose what all instances agree on, and notes what they do not agree on.
-func (r *ownReplica) agreeOn(term uint64, f *voters.Facts) {
-	group, n := r.settings.Load(), r.node
-	if group == nil {
-		return
-	}
-	stand := replica.Stand{Term: term, Group: *group, Own: n.config.Group, Leaving: n.isLeaving(), Rules: r.rules.Load()}
-	wishes := r.accord.Look(n.env.clock.Now(), stand, &r.registry, f.Replicas)
-	f.Remarks = append(f.Remarks, wishes.Differ...)
+	f, wishes := r.accord.Facts(n.env.clock.Now(), stand, &s, &r.registry, n.cluster().Voter, n.linked)
 	r.remarks.Store(&f.Remarks)
 	if w := wishes.Adopt; w != nil {
-		r.keeper.ProposeAdopt(term, w.SessionTTL, wishes.Blob, w.Budgets())
+		r.keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())
 	}
 	if wishes.Raise != 0 {
-		r.keeper.ProposeRaise(term, wishes.Raise)
+		r.keeper.ProposeRaise(s.Term, wishes.Raise)
 	}
+	return f, s.Term, true
 }
 
 // remarks are the settings that differ, as this instance saw them at its last look as a leader.

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -13,12 +12,13 @@ import (
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/desk"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
 // This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
@@ -90,33 +90,6 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 	}
 }
 
-func (in inbound) Ask(ctx context.Context, from transport.Identity, question []byte) ([]byte, error) {
-	if bytes.HasPrefix(question, []byte(lookMark)) {
-		return in.n.answerLook(ctx, from, question)
-	}
-	if bytes.HasPrefix(question, []byte(desk.Mark)) {
-		rights, ok := from.Peer.Allowed()
-		if !ok {
-			return nil, errNoInstance
-		}
-		return in.n.config.Desk(ctx, from.Instance, rights, question)
-	}
-	if from.Peer.Tier != capability.Root && from.Peer.Tier != capability.Member {
-		return nil, errNoInstance
-	}
-	c := in.n.cluster()
-	if c != nil && from.Peer.Tier == capability.Root && bytes.HasPrefix(question, []byte(diskMark)) {
-		return in.n.answerDisk(from, question)
-	}
-	if c != nil && from.Peer.Tier == capability.Member {
-		return c.Tell(from.Instance, question), nil
-	}
-	if c != nil {
-		return c.Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, question), nil
-	}
-	return nil, ErrStarting
-}
-
 // MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
 // configuration does not name.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
@@ -155,6 +128,19 @@ func (n *Instance) voterIs(from transport.Identity) bool {
 	}
 	r := n.replica.Load()
 	return r != nil && replica.Names(r.config.Load(), from.Raft, from.Instance)
+}
+
+// answers are the services that this instance has for others.
+func (n *Instance) answers() transport.Services {
+	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
+	return transport.Services{
+		List: []transport.Service{
+			queries.Query(n.lookHere),
+			{Desc: &query.Admin_ServiceDesc, Impl: n.config.Admin},
+			queries.Cluster(n.cluster, disks{n}),
+		},
+		Intercept: guard.Intercept,
+	}
 }
 
 // submit is the client's way to a voter's keeper.
@@ -283,18 +269,32 @@ func uneven(err error) error {
 }
 
 func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, nodeid.ID, error) {
-	answer, from, err := o.port.Ask(ctx, addr, to, question)
+	answer, from, err := queries.Found(ctx, o.port.To(addr, to), question)
+	return answer, from, clusterError(err)
+}
+
+func (o outbound) Consult(ctx context.Context, addr string, to nodeid.ID, q cluster.Consultation) (cluster.Advice, error) {
+	a, err := queries.Consult(ctx, o.port.To(addr, to), q)
+	return a, clusterError(err)
+}
+
+func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
+	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
+}
+
+// clusterError is what the room cluster is told of a question that has failed.
+func clusterError(err error) error {
 	for _, kind := range [...][2]error{
 		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)}, {transport.ErrOther, cluster.ErrOther},
 	} {
 		if errors.Is(err, kind[0]) {
-			return nil, nodeid.ID{}, errors.Join(kind[1], err)
+			return errors.Join(kind[1], err)
 		}
 	}
 	if why := uneven(err); why != nil {
-		return nil, nodeid.ID{}, errors.Join(why, err)
+		return errors.Join(why, err)
 	}
-	return answer, from.Instance, err
+	return err
 }
 
 func (o outbound) WriteTo(b []byte, addr string) error { return o.gossip.WriteTo(b, addr) }

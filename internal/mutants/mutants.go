@@ -110,13 +110,14 @@ func Layers() []Layer {
 		{Name: "disk", Package: "raftlog/storage", Run: disks, Rooms: []string{"raftlog/storage"}, Dear: true},
 		{Name: "glue", Package: "internal/replica", Rooms: []string{"internal/replica"}},
 		{Name: "rights", Package: "internal/capability", Rooms: []string{"internal/capability"}},
+		{Name: "queries", Package: "internal/queries", Rooms: []string{"internal/queries", "internal/capability"}},
 		{Name: "credentials", Package: "internal/credentials", Rooms: []string{"internal/credentials", "internal/capability"}},
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
 		{Name: "instance", Package: "internal/instance", Rooms: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Rooms: []string{"."}},
-		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/replica", "internal/instance", "."}},
+		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/queries", "internal/replica", "internal/instance", "."}},
 	}
 }
 

@@ -38,7 +38,7 @@ func wiring() []Bug {
 		{Name: "first-exit-frees", Room: ".", Hazard: "none", Nodes: "TestEntriesAreCounted", Breaks: "a lock that was entered again is free when the first of its handles is unlocked"},
 		{Name: "inner-terms-dropped", Room: ".", Hazard: "none", Nodes: "TestAnInnerRequestIsHonouredOrRefused",
 			Breaks: "a lock that is entered again with a LockDelay, or to be told of waiters, has neither, and its caller is not told"},
-		{Name: "sessions-not-shown", Room: ".", Hazard: "none", Nodes: "TestTwoLivesOfOneName",
+		{Name: "sessions-not-shown", Room: "internal/instance", Hazard: "none", Nodes: "TestTwoLivesOfOneName",
 			Breaks: "doctor takes the process that was started again for the holder, and has it stopped"},
 		{Name: "lives-by-name", Room: ".", Hazard: "none", Nodes: "TestTwoLivesOfOneName", Breaks: "a process that was started again is told that it holds the lock that it waits for"},
 		{Name: "candidates-not-counted", Room: ".", Hazard: "none", Nodes: "TestStandby", Breaks: "a healthy election is an alert for ever"},

@@ -26,8 +26,10 @@ type Inside struct {
 	Replica  func() *Replica // nil unless this instance votes
 	Learning func() bool     // it is about to ask how the replicas are called
 
-	// Look asks the leader until it answers, and LookOnce whoever is believed to lead.
-	Look, LookOnce func(context.Context, replica.Question) (replica.Answer, error)
+	Services transport.Services             // what others may ask
+	Leader   func() (transport.Conn, error) // the way to the instance that is believed to lead
+	// Look asks the replica here, if it leads.
+	Look func(context.Context, replica.Question) (*replica.Answer, error)
 }
 
 // ID returns the ID of the present life.

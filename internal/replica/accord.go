@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // Accord is the leader's part in what all instances have to agree on: settings that are adopted once
@@ -25,10 +27,11 @@ const accordEvery = time.Second
 // Stand is what holds in the group of a leader, and what the leader would have.
 type Stand struct {
 	Term    uint64
-	Group   Settings // in force
-	Own     Settings // of the leader's configuration
-	Leaving bool     // the leader is
-	Rules   uint32   // in force
+	Group   *Settings // in force; nil: not known
+	Own     Settings  // of the leader's configuration
+	Durable bool      // instances have directories
+	Leaving bool      // the leader is
+	Rules   uint32    // in force
 }
 
 // Wishes are what a leader is to propose to its group, and what its instances do not agree on.
@@ -39,10 +42,30 @@ type Wishes struct {
 	Differ []string  // for people, a sentence for each setting
 }
 
-// Look compares what the registered instances name with what holds. replicas are those that have a
+// Facts returns what a leader's log and the sessions show of who could vote, and what the leader is to
+// propose. find is the address book, which may know a newer address of an instance; linked reports
+// whether an instance is this one, or has a stream with it.
+func (a *Accord) Facts(
+	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool,
+) (voters.Facts, Wishes) {
+	settings := &p.Own
+	if p.Group != nil {
+		settings = p.Group
+	}
+	f := facts(s, voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.Durable}, find, linked)
+	g.Read(&f, linked)
+	if p.Group == nil {
+		return f, Wishes{} // what holds is not known, so nothing is compared with it
+	}
+	wishes := a.look(now, p, g, f.Replicas)
+	f.Remarks = append(f.Remarks, wishes.Differ...)
+	return f, wishes
+}
+
+// look compares what the registered instances name with what holds. replicas are those that have a
 // vote, or may get one.
-func (a *Accord) Look(now clock.Time, p Stand, g *Registry, replicas []voters.Replica) Wishes {
-	found := agree(p.Group, proposed(p.Own, &g.census, p.Leaving), &g.census, g.census.longest())
+func (a *Accord) look(now clock.Time, p Stand, g *Registry, replicas []voters.Replica) Wishes {
+	found := agree(*p.Group, proposed(p.Own, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Wishes
 	for _, d := range found.differ {
 		w.Differ = append(w.Differ, d.String())

@@ -16,7 +16,8 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 		g.census.add(&r)
 	}
 	var a Accord
-	stand := Stand{Term: 3, Group: groupOf(nil), Own: five, Rules: 0}
+	group := groupOf(nil)
+	stand := Stand{Term: 3, Group: &group, Own: five, Rules: 0}
 	for i, step := range []struct {
 		at   time.Duration
 		term uint64
@@ -26,7 +27,7 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 		{1500 * time.Millisecond, 3, false}, {1600 * time.Millisecond, 4, true}, {1700 * time.Millisecond, 4, false},
 	} {
 		stand.Term = step.term
-		w := a.Look(clock.Time(time.Hour+step.at), stand, &g, nil)
+		w := a.look(clock.Time(time.Hour+step.at), stand, &g, nil)
 		if asks := w.Adopt != nil; asks != step.asks || asks != (w.Raise != 0) || asks && w.Adopt.Voters != 5 {
 			t.Errorf("step %d: %+v, want that it asks: %v", i, w, step.asks)
 		}
@@ -34,8 +35,8 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 			t.Errorf("step %d: nothing is said of what differs", i)
 		}
 	}
-	stand.Group, stand.Rules = five, 1
-	if w := a.Look(clock.Time(2*time.Hour), stand, &g, nil); w.Adopt != nil || w.Raise != 0 || len(w.Differ) != 0 {
+	stand.Group, stand.Rules = &five, 1
+	if w := a.look(clock.Time(2*time.Hour), stand, &g, nil); w.Adopt != nil || w.Raise != 0 || len(w.Differ) != 0 {
 		t.Errorf("asked for what holds: %+v", w)
 	}
 }

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,48 +8,44 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session"
 )
 
 // Answer is what a leader says to a Question. Its texts are raw.
 type Answer struct {
-	Locks []lockfsm.LockInfo `json:",omitempty"`
-	Left  map[lockfsm.SessionID]time.Duration
-	Held  bool // of a Check; of an Evict, that it was and is not any more
+	Locks []lockfsm.LockInfo
+	Left  map[lockfsm.SessionID]time.Duration // until a session ends
+	Held  bool                                // of a Check; of an Evict, that it was and is not any more
 	Next  lockfsm.Cursor
 	More  bool
-	Error string `json:",omitempty"`
 
-	Denied *session.NotAllowedError `json:",omitempty"` // the right that was missing
-
-	Sessions []lockfsm.SessionInfo `json:",omitempty"`
+	Sessions []lockfsm.SessionInfo
 	From     lockfsm.SessionCursor // of Sessions and Members: where the next page begins
-	Members  []Listed              `json:",omitempty"`
-	Total    int                   `json:",omitempty"` // of Members: how many there are
-	Names    map[nodeid.ID]string  `json:",omitempty"` // of Members: of the instances that have a replica
+	Members  []Listed
+	Total    int                  // of Members: how many there are
+	Names    map[nodeid.ID]string // of Members: of the instances that have a replica
 
-	Data     *lockfsm.Data   `json:",omitempty"`
-	Code     lockfsm.Code    // of a Put
-	Budget   uint64          `json:",omitempty"` // that had no room for it
-	Leader   uint64          // raft ID of who answers
-	Position uint64          // up to which Events tell, or the present one
-	Events   []lockfsm.Event `json:",omitempty"`
-	Missed   bool            // what came behind the position of the question is not known any more
+	Data     *lockfsm.Data
+	Code     lockfsm.Code // of a Put
+	Budget   uint64       // that had no room for it
+	Leader   uint64       // raft ID of who answers
+	Position uint64       // up to which Events tell, or the present one
+	Events   []lockfsm.Event
+	Missed   bool // what came behind the position of the question is not known any more
 }
 
 // Listed is a member in the leader's answer.
 type Listed struct {
 	Session  lockfsm.SessionID
 	Instance nodeid.ID
-	Name     string `json:",omitempty"`
-	Addr     string `json:",omitempty"`
-	Zone     string `json:",omitempty"`
-	Version  string `json:",omitempty"`
+	Name     string
+	Addr     string
+	Zone     string
+	Version  string
 	Tier     string
-	For      string `json:",omitempty"`
-	Since    int64  `json:",omitempty"` // Unix milliseconds
-	Votes    bool   `json:",omitempty"`
-	Leaving  bool   `json:",omitempty"`
+	For      string
+	Since    int64 // Unix milliseconds
+	Votes    bool
+	Leaving  bool
 }
 
 // About lists the sessions that an answer names, each once.
@@ -66,29 +61,6 @@ func (a *Answer) About() []lockfsm.SessionID {
 	}
 	slices.Sort(sessions)
 	return slices.Compact(sessions)
-}
-
-// Confine takes out of an answer the keys that rights do not show: of requests for several keys the
-// others are counted.
-func (a *Answer) Confine(rights *capability.Capability) {
-	if rights == nil {
-		return
-	}
-	for i := range a.Locks {
-		for j := range a.Locks[i].Queue {
-			keys := &a.Locks[i].Queue[j].Keys
-			var shown []string
-			for _, key := range *keys {
-				if rights.Sees(key) {
-					shown = append(shown, key)
-				}
-			}
-			if hidden := len(*keys) - len(shown); hidden > 0 {
-				shown = append(shown, fmt.Sprintf("%d outside these rights", hidden))
-			}
-			*keys = shown
-		}
-	}
 }
 
 // AsMembers makes an answer of members out of one of sessions. It runs on the goroutine of the asker:

@@ -1,13 +1,12 @@
 // Package replica is what a voter decides between its log, its state machine, the keeper of the
 // sessions and its cluster: what follows from each entry, who has a session, what the voters look
-// like, which settings and rules all instances agree on, and what a leader answers to those who look
-// at the locks. The root package and the simulation run the same code.
+// like, which settings and rules all instances agree on, and what a leader answers about the locks. The root package and the simulation run the same code.
 //
 //	                     log's owner goroutine                    cluster's owner goroutine
 //	log ──▶ Core ──▶ Host: keeper, cluster, observers
-//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Registry.Read ──▶ voters.Facts
-//	          │ └──▶ Questions: answers, watches               Accord.Look   ──▶ Wishes
-//	          └────▶ lockfsm.Machine                           Facts, Change: the log's configuration
+//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Accord.Facts ──▶ voters.Facts, Wishes
+//	          │ └──▶ Questions: answers, watches
+//	          └────▶ lockfsm.Machine                           Change: the log's configuration
 //
 // # Guarantees
 //

@@ -66,9 +66,9 @@ func Find(c *raftlog.Configuration, raft uint64) founding.Voter {
 	return founding.Voter{}
 }
 
-// Facts says what a leader's log shows of the replicas. find is the address book, which may know a
+// facts says what a leader's log shows of the replicas. find is the address book, which may know a
 // newer address of an instance; linked reports whether an instance is this one, or has a stream with it.
-func Facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
+func facts(s *raftlog.Survey, settings voters.Settings, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool) voters.Facts {
 	f := voters.Facts{
 		Self: s.Self, Pending: s.Pending, Settings: settings,
 		Config: voters.Config{Voters: s.Config.Voters, Outgoing: s.Config.Outgoing, Learners: s.Config.Learners},

@@ -35,44 +35,28 @@ func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }
 
-// Facts implements cluster.Sight: what this replica sees, if it leads.
+// Facts implements cluster.Sight: what this replica sees, if it leads. It has the keeper propose what all instances agree on.
 func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
 	r := p.replica
 	if r == nil || r.survey.Term == 0 {
 		return f, 0, false
 	}
-	settings := p.own()
-	if r.settings != nil {
-		settings = *r.settings
-	}
-	voting := voters.Settings{Voters: settings.Voters, Founders: settings.Founders, Durable: p.w.cfg.Durable}
-	f = replica.Facts(&r.survey, voting, p.core.Voter, p.linked)
+	term = r.survey.Term
+	stand := replica.Stand{Term: term, Group: r.settings, Own: p.own(), Durable: p.w.cfg.Durable, Leaving: p.leaving, Rules: r.rules}
+	f, wishes := r.accord.Facts(p.m.clock(), stand, &r.survey, &r.registry, p.core.Voter, p.linked)
 	for _, o := range f.Replicas {
 		if o.Instance.IsZero() {
 			p.w.broken("%v surveys %x, which its configuration does not name", p, o.ID)
 			return f, 0, false
 		}
 	}
-	r.registry.Read(&f, p.linked)
-	r.agreeOn(&f)
-	return f, r.survey.Term, true
-}
-
-// agreeOn has the keeper propose what all instances agree on.
-func (r *ownReplica) agreeOn(f *voters.Facts) {
-	if r.settings == nil {
-		return
-	}
-	term := r.survey.Term
-	stand := replica.Stand{Term: term, Group: *r.settings, Own: r.p.own(), Leaving: r.p.leaving, Rules: r.rules}
-	wishes := r.accord.Look(r.p.m.clock(), stand, &r.registry, f.Replicas)
-	f.Remarks = append(f.Remarks, wishes.Differ...)
 	if w := wishes.Adopt; w != nil {
 		r.keeping.post(func(now clock.Time) { r.keeper.ProposeAdopt(now, term, w.SessionTTL, wishes.Blob, w.Budgets()) })
 	}
 	if wishes.Raise != 0 {
 		r.keeping.post(func(now clock.Time) { r.keeper.ProposeRaise(now, term, wishes.Raise) })
 	}
+	return f, term, true
 }
 
 // carry hands a step to the log. What becomes of it is seen at the next look.

@@ -130,7 +130,9 @@ func (k *Core) admitOpen(p *keptPeer, command []byte) (piece, bool) {
 		return piece{}, false
 	}
 	if before == nil && k.opened[p.id]+p.opens >= peerSessions {
-		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyOpened, Nonce: c.Nonce, Code: lockfsm.TooManySessions, Term: k.role.Term,
+		})
 		return piece{}, true
 	}
 	if before != nil {
@@ -165,7 +167,9 @@ func (k *Core) admitAttach(p *keptPeer, h lockfsm.Header, command []byte) (piece
 		if !mine {
 			code = lockfsm.NoSession
 		}
-		k.reply(p, &session.Reply{Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyAttached, Session: h.Session, Epoch: h.Epoch, Code: code, Term: k.role.Term,
+		})
 		return piece{}, true
 	}
 	return k.beginAttachment(p, h, nonce), true
@@ -183,7 +187,9 @@ func (k *Core) beginAttachment(p *keptPeer, h lockfsm.Header, nonce lockfsm.Nonc
 		k.end(old, session.EndUnknown)
 	}
 	if len(p.attachments) >= peerAttachments {
-		k.reply(p, &session.Reply{Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyEnded, Session: h.Session, Epoch: h.Epoch, Reason: session.EndOverloaded,
+		})
 		return piece{}
 	}
 	a := &attachment{session: h.Session, epoch: h.Epoch, nonce: nonce, peer: p}

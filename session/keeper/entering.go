@@ -39,8 +39,9 @@ func (e *entering) at(id lockfsm.SessionID) (place int, found bool) {
 
 // beginEntering notes the sessions with which the lead begins. The core keeps the slice until all are entered.
 func (k *Core) beginEntering(sessions []lockfsm.SessionInfo) {
-	k.entering = entering{sessions: sessions, done: make([]bool, len(sessions)), left: len(sessions), since: k.elapsed()}
-	k.expiries = make(expiryHeap, 0, len(sessions)) // to let it grow would copy it, all in one turn
+	n := len(sessions)
+	k.entering = entering{sessions: sessions, done: make([]bool, n), left: n, since: k.elapsed()}
+	k.expiries = make(expiryHeap, 0, n) // to let it grow would copy it, all in one turn
 }
 
 // enterSome enters the next sessions in turn, one step of them.

@@ -62,7 +62,8 @@ func (k *Core) keep(info *lockfsm.SessionInfo, from clock.Time) {
 		k.opened[info.Opener.Instance]++
 	}
 	s := &keptSession{
-		id: info.ID, opener: info.Opener, nonce: info.Nonce, epoch: info.Epoch, ttl: info.TTL, deadline: from.Add(info.TTL), heard: from,
+		id: info.ID, opener: info.Opener, nonce: info.Nonce, epoch: info.Epoch,
+		ttl: info.TTL, deadline: from.Add(info.TTL), heard: from,
 	}
 	k.sessions[s.id] = s
 	k.expiries.push(expiry{at: s.deadline, session: s.id})

@@ -237,7 +237,9 @@ func (k *Core) redirect(p *keptPeer) {
 	if !p.redirected {
 		p.redirected = true
 		leader := k.role.Leader
-		k.reply(p, &session.Reply{Kind: session.ReplyRedirect, Term: k.role.Term, Leader: leader.Peer, Addr: []byte(leader.Addr)})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyRedirect, Term: k.role.Term, Leader: leader.Peer, Addr: []byte(leader.Addr),
+		})
 	}
 }
 

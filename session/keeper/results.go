@@ -42,7 +42,10 @@ func (k *Core) applied(r *lockfsm.Result) {
 			k.keepGone(r.Detached, r.TTL)
 		}
 		if a := k.present(r); a != nil {
-			k.reply(a.peer, &session.Reply{Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Budget: r.Budget})
+			k.reply(a.peer, &session.Reply{
+				Kind: session.ReplyFreed, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
+				Budget: r.Budget,
+			})
 		}
 	case lockfsm.Evict:
 		k.appliedEvict(r)
@@ -78,10 +81,14 @@ func (k *Core) appliedBorn(r *lockfsm.Result) {
 
 func (k *Core) appliedOpen(r *lockfsm.Result) {
 	if r.Code == lockfsm.Done && k.session(r.Session) == nil {
-		k.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: k.opens[r.Nonce].opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
+		opener := k.opens[r.Nonce].opener
+		k.keep(&lockfsm.SessionInfo{ID: r.Session, Opener: opener, Nonce: r.Nonce, TTL: r.TTL}, k.elapsed())
 	}
 	if p := k.forgetOpen(r.Nonce); p != nil {
-		k.reply(p, &session.Reply{Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL, Term: k.role.Term})
+		k.reply(p, &session.Reply{
+			Kind: session.ReplyOpened, Nonce: r.Nonce, Code: r.Code, Session: r.Session, TTL: r.TTL,
+			Term: k.role.Term,
+		})
 	}
 }
 
@@ -121,7 +128,9 @@ func (k *Core) appliedAttach(r *lockfsm.Result) {
 	} else {
 		k.detach(a)
 	}
-	k.reply(a.peer, &session.Reply{Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term})
+	k.reply(a.peer, &session.Reply{
+		Kind: session.ReplyAttached, Session: r.Session, Epoch: r.Epoch, Code: r.Code, Term: k.role.Term,
+	})
 }
 
 func (k *Core) appliedAcquire(r *lockfsm.Result) {
@@ -130,12 +139,16 @@ func (k *Core) appliedAcquire(r *lockfsm.Result) {
 		return
 	}
 	if r.Code == lockfsm.Deadlock {
-		k.reply(a.peer, &session.Reply{Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Circle: shownTo(a.peer.rights, r.Circle)})
+		k.reply(a.peer, &session.Reply{
+			Kind: session.ReplyDeadlock, Session: r.Session, Epoch: r.Epoch, Number: r.Number,
+			Circle: shownTo(a.peer.rights, r.Circle),
+		})
 		return
 	}
 	if r.Code != lockfsm.Held || r.Holder == nil {
 		k.reply(a.peer, &session.Reply{
-			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code, Token: r.Token, Watch: r.Watch, Budget: r.Budget,
+			Kind: session.ReplyState, Session: r.Session, Epoch: r.Epoch, Number: r.Number, Code: r.Code,
+			Token: r.Token, Watch: r.Watch, Budget: r.Budget,
 		})
 	}
 	if r.Holder == nil {
@@ -158,7 +171,10 @@ func (k *Core) appliedEvict(r *lockfsm.Result) {
 		return
 	}
 	if a := k.attachments[r.Evicted.Session]; a != nil && a.live {
-		word := &session.Reply{Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number, Record: r.Evicted.By, Value: r.Evicted.Reason}
+		word := &session.Reply{
+			Kind: session.ReplyEvicted, Session: a.session, Epoch: a.epoch, Number: r.Evicted.Number,
+			Record: r.Evicted.By, Value: r.Evicted.Reason,
+		}
 		if r.Kind == lockfsm.Acquire {
 			word.Kind, word.Record = session.ReplyTaken, r.Evicted.Taker
 		}
@@ -180,7 +196,8 @@ func (k *Core) tell(a *attachment, c *lockfsm.Change) {
 		code = lockfsm.Granted
 	}
 	k.reply(a.peer, &session.Reply{
-		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code, Token: c.Token, Watch: c.Watch,
+		Kind: session.ReplyState, Session: a.session, Epoch: a.epoch, Number: c.Number, Code: code,
+		Token: c.Token, Watch: c.Watch,
 	})
 	if c.Wanted {
 		k.reply(a.peer, &session.Reply{Kind: session.ReplyWanted, Session: a.session, Epoch: a.epoch, Number: c.Number})

@@ -21,7 +21,8 @@ func (k *Core) mayAcquire(p *keptPeer, command []byte) bool {
 	for _, key := range keys {
 		if !p.rights.Allows(capability.Lock, key) {
 			k.reply(p, &session.Reply{
-				Kind: session.ReplyForbidden, Session: c.Session, Epoch: c.Epoch, Number: c.Number, Key: []byte(key), Value: []byte(p.rights.For()),
+				Kind: session.ReplyForbidden, Session: c.Session, Epoch: c.Epoch, Number: c.Number,
+				Key: []byte(key), Value: []byte(p.rights.For()),
 			})
 			return false
 		}

@@ -38,7 +38,7 @@ func (a *attacker) questions(ctx context.Context, target known) (t tally) {
 	done, piece := make(chan bool), make([]byte, pieceBytes)
 	for range 60 {
 		go func() {
-			stream, err := client.Ask(ctx)
+			stream, err := client.Found(ctx)
 			for n := 0; err == nil && n < 62<<20; n += pieceBytes {
 				err = stream.Send(&wire.Question{Body: piece})
 			}

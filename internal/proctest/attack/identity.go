@@ -69,9 +69,9 @@ func (a *attacker) ask(ctx context.Context, target known, key nodeid.Key, bodies
 	defer end()
 	for _, body := range bodies {
 		t.Tried++
-		stream, err := client.Ask(ctx)
+		stream, err := client.Found(ctx)
 		if err == nil {
-			_ = stream.Send(&wire.Question{Body: body}) // Recv knows why
+			_ = stream.Send(&wire.Question{Body: attack.Question(body)}) // Recv knows why
 			_ = stream.CloseSend()
 			_, err = stream.Recv()
 		}
@@ -142,7 +142,7 @@ func (a *attacker) gossip(ctx context.Context, target known) (t tally) {
 }
 
 // gossipMembers asks under which names gossip has the instances.
-func (a *attacker) gossipMembers(ctx context.Context, client wire.PeerClient) (members []attack.Member) {
+func (a *attacker) gossipMembers(ctx context.Context, client *attack.Client) (members []attack.Member) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	stream, err := client.Conn(ctx)

@@ -656,7 +656,8 @@ func (x *Ack) GetRefusal() *Refusal {
 	return nil
 }
 
-// Question is a piece of a question; the content belongs to the cluster room.
+// Question is a piece of the question of a method, whatever its service: a question is the encoded
+// message of that method, and ends with its side of the stream.
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
@@ -701,11 +702,12 @@ func (x *Question) GetBody() []byte {
 	return nil
 }
 
-// Answer is a piece of the answer to a Question.
+// Answer is a piece of the answer to a question.
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
 	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"` // absent: answered
+	Failed        bool                   `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`  // all pieces together are not the method's answer, but say why there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -752,6 +754,13 @@ func (x *Answer) GetRefusal() *Refusal {
 		return x.Refusal
 	}
 	return nil
+}
+
+func (x *Answer) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
 }
 
 // Parcel carries what may be lost: datagrams of gossip, and raft messages that travel on a link as
@@ -922,19 +931,19 @@ const file_mortise_transport_v1_peer_proto_rawDesc = "" +
 	"\x03Ack\x127\n" +
 	"\arefusal\x18\x01 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"\x1e\n" +
 	"\bQuestion\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\fR\x04body\"U\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\"m\n" +
 	"\x06Answer\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\fR\x04body\x127\n" +
-	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\"6\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\bR\x06failed\"6\n" +
 	"\x06Parcel\x12\x18\n" +
 	"\apackets\x18\x02 \x03(\fR\apackets\x12\x12\n" +
 	"\x04raft\x18\x03 \x03(\fR\x04raft\"T\n" +
 	"\x05Bytes\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1d.mortise.transport.v1.RefusalR\arefusal\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data2\xa1\x02\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data2\xd8\x01\n" +
 	"\x04Peer\x12D\n" +
-	"\bSnapshot\x12\x1b.mortise.transport.v1.Chunk\x1a\x19.mortise.transport.v1.Ack(\x01\x12G\n" +
-	"\x03Ask\x12\x1e.mortise.transport.v1.Question\x1a\x1c.mortise.transport.v1.Answer(\x010\x01\x12D\n" +
+	"\bSnapshot\x12\x1b.mortise.transport.v1.Chunk\x1a\x19.mortise.transport.v1.Ack(\x01\x12D\n" +
 	"\aPackets\x12\x1c.mortise.transport.v1.Parcel\x1a\x19.mortise.transport.v1.Ack(\x01\x12D\n" +
 	"\x04Conn\x12\x1b.mortise.transport.v1.Bytes\x1a\x1b.mortise.transport.v1.Bytes(\x010\x01BJZHgithub.com/mortise-lock/mortise/transport/wire/mortise/transport/v1;wireb\x06proto3"
 
@@ -977,15 +986,13 @@ var file_mortise_transport_v1_peer_proto_depIdxs = []int32{
 	5,  // 6: mortise.transport.v1.Answer.refusal:type_name -> mortise.transport.v1.Refusal
 	5,  // 7: mortise.transport.v1.Bytes.refusal:type_name -> mortise.transport.v1.Refusal
 	7,  // 8: mortise.transport.v1.Peer.Snapshot:input_type -> mortise.transport.v1.Chunk
-	9,  // 9: mortise.transport.v1.Peer.Ask:input_type -> mortise.transport.v1.Question
-	11, // 10: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
-	12, // 11: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
-	8,  // 12: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
-	10, // 13: mortise.transport.v1.Peer.Ask:output_type -> mortise.transport.v1.Answer
-	8,  // 14: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
-	12, // 15: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
+	11, // 9: mortise.transport.v1.Peer.Packets:input_type -> mortise.transport.v1.Parcel
+	12, // 10: mortise.transport.v1.Peer.Conn:input_type -> mortise.transport.v1.Bytes
+	8,  // 11: mortise.transport.v1.Peer.Snapshot:output_type -> mortise.transport.v1.Ack
+	8,  // 12: mortise.transport.v1.Peer.Packets:output_type -> mortise.transport.v1.Ack
+	12, // 13: mortise.transport.v1.Peer.Conn:output_type -> mortise.transport.v1.Bytes
+	11, // [11:14] is the sub-list for method output_type
+	8,  // [8:11] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
 	8,  // [8:8] is the sub-list for extension extendee
 	0,  // [0:8] is the sub-list for field type_name

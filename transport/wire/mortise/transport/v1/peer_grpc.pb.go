@@ -23,7 +23,6 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Peer_Snapshot_FullMethodName = "/mortise.transport.v1.Peer/Snapshot"
-	Peer_Ask_FullMethodName      = "/mortise.transport.v1.Peer/Ask"
 	Peer_Packets_FullMethodName  = "/mortise.transport.v1.Peer/Packets"
 	Peer_Conn_FullMethodName     = "/mortise.transport.v1.Peer/Conn"
 )
@@ -34,16 +33,14 @@ const (
 //
 // Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
 // then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
-// that the connection carries what the dialer's hello names: a link, or the calls of this service.
+// that the connection carries what the dialer's hello names: a link, or the calls of this service
+// and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
 //
 // A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
 // still there, and 0xffffffff that it has sent everything.
 type PeerClient interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Chunk, Ack], error)
-	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
-	// each ends with its side of the stream.
-	Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error)
 	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error)
 	// Conn is a byte stream of gossip.
@@ -71,22 +68,9 @@ func (c *peerClient) Snapshot(ctx context.Context, opts ...grpc.CallOption) (grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_SnapshotClient = grpc.ClientStreamingClient[Chunk, Ack]
 
-func (c *peerClient) Ask(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Question, Answer], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Ask_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[Question, Answer]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Peer_AskClient = grpc.BidiStreamingClient[Question, Answer]
-
 func (c *peerClient) Packets(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Parcel, Ack], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Packets_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Packets_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +83,7 @@ type Peer_PacketsClient = grpc.ClientStreamingClient[Parcel, Ack]
 
 func (c *peerClient) Conn(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Bytes, Bytes], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[3], Peer_Conn_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[2], Peer_Conn_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,16 +100,14 @@ type Peer_ConnClient = grpc.BidiStreamingClient[Bytes, Bytes]
 //
 // Every connection begins alike. Each side sends "mortise\n", without TLS also 32 random bytes, and
 // then one Greeting behind its length in four bytes, the highest first; the dialer goes first. After
-// that the connection carries what the dialer's hello names: a link, or the calls of this service.
+// that the connection carries what the dialer's hello names: a link, or the calls of this service
+// and of those in mortise/query/v1, each as a stream of Questions and a stream of Answers.
 //
 // A link carries Frames, each behind its length in four bytes. The length 0 means that the sender is
 // still there, and 0xffffffff that it has sent everything.
 type PeerServer interface {
 	// Snapshot carries one raft snapshot, in pieces.
 	Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error
-	// Ask carries one question to the instance at the other end. Question and answer travel in pieces;
-	// each ends with its side of the stream.
-	Ask(grpc.BidiStreamingServer[Question, Answer]) error
 	// Packets carries what may be lost; the answer comes when the sender has half-closed.
 	Packets(grpc.ClientStreamingServer[Parcel, Ack]) error
 	// Conn is a byte stream of gossip.
@@ -142,9 +124,6 @@ type UnimplementedPeerServer struct{}
 
 func (UnimplementedPeerServer) Snapshot(grpc.ClientStreamingServer[Chunk, Ack]) error {
 	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
-}
-func (UnimplementedPeerServer) Ask(grpc.BidiStreamingServer[Question, Answer]) error {
-	return status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedPeerServer) Packets(grpc.ClientStreamingServer[Parcel, Ack]) error {
 	return status.Error(codes.Unimplemented, "method Packets not implemented")
@@ -180,13 +159,6 @@ func _Peer_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_SnapshotServer = grpc.ClientStreamingServer[Chunk, Ack]
 
-func _Peer_Ask_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(PeerServer).Ask(&grpc.GenericServerStream[Question, Answer]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Peer_AskServer = grpc.BidiStreamingServer[Question, Answer]
-
 func _Peer_Packets_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(PeerServer).Packets(&grpc.GenericServerStream[Parcel, Ack]{ServerStream: stream})
 }
@@ -212,12 +184,6 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Snapshot",
 			Handler:       _Peer_Snapshot_Handler,
-			ClientStreams: true,
-		},
-		{
-			StreamName:    "Ask",
-			Handler:       _Peer_Ask_Handler,
-			ServerStreams: true,
 			ClientStreams: true,
 		},
 		{

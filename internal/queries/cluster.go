@@ -1,0 +1,174 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// Bounds of what is said about the voters.
+const (
+	maxListed    = 64 // in a list
+	maxTextBytes = 1024
+	maxNameBytes = 128
+	maxAddrBytes = 200
+)
+
+var (
+	errSilence = errors.New("mortise: silence is the answer")
+	errBounds  = errors.New("mortise: an answer about the voters is beyond its bounds")
+)
+
+// DiskServer answers what instances ask each other about their disks.
+type DiskServer interface {
+	ReportDisk(ctx context.Context, r *query.DiskReport) (*query.DiskVerdict, error)
+	Disks(ctx context.Context, q *query.DisksRequest) (*query.DisksAnswer, error)
+}
+
+// Cluster returns the service that answers what instances ask each other about the group. of returns the
+// cluster of this instance; it is not called before the [Guard] reports that the instance has started.
+func Cluster(of func() *cluster.Cluster, disks DiskServer) transport.Service {
+	return transport.Service{Desc: &query.Cluster_ServiceDesc, Impl: group{DiskServer: disks, of: of}}
+}
+
+type group struct {
+	query.UnsafeClusterServer
+	DiskServer
+	of func() *cluster.Cluster
+}
+
+var _ query.ClusterServer = group{} // which gRPC finds out only at the start
+
+// Found hands a question to package founding. Of a node with a member's secret nothing is taken in.
+func (g group) Found(ctx context.Context, q *query.FoundRequest) (*query.FoundAnswer, error) {
+	from := transport.AskerOf(ctx)
+	if from.Peer.Tier == capability.Member {
+		return &query.FoundAnswer{Answer: g.of().Tell(from.Instance, q.Question)}, nil
+	}
+	return &query.FoundAnswer{Answer: g.of().Answer(cluster.Asker{Instance: from.Instance, Addr: from.Addr}, q.Question)}, nil
+}
+
+func (g group) Consult(ctx context.Context, q *query.ConsultRequest) (*query.ConsultAnswer, error) {
+	a, ok := g.of().Advise(cluster.Consultation{Group: q.Group, Instance: transport.AskerOf(ctx).Instance, Raft: q.Raft})
+	if !ok {
+		return nil, errSilence
+	}
+	if a.Counsel == nil {
+		return &query.ConsultAnswer{Leader: a.Leader[:], Addr: a.Addr}, nil
+	}
+	return &query.ConsultAnswer{Leader: a.Counsel.Leader[:], Counsel: counselOf(a.Counsel)}, nil
+}
+
+func (g group) Probe(context.Context, *query.ProbeRequest) (*query.ProbeAnswer, error) {
+	if !g.of().Present() {
+		return nil, errSilence
+	}
+	return &query.ProbeAnswer{}, nil
+}
+
+// Found puts a question of package founding, and returns the answer and which instance has given it.
+func Found(ctx context.Context, at *transport.Remote, question []byte) ([]byte, nodeid.ID, error) {
+	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Found, &query.FoundRequest{Question: question})
+	return a.GetAnswer(), at.Answered.Instance, err
+}
+
+// Consult puts a consultation.
+func Consult(ctx context.Context, at *transport.Remote, q cluster.Consultation) (cluster.Advice, error) {
+	a, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Consult, &query.ConsultRequest{Group: q.Group, Raft: q.Raft})
+	if err != nil {
+		return cluster.Advice{}, err
+	}
+	return advice(a)
+}
+
+// Probe returns nil if the instance is there.
+func Probe(ctx context.Context, at *transport.Remote) error {
+	_, err := Ask(ctx, query.NewClusterClient(at), query.ClusterClient.Probe, &query.ProbeRequest{})
+	return err
+}
+
+// counselOf is what people and programs need of a Counsel: of the next step only its kind and why. What
+// is too long is cut.
+func counselOf(c *cluster.Counsel) *query.Counsel {
+	r := &c.Report
+	m := &query.Counsel{
+		MayStop: c.MayStop, AllLeaving: c.AllLeaving, Due: c.Due, Known: c.Known, Quorum: r.Quorum,
+		Eligible: uint32(max(r.Eligible, 0)), Target: uint32(max(r.Target, 0)),
+		CannotSurvive: r.CannotSurvive[:min(len(r.CannotSurvive), maxListed)],
+		Next:          uint32(r.Next.Kind), Why: short(r.Next.Why, maxTextBytes),
+	}
+	for _, each := range r.Missing[:min(len(r.Missing), maxListed)] {
+		m.Missing = append(m.Missing, &query.Missing{
+			Raft: each.ID, Instance: each.Instance[:], Name: short(each.Name, maxNameBytes), SilentFor: int64(max(each.SilentFor, 0)),
+		})
+	}
+	for _, text := range c.Remarks[:min(len(c.Remarks), maxListed)] {
+		m.Remarks = append(m.Remarks, short(text, maxTextBytes))
+	}
+	return m
+}
+
+// advice reads an answer. What is beyond a bound is refused as a whole.
+func advice(a *query.ConsultAnswer) (cluster.Advice, error) {
+	leader, ok := instance(a.Leader)
+	m := a.Counsel
+	if !ok || len(a.Addr) > maxAddrBytes || !bounded(m) {
+		return cluster.Advice{}, errBounds
+	}
+	if m == nil {
+		return cluster.Advice{Leader: leader, Addr: a.Addr}, nil
+	}
+	c := &cluster.Counsel{MayStop: m.MayStop, AllLeaving: m.AllLeaving, Due: m.Due, Known: m.Known, Leader: leader, Remarks: m.Remarks}
+	c.Report = voters.Report{
+		Quorum: m.Quorum, Due: m.Due, Eligible: int(m.Eligible), Target: int(m.Target), CannotSurvive: m.CannotSurvive,
+		Next: voters.Step{Kind: voters.Kind(m.Next), Why: m.Why}, // a later version may know further kinds
+	}
+	for _, each := range m.Missing {
+		is, ok := instance(each.Instance)
+		if !ok || each.SilentFor < 0 || len(each.Name) > maxNameBytes {
+			return cluster.Advice{}, errBounds
+		}
+		c.Report.Missing = append(c.Report.Missing, voters.Missing{
+			ID: each.Raft, Instance: is, Name: each.Name, SilentFor: time.Duration(each.SilentFor),
+		})
+	}
+	return cluster.Advice{Counsel: c}, nil
+}
+
+// bounded reports whether lists, numbers and texts are within their bounds.
+func bounded(m *query.Counsel) bool {
+	if m == nil {
+		return true
+	}
+	const maxNumber, maxKind = 1 << 30, 255
+	ok := len(m.Missing) <= maxListed && len(m.CannotSurvive) <= maxListed && len(m.Remarks) <= maxListed &&
+		m.Eligible <= maxNumber && m.Target <= maxNumber && m.Next <= maxKind && len(m.Why) <= maxTextBytes
+	for _, text := range m.Remarks {
+		ok = ok && len(text) <= maxTextBytes
+	}
+	return ok
+}
+
+// instance reads an instance ID, which may be missing.
+func instance(b []byte) (nodeid.ID, bool) { return ID(b), len(b) == 0 || len(b) == nodeid.Size }
+
+// short makes a text valid and shortens it to what may be sent, at the border of a character.
+func short(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

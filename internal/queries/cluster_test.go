@@ -1,0 +1,122 @@
+package queries
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+func fullCounsel() cluster.Counsel {
+	c := cluster.Counsel{MayStop: true, AllLeaving: true, Due: true, Known: true, Leader: nodeidtest.ID(math.MaxUint64)}
+	c.Report = voters.Report{Eligible: 1 << 30, Target: 7, Quorum: true, Due: true}
+	for range maxListed {
+		c.Report.Missing = append(c.Report.Missing, voters.Missing{
+			ID: math.MaxUint64, Instance: nodeidtest.ID(math.MaxUint64), Name: strings.Repeat("n", maxNameBytes), SilentFor: math.MaxInt64,
+		})
+		c.Report.CannotSurvive = append(c.Report.CannotSurvive, math.MaxUint64)
+		c.Remarks = append(c.Remarks, strings.Repeat("r", maxTextBytes))
+	}
+	c.Report.Next = voters.Step{Kind: voters.Transfer, Why: strings.Repeat("w", maxTextBytes)}
+	return c
+}
+
+// answerOf is the answer of a leader on the wire.
+func answerOf(t testing.TB, c *cluster.Counsel) []byte {
+	t.Helper()
+	b, err := proto.Marshal(&query.ConsultAnswer{Leader: c.Leader[:], Counsel: counselOf(c)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// read is what an asker makes of bytes.
+func read(b []byte) (cluster.Advice, error) {
+	var a query.ConsultAnswer
+	if err := proto.Unmarshal(b, &a); err != nil {
+		return cluster.Advice{}, err
+	}
+	return advice(&a)
+}
+
+func TestCounselReturns(t *testing.T) {
+	full := fullCounsel()
+	for _, c := range []cluster.Counsel{full, {}, {Leader: nodeidtest.ID(5), Report: voters.Report{Next: voters.Step{Why: "é"}}}} {
+		if got, err := read(answerOf(t, &c)); err != nil || !reflect.DeepEqual(*got.Counsel, c) {
+			t.Errorf("%+v came back as %+v, %v", c, got.Counsel, err)
+		}
+	}
+	long := full
+	long.Report.Missing = append(slices.Clone(full.Report.Missing), full.Report.Missing[0])
+	long.Remarks = append(slices.Clone(full.Remarks), "one more")
+	long.Report.CannotSurvive = append(slices.Clone(full.Report.CannotSurvive), 1)
+	long.Report.Missing[0].Name = "n\xff"
+	long.Report.Next.Why = strings.Repeat("é", maxTextBytes)
+	got, err := read(answerOf(t, &long))
+	if err != nil || len(got.Counsel.Report.Missing) != maxListed || len(got.Counsel.Remarks) != maxListed || len(got.Counsel.Report.Next.Why) != maxTextBytes {
+		t.Errorf("what is too long came back as %+v, %v", got.Counsel, err)
+	}
+}
+
+// An answer of which one thing is beyond its bound is refused as a whole.
+func TestAnAdviceBeyondItsBoundsIsRefused(t *testing.T) {
+	full := fullCounsel()
+	long := strings.Repeat("x", maxTextBytes+1)
+	for what, spoil := range map[string]func(a *query.ConsultAnswer){
+		"leader":         func(a *query.ConsultAnswer) { a.Leader = a.Leader[1:] },
+		"address":        func(a *query.ConsultAnswer) { a.Addr = long },
+		"eligible":       func(a *query.ConsultAnswer) { a.Counsel.Eligible++ },
+		"target":         func(a *query.ConsultAnswer) { a.Counsel.Target = 1<<30 + 1 },
+		"kind":           func(a *query.ConsultAnswer) { a.Counsel.Next = 256 },
+		"why":            func(a *query.ConsultAnswer) { a.Counsel.Why = long },
+		"remark":         func(a *query.ConsultAnswer) { a.Counsel.Remarks[9] = long },
+		"remarks":        func(a *query.ConsultAnswer) { a.Counsel.Remarks = append(a.Counsel.Remarks, "") },
+		"missing":        func(a *query.ConsultAnswer) { a.Counsel.Missing = append(a.Counsel.Missing, &query.Missing{}) },
+		"cannot survive": func(a *query.ConsultAnswer) { a.Counsel.CannotSurvive = append(a.Counsel.CannotSurvive, 1) },
+		"instance":       func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Instance = []byte("short") },
+		"name":           func(a *query.ConsultAnswer) { a.Counsel.Missing[3].Name = long },
+		"silence":        func(a *query.ConsultAnswer) { a.Counsel.Missing[3].SilentFor = -1 },
+	} {
+		var a query.ConsultAnswer
+		if err := proto.Unmarshal(answerOf(t, &full), &a); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := advice(&a); err != nil {
+			t.Fatal(err)
+		}
+		spoil(&a)
+		if got, err := advice(&a); err == nil {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+}
+
+// FuzzAdvice feeds any bytes to an asker. What is accepted is within all bounds, and comes back as it is.
+func FuzzAdvice(f *testing.F) {
+	full := fullCounsel()
+	f.Add(answerOf(f, &full))
+	leader := nodeidtest.ID(4)
+	elsewhere, err := proto.Marshal(&query.ConsultAnswer{Leader: leader[:], Addr: "a:1"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(elsewhere)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := read(b)
+		if err != nil || a.Counsel == nil {
+			return
+		}
+		if again, err := read(answerOf(t, a.Counsel)); err != nil || !reflect.DeepEqual(again.Counsel, a.Counsel) {
+			t.Fatalf("%+v came back as %+v, %v", a.Counsel, again.Counsel, err)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package queries
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// Look has the replica of this instance answer a question, if it leads.
+type Look func(ctx context.Context, q replica.Question) (*replica.Answer, error)
+
+// Query returns the service that answers what is asked of the leader.
+func Query(look Look) transport.Service {
+	return transport.Service{Desc: &query.Query_ServiceDesc, Impl: leader{look: look}}
+}
+
+type leader struct {
+	query.UnimplementedQueryServer
+	look Look
+}
+
+var _ query.QueryServer = leader{} // which gRPC finds out only at the start
+
+var errNonce = errors.New("mortise: a nonce has 16 bytes")
+
+func (l leader) locks(ctx context.Context, q replica.Question) (*query.LockList, error) {
+	a, err := l.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return lockList(a, RightsOf(ctx)), nil
+}
+
+func (l leader) held(ctx context.Context, q replica.Question) (*query.Held, error) {
+	a, err := l.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &query.Held{Held: a.Held}, nil
+}
+
+func (l leader) events(ctx context.Context, q replica.Question) (*query.EventList, error) {
+	a, err := l.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return eventList(a), nil
+}
+
+func (l leader) members(ctx context.Context, q replica.Question) (*query.MemberList, error) {
+	a, err := l.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return memberList(a), nil
+}
+
+func (l leader) Peek(ctx context.Context, q *query.KeyRequest) (*query.LockList, error) {
+	return l.locks(ctx, replica.Question{Op: replica.OpPeek, Key: string(q.Key)})
+}
+
+func (l leader) List(ctx context.Context, q *query.ListRequest) (*query.LockList, error) {
+	return l.locks(ctx, replica.Question{Op: replica.OpList, Key: string(q.Prefix), Next: cursor(q.Next)})
+}
+
+func (l leader) Walk(ctx context.Context, q *query.ListRequest) (*query.LockList, error) {
+	return l.locks(ctx, replica.Question{Op: replica.OpWalk, Key: string(q.Prefix), Next: cursor(q.Next)})
+}
+
+func (l leader) Holders(ctx context.Context, q *query.HoldersRequest) (*query.LockList, error) {
+	return l.locks(ctx, replica.Question{Op: replica.OpHolders, Key: string(q.Key), After: q.After})
+}
+
+func (l leader) Check(ctx context.Context, q *query.HoldRequest) (*query.Held, error) {
+	return l.held(ctx, replica.Question{Op: replica.OpCheck, Key: string(q.Key), Token: q.Token})
+}
+
+func (l leader) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
+	by := proved(q.Origin, RightsOf(ctx), string(q.By))
+	return l.held(ctx, replica.Question{Op: replica.OpEvict, Key: string(q.Key), Token: q.Token, By: by, Reason: string(q.Reason)})
+}
+
+func (l leader) Get(ctx context.Context, q *query.KeyRequest) (*query.Data, error) {
+	a, err := l.look(ctx, replica.Question{Op: replica.OpGet, Key: string(q.Key)})
+	if err != nil {
+		return nil, err
+	}
+	return dataOf(a.Data), nil
+}
+
+func (l leader) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, error) {
+	if len(q.Nonce) != len(lockfsm.Nonce{}) {
+		return nil, errNonce
+	}
+	nonce := lockfsm.Nonce(q.Nonce)
+	a, err := l.look(ctx, replica.Question{Op: replica.OpPut, Key: string(q.Key), Value: q.Data, After: q.Revision, Nonce: nonce})
+	if err != nil {
+		return nil, err
+	}
+	return &query.PutAnswer{Code: uint32(a.Code), Revision: dataOf(a.Data).Revision, Budget: a.Budget}, nil
+}
+
+func (l leader) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventList, error) {
+	return l.events(ctx, replica.Question{Op: replica.OpWatch, Key: string(q.Prefix), After: q.After})
+}
+
+func (l leader) Ends(ctx context.Context, _ *query.StateRequest) (*query.EventList, error) {
+	return l.events(ctx, replica.Question{Op: replica.OpEnds})
+}
+
+func (l leader) Sessions(ctx context.Context, q *query.PageRequest) (*query.SessionList, error) {
+	a, err := l.look(ctx, replica.Question{Op: replica.OpSessions, From: sessionCursor(q.From)})
+	if err != nil {
+		return nil, err
+	}
+	return sessionList(a), nil
+}
+
+func (l leader) Members(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
+	return l.members(ctx, replica.Question{Op: replica.OpMembers, From: sessionCursor(q.From)})
+}
+
+func (l leader) Names(ctx context.Context, _ *query.StateRequest) (*query.MemberList, error) {
+	return l.members(ctx, replica.Question{Op: replica.OpNames})
+}

@@ -1,0 +1,314 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// called stands for all methods.
+type called struct {
+	query.UnimplementedAdminServer
+	query.UnimplementedClusterServer
+	query.UnimplementedQueryServer
+}
+
+// rig is all services behind one Guard. Every method is replaced by one that counts.
+type rig struct {
+	Guard
+	services transport.Services
+	calls    int
+	rights   *capability.Capability // of the last call
+	origin   *query.Origin
+}
+
+func newRig() *rig {
+	r := &rig{Guard: Guard{Started: func() bool { return true }}}
+	for _, desc := range []*grpc.ServiceDesc{&query.Query_ServiceDesc, &query.Admin_ServiceDesc, &query.Cluster_ServiceDesc} {
+		r.services.List = append(r.services.List, transport.Service{Desc: desc, Impl: called{}})
+	}
+	r.services.Intercept = func(ctx context.Context, q any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+		return r.Intercept(ctx, q, info, func(ctx context.Context, q any) (any, error) {
+			r.calls++
+			r.rights, r.origin = RightsOf(ctx), nil
+			if o, ok := q.(interface{ GetOrigin() *query.Origin }); ok {
+				r.origin = o.GetOrigin()
+			}
+			return &query.HereRequest{}, nil
+		})
+	}
+	return r
+}
+
+func peer(tier capability.Tier, c *capability.Capability) transport.Identity {
+	return transport.Identity{Instance: nodeidtest.ID(5), Peer: capability.Peer{Tier: tier, Capability: c}}
+}
+
+func rights(t *testing.T, words ...string) *capability.Capability {
+	t.Helper()
+	c, err := capability.Build("cron-host", time.Time{}, words...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ask puts a question in the name of a peer, and reports whether the method was called.
+func (r *rig) ask(t *testing.T, from transport.Identity, method string, q proto.Message) (answered bool, _ *session.NotAllowedError) {
+	t.Helper()
+	before := r.calls
+	put := func(struct{}, context.Context, *struct{}, ...grpc.CallOption) (*struct{}, error) {
+		return nil, r.services.As(from).Invoke(t.Context(), method, q, &query.HereRequest{})
+	}
+	_, err := Ask(t.Context(), struct{}{}, put, nil)
+	denied, _ := errors.AsType[*session.NotAllowedError](err)
+	if answered = r.calls > before; answered == (err != nil) {
+		t.Errorf("%s: called %v, and the error is %v", method, answered, err)
+	}
+	return answered, denied
+}
+
+// rule is a question about the key or prefix a/x, and which asker it takes.
+type rule struct {
+	q        proto.Message
+	verb, on string // the right that it needs; empty: none
+	words    string // that grant exactly it
+	members  bool   // may ask
+	guests   bool
+}
+
+// questions are the rules of all methods.
+func questions() map[string]rule {
+	k := []byte("a/x")
+	const reads, lists, any = "read a/x", "read a/x*", "read *"
+	return map[string]rule{
+		query.Query_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Get_FullMethodName:      {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Check_FullMethodName:    {&query.HoldRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_Holders_FullMethodName:  {&query.HoldersRequest{Key: k}, "read", "a/x", reads, true, false},
+		query.Query_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Walk_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, false},
+		query.Query_Put_FullMethodName:      {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, false},
+		query.Query_Evict_FullMethodName:    {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true, false},
+		query.Query_Ends_FullMethodName:     {&query.StateRequest{}, "read", "*", any, true, false},
+		query.Query_Names_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, false},
+		query.Query_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, false},
+		query.Query_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, false},
+
+		query.Admin_Here_FullMethodName:     {&query.HereRequest{}, "", "", "", true, true},
+		query.Admin_Health_FullMethodName:   {&query.StateRequest{}, "read", "*", any, true, true},
+		query.Admin_List_FullMethodName:     {&query.ListRequest{Prefix: k}, "read", "a/x*", lists, true, true},
+		query.Admin_Peek_FullMethodName:     {&query.KeyRequest{Key: k}, "read", "a/x", reads, true, true},
+		query.Admin_Watch_FullMethodName:    {&query.WatchRequest{Prefix: k}, "read", "a/x*", lists, true, true},
+		query.Admin_Audit_FullMethodName:    {&query.StateRequest{}, "read", "*", any, true, true},
+		query.Admin_Members_FullMethodName:  {&query.PageRequest{}, "read", "*", any, true, true},
+		query.Admin_Sessions_FullMethodName: {&query.PageRequest{}, "read", "*", any, true, true},
+		query.Admin_Put_FullMethodName:      {&query.PutRequest{Key: k}, "write", "a/x", "write a/x", true, true},
+		query.Admin_Evict_FullMethodName:    {&query.EvictRequest{Key: k}, "force", "a/x", "force a/x,read a/x", true, true},
+		query.Admin_Recover_FullMethodName:  {&query.RecoverRequest{}, "root", "", "", true, true},
+
+		query.Cluster_Found_FullMethodName:      {&query.FoundRequest{}, "", "", "", true, false},
+		query.Cluster_Consult_FullMethodName:    {&query.ConsultRequest{}, "", "", "", true, false},
+		query.Cluster_Probe_FullMethodName:      {&query.ProbeRequest{}, "", "", "", true, false},
+		query.Cluster_ReportDisk_FullMethodName: {&query.DiskReport{}, "", "", "", false, false},
+		query.Cluster_Disks_FullMethodName:      {&query.DisksRequest{}, "", "", "", false, false},
+	}
+}
+
+// Every method of every service is asked by every tier, with exactly the right that it needs, with all
+// others, and with none.
+func TestWhoMayAskWhat(t *testing.T) {
+	r := newRig()
+	all := questions()
+	n := 0
+	for _, s := range r.services.List {
+		for _, m := range s.Desc.Methods {
+			n++
+			if _, ok := all["/"+s.Desc.ServiceName+"/"+m.MethodName]; !ok {
+				t.Errorf("nothing is said of who may ask %s of %s", m.MethodName, s.Desc.ServiceName)
+			}
+		}
+	}
+	if n != len(all) {
+		t.Errorf("%d methods, %d are known", n, len(all))
+	}
+	other := rights(t, "read b*", "write b*", "lock b*", "force a*")
+	for method, c := range all {
+		if ok, _ := r.ask(t, peer(capability.Root, nil), method, c.q); !ok {
+			t.Errorf("%s is not answered to an instance", method)
+		}
+		if ok, _ := r.ask(t, peer(0, nil), method, c.q); ok {
+			t.Errorf("%s is answered to a peer that has proved nothing", method)
+		}
+		for tier, may := range map[capability.Tier]bool{capability.Member: c.members, capability.Guest: c.guests} {
+			if c.words != "" {
+				exact := rights(t, strings.Split(c.words, ",")...)
+				if ok, _ := r.ask(t, peer(tier, exact), method, c.q); ok != may {
+					t.Errorf("%s with %q, by a %s: %v", method, c.words, tier, ok)
+				}
+			}
+			ok, denied := r.ask(t, peer(tier, other), method, c.q)
+			if ok != (may && c.verb == "") || (denied != nil) != (may && c.verb != "") {
+				t.Errorf("%s with other rights, by a %s: %v, %v", method, tier, ok, denied)
+			}
+			if want := (session.NotAllowedError{Verb: c.verb, Key: c.on, For: "cron-host"}); denied != nil && c.verb != "force" && *denied != want {
+				t.Errorf("%s with other rights: %+v, want %+v", method, denied, want)
+			}
+		}
+		member := rights(t, "member", "force a/x")
+		if ok, _ := r.ask(t, peer(capability.Member, member), method, c.q); ok != (c.members && c.verb != "root") {
+			t.Errorf("%s, by a member: %v", method, ok)
+		}
+	}
+}
+
+// An instance names the program for which it asks, and no other asker does: what is proved of it counts.
+func TestAnOriginIsProvedOrForwarded(t *testing.T) {
+	r := newRig()
+	narrow, wide := rights(t, "read a*"), rights(t, "read *")
+	program := nodeidtest.ID(9)
+	says := &query.Origin{Rights: wide.Text(), Asker: program[:]}
+	ask := func(from transport.Identity, method, key string) bool {
+		ok, _ := r.ask(t, from, method, &query.KeyRequest{Origin: says, Key: []byte(key)})
+		return ok
+	}
+	own := nodeidtest.ID(5)
+	if !ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "z") || r.rights.Text() != wide.Text() || !proto.Equal(r.origin, says) {
+		t.Errorf("an instance forwards %v, %v", r.rights, r.origin)
+	}
+	for _, tier := range []capability.Tier{capability.Member, capability.Guest} {
+		method := query.Admin_Peek_FullMethodName
+		if ask(peer(tier, narrow), method, "z") {
+			t.Errorf("a %s asks under rights that it names itself", tier)
+		}
+		if want := (&query.Origin{Rights: narrow.Text(), Asker: own[:]}); !ask(peer(tier, narrow), method, "a") || r.rights != narrow || !proto.Equal(r.origin, want) {
+			t.Errorf("a %s is forwarded as %v, %v", tier, r.rights, r.origin)
+		}
+	}
+	if ask(peer(capability.Member, narrow), query.Query_Peek_FullMethodName, "z") {
+		t.Error("a member asks the leader under rights that it names itself")
+	}
+	if want := (&query.Origin{Asker: own[:]}); !ask(peer(capability.Root, nil), query.Admin_Peek_FullMethodName, "z") || r.rights != nil || !proto.Equal(r.origin, want) {
+		t.Errorf("a program with the root secret is forwarded as %v, %v", r.rights, r.origin)
+	}
+	says.Rights = narrow.Text()
+	if ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "z") {
+		t.Error("the leader does not check what an instance forwards")
+	}
+	says.Rights = "everything"
+	if ask(peer(capability.Root, nil), query.Query_Peek_FullMethodName, "a") {
+		t.Error("rights that cannot be read are rights")
+	}
+	r.Started = func() bool { return false }
+	_, err := Ask(t.Context(), query.NewAdminClient(r.services.As(peer(capability.Root, nil))), query.AdminClient.Here, &query.HereRequest{})
+	if f, ok := errors.AsType[*Failed](err); !ok || f.Kind != query.Failure_NOT_READY {
+		t.Errorf("before the start: %v", err)
+	}
+}
+
+// leads returns the service of a leader that answers every question alike.
+func leads(a *replica.Answer, err error, last *replica.Question) transport.Services {
+	look := func(_ context.Context, q replica.Question) (*replica.Answer, error) {
+		*last = q
+		return a, err
+	}
+	guard := &Guard{Started: func() bool { return true }}
+	return transport.Services{List: []transport.Service{Query(look)}, Intercept: guard.Intercept}
+}
+
+// Of a request for several keys a program is shown those that it may see, and the others are counted.
+func TestOtherKeysAreCounted(t *testing.T) {
+	answer := &replica.Answer{
+		Locks: []lockfsm.LockInfo{{Key: "a", Queue: []lockfsm.Standing{{Session: 3, Keys: []string{"a", "b", "c"}}, {Keys: []string{"a", "aa"}}, {}}}},
+		Left:  map[lockfsm.SessionID]time.Duration{3: time.Second},
+	}
+	var last replica.Question
+	services := leads(answer, nil, &last)
+	for text, want := range map[string][][]string{
+		"":                          {{"a", "b", "c"}, {"a", "aa"}, nil},
+		rights(t, "lock a*").Text(): {{"a", "2 outside these rights"}, {"a", "aa"}, nil},
+		rights(t, "write a").Text(): {{"a", "2 outside these rights"}, {"a", "1 outside these rights"}, nil},
+		rights(t, "read *").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
+		rights(t, "member").Text():  {{"a", "b", "c"}, {"a", "aa"}, nil},
+	} {
+		q := &query.KeyRequest{Origin: &query.Origin{Rights: text}, Key: []byte("a")}
+		list, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Peek, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, st := range list.Locks[0].Queue {
+			var got []string
+			for _, key := range st.Keys {
+				got = append(got, string(key))
+			}
+			if !slices.Equal(got, want[i]) || i == 0 && st.Left != int64(time.Second) {
+				t.Errorf("%q: request %d: %q, %v left", text, i, got, st.Left)
+			}
+		}
+	}
+}
+
+// The name under which a hold ends is what is proved, with what the asker says as a claim.
+func TestWhatEndsAHoldIsNamedAsProved(t *testing.T) {
+	var last replica.Question
+	services := leads(&replica.Answer{Held: true}, nil, &last)
+	id := nodeidtest.ID(9)
+	for want, o := range map[string]*query.Origin{
+		"alice":                                nil,
+		"alice (instance " + id.String() + ")": {Asker: id[:]},
+		"cron-host (instance " + id.String() + `, claims to be "alice")`: {Asker: id[:], Rights: rights(t, "force k", "read k").Text()},
+	} {
+		q := &query.EvictRequest{Origin: o, Key: []byte("k"), Token: 7, By: []byte("alice"), Reason: []byte("why")}
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Evict, q)
+		if err != nil || last.By != want || last.Reason != "why" || last.Token != 7 {
+			t.Errorf("%+v, %v, want %q", last, err, want)
+		}
+	}
+	if id := ID([]byte("short")); id != (nodeid.ID{}) {
+		t.Errorf("%v was read", id)
+	}
+}
+
+// What a method fails with is told in its words, whatever is in them; and what is wrong with a question
+// reaches no state.
+func TestFailuresAreTold(t *testing.T) {
+	var last replica.Question
+	for want, c := range map[query.Failure_Kind]error{
+		query.Failure_WRONG:     errors.New("odd \xff text"),
+		query.Failure_NOT_READY: context.DeadlineExceeded,
+		query.Failure_DENIED:    &session.NotAllowedError{Verb: "read", Key: "k\xff", For: "x"},
+		query.Failure_CONFLICT:  Conflict(errors.New("changed")),
+	} {
+		services := leads(nil, c, &last)
+		_, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Get, &query.KeyRequest{})
+		f, ok := errors.AsType[*Failed](err)
+		if !ok || f.Kind != want || f.Error() != strings.ToValidUTF8(c.Error(), "?") {
+			t.Errorf("%v became %v", c, err)
+		}
+		if denied, ok := errors.AsType[*session.NotAllowedError](err); ok != (want == query.Failure_DENIED) || ok && denied.Key != "k\xff" {
+			t.Errorf("%v became %+v", c, denied)
+		}
+	}
+	last = replica.Question{}
+	services := leads(&replica.Answer{}, nil, &last)
+	put := &query.PutRequest{Key: []byte("k"), Nonce: make([]byte, 17)}
+	if _, err := Ask(t.Context(), query.NewQueryClient(services.As(peer(capability.Root, nil))), query.QueryClient.Put, put); err == nil || last.Op != "" {
+		t.Errorf("a nonce of 17 bytes: %v, %+v", err, last)
+	}
+}

@@ -1,0 +1,172 @@
+package queries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// Guard is the interceptor of all services.
+type Guard struct {
+	Started   func() bool           // before this reports true no question is answered
+	Translate func(err error) error // makes errors of the methods those that [Failed] is made of; nil changes none
+}
+
+var (
+	errNoInstance = errors.New("mortise: only instances may ask this")
+	errStarting   = errors.New("mortise: this instance is starting")
+)
+
+type rightsKey struct{}
+
+// RightsOf returns the rights under which the question is put that is answered under ctx. Nil are those of
+// a full instance.
+func RightsOf(ctx context.Context) *capability.Capability {
+	c, _ := ctx.Value(rightsKey{}).(*capability.Capability)
+	return c
+}
+
+// Intercept has a question answered if its asker may put it. The method finds in the Origin of the
+// question what is proved of the asker, or what an instance that forwards the question says of it.
+func (g *Guard) Intercept(ctx context.Context, q any, info *grpc.UnaryServerInfo, method grpc.UnaryHandler) (any, error) {
+	from := transport.AskerOf(ctx)
+	if !serves(info.FullMethod, from.Peer.Tier) {
+		return nil, errNoInstance
+	}
+	rights, err := settle(info.FullMethod, from, q)
+	if err == nil {
+		err = Allowed(rights, q)
+	}
+	if err == nil && !g.Started() {
+		err = errStarting
+	}
+	var answer any
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, within(info.FullMethod, q))
+		defer cancel()
+		answer, err = method(context.WithValue(ctx, rightsKey{}, rights), q)
+	}
+	if err != nil && g.Translate != nil {
+		err = g.Translate(err)
+	}
+	if err != nil && !is(info.FullMethod, &query.Cluster_ServiceDesc) {
+		err = failure(err)
+	}
+	return answer, err
+}
+
+func is(method string, of *grpc.ServiceDesc) bool {
+	return strings.HasPrefix(method, "/"+of.ServiceName+"/")
+}
+
+// serves reports whether a tier may put a question at all.
+func serves(method string, tier capability.Tier) bool {
+	instance, member := tier == capability.Root, tier == capability.Member
+	switch {
+	case is(method, &query.Admin_ServiceDesc):
+		return instance || member || tier == capability.Guest
+	case method == query.Cluster_ReportDisk_FullMethodName, method == query.Cluster_Disks_FullMethodName:
+		return instance
+	case is(method, &query.Query_ServiceDesc), is(method, &query.Cluster_ServiceDesc):
+		return instance || member
+	}
+	return false
+}
+
+// settle returns the rights under which a question is put, and enters its origin: an instance may put a
+// Query for a program, which it names. Of any other asker that counts which its connection proves.
+func settle(method string, from transport.Identity, q any) (*capability.Capability, error) {
+	m := q.(proto.Message).ProtoReflect()
+	field := m.Descriptor().Fields().ByName("origin")
+	rights := from.Peer.Capability
+	if rights == nil && field != nil && is(method, &query.Query_ServiceDesc) {
+		text := q.(interface{ GetOrigin() *query.Origin }).GetOrigin().GetRights()
+		if text == "" {
+			return nil, nil
+		}
+		c, err := capability.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("mortise: a question was forwarded with rights that cannot be read: %w", err)
+		}
+		return c, nil
+	}
+	if field != nil {
+		origin := &query.Origin{Rights: rights.Text(), Asker: from.Instance[:]}
+		m.Set(field, protoreflect.ValueOfMessage(origin.ProtoReflect()))
+	}
+	return rights, nil
+}
+
+// Allowed reports which right a question needs that c does not grant, as a *session.NotAllowedError. Nil
+// grants everything.
+func Allowed(c *capability.Capability, q any) error {
+	if c == nil {
+		return nil
+	}
+	lacks := func(granted bool, verb, key string) error {
+		if granted {
+			return nil
+		}
+		return &session.NotAllowedError{Verb: verb, Key: key, For: c.For()}
+	}
+	sees := func(key []byte) error { return lacks(c.Sees(string(key)), "read", string(key)) }
+	lists := func(prefix []byte) error {
+		return lacks(c.AllowsPrefix(capability.Read, string(prefix)), "read", string(prefix)+"*")
+	}
+	switch q := q.(type) {
+	case *query.HereRequest, *query.FoundRequest, *query.ConsultRequest, *query.ProbeRequest:
+		return nil
+	case *query.KeyRequest:
+		return sees(q.Key)
+	case *query.HoldRequest:
+		return sees(q.Key)
+	case *query.HoldersRequest:
+		return sees(q.Key)
+	case *query.ListRequest:
+		return lists(q.Prefix)
+	case *query.WatchRequest:
+		return lists(q.Prefix)
+	case *query.StateRequest, *query.PageRequest:
+		return lists(nil)
+	case *query.PutRequest:
+		return lacks(c.Allows(capability.Write, string(q.Key)), "write", string(q.Key))
+	case *query.EvictRequest:
+		if err := lacks(c.Allows(capability.Force, string(q.Key)), "force", string(q.Key)); err != nil {
+			return err
+		}
+		return lacks(c.Allows(capability.Read, string(q.Key)), "read", string(q.Key))
+	}
+	return lacks(false, "root", "")
+}
+
+// proved names what ends a hold, for the log, the audit and the holder. The ID of a program is proved,
+// and of one with a derived secret the name in its capability too; what it says of itself is a claim.
+func proved(by *query.Origin, rights *capability.Capability, says string) string {
+	asker := ID(by.GetAsker())
+	switch {
+	case asker.IsZero():
+		return says // an instance ends the hold by Node.ForceUnlock, under its own name
+	case rights == nil:
+		return fmt.Sprintf("%s (instance %v)", says, asker)
+	}
+	return fmt.Sprintf("%s (instance %v, claims to be %q)", rights.For(), asker, says)
+}
+
+// ID reads an instance ID. What is none is zero.
+func ID(b []byte) (id nodeid.ID) {
+	if len(b) == nodeid.Size {
+		id = nodeid.ID(b)
+	}
+	return id
+}

@@ -1,0 +1,109 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// asked is a question as the instance that is asked sees it.
+type asked = grpc.BidiStreamingServer[wire.Question, wire.Answer]
+
+// serve answers a question that came in. The whole of it must arrive within twice the dial timeout,
+// else its connection is closed.
+func (p *Port) serve(answers method, stream asked) error {
+	conn, ok := acceptedOn(remoteOf(stream.Context()))
+	if !ok {
+		return noConnection()
+	}
+	arrived := p.holds.arriving.enter(conn, 2*p.config.DialTimeout)
+	from, body, refusal, err := p.question(stream)
+	defer func() { p.holds.held.give(from.Instance, len(body)) }()
+	if !arrived() || err != nil {
+		return err
+	}
+	if refusal == nil && !p.holds.questions.take(from.Instance, 1) {
+		refusal = &wire.Refusal{Reason: wire.Refusal_FULL, Text: "too many questions at once"}
+	} else if refusal == nil {
+		defer p.holds.questions.give(from.Instance, 1)
+	}
+	var answer []byte
+	failed := false
+	if refusal == nil {
+		answer, failed, refusal = p.handle(stream.Context(), from, answers, body)
+	}
+	if refusal != nil {
+		return stream.Send(&wire.Answer{Refusal: refusal})
+	}
+	defer p.holds.told.give(from.Instance, len(answer))
+	return p.reply(stream, conn, answer, failed)
+}
+
+// question gathers a question. The bytes of what it returns are held for the asker, also if it
+// returns an error.
+func (p *Port) question(stream asked) (from Identity, body []byte, refusal *wire.Refusal, err error) {
+	first, err := firstOf(p, stream.Context(), stream.Recv)
+	if err != nil {
+		return from, nil, nil, err
+	}
+	if from, refusal = p.caller(stream.Context()); refusal != nil {
+		return from, nil, refusal, nil
+	}
+	for next := first; err == nil; next, err = stream.Recv() {
+		if len(body)+len(next.Body) > questionBytes || !p.holds.held.take(from.Instance, len(next.Body)) {
+			text := fmt.Sprintf("a question of more than %d bytes, or too many at once", questionBytes)
+			return from, body, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}, nil
+		}
+		body = append(body, next.Body...)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return from, body, nil, err
+}
+
+// handle has the room above answer. The bytes of what it returns are held for the asker. failed reports
+// that they say why it does not do what is asked.
+func (p *Port) handle(ctx context.Context, from Identity, answers method, body []byte) (answer []byte, failed bool, _ *wire.Refusal) {
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	said, err := answers(asking, from, func(v any) error { return proto.Unmarshal(body, v.(proto.Message)) })
+	if err == nil {
+		answer, err = proto.Marshal(said.(proto.Message))
+	}
+	if f, ok := errors.AsType[*Failure](err); ok {
+		answer, failed, err = f.Body, true, nil
+	}
+	if _, refusal := p.caller(ctx); refusal != nil { // the answer may be of a life that this connection does not speak for
+		return nil, false, refusal
+	}
+	switch {
+	case err != nil:
+		return nil, false, &wire.Refusal{Reason: wire.Refusal_FAILED, Text: "there is no answer to this question"}
+	case !p.holds.told.take(from.Instance, len(answer)):
+		text := fmt.Sprintf("an answer of %d bytes is more than can wait for its reader", len(answer))
+		return nil, false, &wire.Refusal{Reason: wire.Refusal_FULL, Text: text}
+	}
+	return answer, failed, nil
+}
+
+// reply sends an answer in pieces. An asker that does not read it in time loses the connection.
+func (p *Port) reply(stream asked, conn *accepted, answer []byte, failed bool) error {
+	patience := time.AfterFunc(allowance(2*p.config.DialTimeout, uint64(len(answer))), func() { conn.Close() })
+	defer patience.Stop()
+	for first := true; first || len(answer) > 0; first = false {
+		piece := answer[:min(len(answer), pieceBytes)]
+		answer = answer[len(piece):]
+		if err := stream.Send(&wire.Answer{Body: piece, Failed: failed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

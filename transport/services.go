@@ -1,0 +1,113 @@
+package transport
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
+)
+
+// Service is a service of generated code, and what answers it. Its methods are unary. They are called
+// on several goroutines at once, and may block until their context ends, which happens after 30 s at
+// the latest. An error other than a [*Failure] is not shown to the asker, which learns only that there
+// was no answer. Question and answer belong to the Port once the method returns.
+type Service struct {
+	Desc *grpc.ServiceDesc
+	Impl any
+}
+
+// Services is all that an instance answers.
+type Services struct {
+	List []Service
+
+	// Intercept is called in place of each method, and decides whether the method is called. It is
+	// required with a service. [AskerOf] returns which instance has put the question.
+	Intercept grpc.UnaryServerInterceptor
+}
+
+// Failure says why an instance does not do what it is asked. Body is a message of the rooms above.
+type Failure struct{ Body []byte }
+
+func (f *Failure) Error() string { return "transport: the question has failed" }
+
+type askerKey struct{}
+
+// AskerOf returns which instance has put the question that is answered under ctx.
+func AskerOf(ctx context.Context) Identity {
+	from, _ := ctx.Value(askerKey{}).(Identity)
+	return from
+}
+
+// method answers the questions of one kind. decode fills in the message of the question.
+type method func(ctx context.Context, from Identity, decode func(any) error) (any, error)
+
+func (s *Services) method(of Service, m grpc.MethodDesc) method {
+	return func(ctx context.Context, from Identity, decode func(any) error) (any, error) {
+		return m.Handler(of.Impl, context.WithValue(ctx, askerKey{}, from), decode, s.Intercept)
+	}
+}
+
+// register has the server answer all services. On the wire each method is a stream of pieces in both
+// directions: gRPC gathers a message before this port can see whose it is and how much that instance
+// has here already.
+func (p *Port) register(s *Services) {
+	for _, of := range s.List {
+		desc := grpc.ServiceDesc{ServiceName: of.Desc.ServiceName, HandlerType: of.Desc.HandlerType, Metadata: of.Desc.Metadata}
+		for _, m := range of.Desc.Methods {
+			answers := s.method(of, m)
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{
+				StreamName: m.MethodName, ClientStreams: true, ServerStreams: true,
+				Handler: func(_ any, stream grpc.ServerStream) error {
+					return p.serve(answers, &grpc.GenericServerStream[wire.Question, wire.Answer]{ServerStream: stream})
+				},
+			})
+		}
+		p.server.RegisterService(&desc, of.Impl)
+	}
+}
+
+// As returns these services for a client in the same process, which asks as from. Nothing is sent, and
+// the messages of caller and method are different ones. It is safe for concurrent use.
+func (s *Services) As(from Identity) Conn { return local{s, from} }
+
+type local struct {
+	services *Services
+	from     Identity
+}
+
+func (l local) Invoke(ctx context.Context, name string, question, answer any, _ ...grpc.CallOption) error {
+	answers := l.find(name)
+	if answers == nil {
+		return status.Error(codes.Unimplemented, name)
+	}
+	said, err := answers(ctx, l.from, func(v any) error {
+		proto.Merge(v.(proto.Message), question.(proto.Message))
+		return nil
+	})
+	if err == nil {
+		proto.Merge(answer.(proto.Message), said.(proto.Message))
+	}
+	return err
+}
+
+// find returns the method of a full name, as generated code has it, or nil.
+func (l local) find(name string) method {
+	service, of, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	for _, each := range l.services.List {
+		for _, m := range each.Desc.Methods {
+			if each.Desc.ServiceName == service && m.MethodName == of {
+				return l.services.method(each, m)
+			}
+		}
+	}
+	return nil
+}
+
+func (l local) NewStream(ctx context.Context, desc *grpc.StreamDesc, name string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+	return (*Remote)(nil).NewStream(ctx, desc, name)
+}
