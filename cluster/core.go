@@ -11,8 +11,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Sight is what a Core sees of its own instance. Its methods are called in the middle of the core's,
-// and only read: they must not call it.
+// Sight is what a Core sees of its own instance. Its methods are called in the middle of the
+// core's, and only read: they must not call it.
 type Sight interface {
 	// Facts returns what the replica here sees if it leads the group and its first own entry is
 	// applied, and its term.
@@ -34,8 +34,8 @@ type CoreConfig struct {
 }
 
 // Core is what one instance decides as a part of the cluster: it puts the cores of founding and of
-// lead together with the address book, and decides what is told to which instance. An owner feeds it
-// with all that has happened, and then takes the three steps of a turn:
+// lead together with the address book, and decides what is told to which instance. An owner feeds
+// it with all that has happened, and then takes the three steps of a turn:
 //
 //	Tick ──▶ what founding has decided, to be stored
 //	Follow ──▶ what to tell the host, once that is stored
@@ -69,8 +69,8 @@ type Core struct {
 // NewCore returns the core of an instance that starts.
 func NewCore(cfg CoreConfig) *Core {
 	c := &Core{
-		Founding: founding.New(cfg.Founding), cfg: cfg, self: cfg.Founding.Addr, find: newFinder(cfg.Founding.Addr), moved: true,
-		peers: make(map[string]gossip.Meta), rivals: make(map[string]time.Duration),
+		Founding: founding.New(cfg.Founding), cfg: cfg, self: cfg.Founding.Addr, moved: true,
+		find: newFinder(cfg.Founding.Addr), peers: make(map[string]gossip.Meta), rivals: make(map[string]time.Duration),
 	}
 	if stored := cfg.Founding.Stored; stored != nil {
 		c.book.Configure(stored.At, stored.Voters)
@@ -90,8 +90,8 @@ func (c *Core) Voters() []Voter { return c.book.Voters() }
 // Voter returns the replica with that raft ID, if the group has it.
 func (c *Core) Voter(raft uint64) (Voter, bool) { return c.book.Find(raft) }
 
-// Rival returns a member of another group that has a leader, while this one's has one too. There is no
-// way to merge the two.
+// Rival returns a member of another group that has a leader, while this one's has one too. There
+// is no way to merge the two.
 func (c *Core) Rival() (who founding.Who, two bool) { return c.rival, c.rival.Group != 0 }
 
 // settled reports whether this instance takes part in a group that is born.
@@ -99,23 +99,24 @@ func (c *Core) settled() bool {
 	return c.Founding.Phase() == founding.Member && !c.Founding.Settling() && c.Founding.Refusal() == ""
 }
 
-// Tick lets time pass. What it returns counts once Founding.State is stored; if that fails, the output
-// is what Unsaved leaves of it. Follow comes next.
+// Tick lets time pass. What it returns counts once Founding.State is stored; if that fails, the
+// output is what Unsaved leaves of it. Follow comes next.
 func (c *Core) Tick(now time.Duration, wallUnixMS int64, random founding.Random) founding.Output {
 	c.places()
 	c.pull(now, random.Spread)
 	return c.Founding.Tick(now, wallUnixMS, random)
 }
 
-// Unsaved takes that Founding.State could not be stored, and why, and returns what may be carried out
-// of the output that was waiting for it.
+// Unsaved takes that Founding.State could not be stored, and why, and returns what may be carried
+// out of the output that was waiting for it.
 func (c *Core) Unsaved(out founding.Output, why string) founding.Output {
 	c.unfit = true
 	return c.Founding.Unsaved(out, why)
 }
 
-// Follow takes what founding has decided and the owner has stored, and returns what to tell the host,
-// in this order. Of it Joined and Heard name the whole address book: at Heard it has changed.
+// Follow takes what founding has decided and the owner has stored, and returns what to tell the
+// host, in this order. Of it Joined and Heard name the whole address book: at Heard it has
+// changed.
 func (c *Core) Follow(now time.Duration, decided []founding.Event) []founding.Event {
 	for _, e := range decided {
 		c.follow(now, e)
@@ -173,8 +174,8 @@ type Acts struct {
 	Next      time.Duration // when the next turn is due at the latest, beside that of founding
 }
 
-// Act looks at the voters if it is time to, and returns what is to be done. It is the last step of a
-// turn. fresh is a raft ID that was never used, and word is random.
+// Act looks at the voters if it is time to, and returns what is to be done. It is the last step of
+// a turn. fresh is a raft ID that was never used, and word is random.
 func (c *Core) Act(now time.Duration, fresh, word uint64) Acts {
 	next := c.govern(now, fresh)
 	next = min(next, c.inquire(now, fresh, word), c.tell(now), c.pullDue(now), c.seekRival(now), c.rejoin(now, word))
@@ -192,7 +193,9 @@ func (c *Core) Ask(now time.Duration, wallUnixMS int64, from Asker, question []b
 }
 
 // Result takes what became of a question of birth that was put at the time asked.
-func (c *Core) Result(now, asked time.Duration, q founding.Question, outcome founding.Outcome, from nodeid.ID, answer []byte) {
+func (c *Core) Result(
+	now, asked time.Duration, q founding.Question, outcome founding.Outcome, from nodeid.ID, answer []byte,
+) {
 	c.Founding.Guide(c.cfg.Sight.Guide())
 	c.Founding.Result(now, q.ID, asked, outcome, from, answer)
 	if outcome != founding.Answered || !c.cfg.Gossips {

@@ -8,7 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is how an instance asks the leader about the voters, and how it answers such a question.
+// This file is how an instance asks the leader about the voters, and how it answers such a
+// question.
 
 const (
 	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
@@ -53,8 +54,8 @@ func (c *Core) Advise(now time.Duration, q Consultation, fresh uint64) (a Advice
 	return a
 }
 
-// whom returns an instance to ask: the one that leads as far as is known here, and by turns some voter,
-// since that may be out of date. word is random.
+// whom returns an instance to ask: the one that leads as far as is known here, and by turns some
+// voter, since that may be out of date. word is random.
 func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
 	self := c.Founding.Instance()
 	if c.Founding.Phase() != founding.Member || c.cfg.Founding.Settings.Solo {
@@ -71,8 +72,8 @@ func (c *Core) whom(try int, word uint64) (instance nodeid.ID, addr string) {
 	return v.Instance, v.Addr
 }
 
-// Inquiry asks the leader how the voters stand, one question at a time, until it has answered or the
-// inquiry is given up. Its fields are set before Inquire.
+// Inquiry asks the leader how the voters stand, one question at a time, until it has answered or
+// the inquiry is given up. Its fields are set before Inquire.
 type Inquiry struct {
 	Caller any    // the owner's
 	Own    bool   // about the replica of this instance, whichever that is
@@ -155,8 +156,8 @@ func (c *Core) consult(q *Inquiry, to nodeid.ID, addr string) {
 	c.acts.Errands = append(c.acts.Errands, Errand{To: to, Addr: addr, Consult: &question, inquiry: q})
 }
 
-// Advised takes the answer to a consultation; ok is false if there is none. An instance that does not
-// lead may name another, which is asked at once.
+// Advised takes the answer to a consultation; ok is false if there is none. An instance that does
+// not lead may name another, which is asked at once.
 func (c *Core) Advised(now time.Duration, e Errand, a Advice, ok bool) {
 	q := e.inquiry
 	q.asking, q.due = false, now+q.pause

@@ -50,8 +50,8 @@ func (f *finder) remember(addr string) {
 	f.known = append(f.known, addr)
 }
 
-// due returns whom to join now: those just met, and in every round some of those who are missing, each in its turn. here are the
-// addresses that gossip sees.
+// due returns whom to join now: those just met, and in every round some of those who are missing,
+// each in its turn. here are the addresses that gossip sees.
 func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []string {
 	var out []string
 	full := func() bool { return len(f.busy) >= rejoinMany }
@@ -84,7 +84,8 @@ func (f *finder) due(now time.Duration, wanted, here []string, random uint64) []
 	return out
 }
 
-// rejoin decides which addresses to gossip with now, and returns when the next round is. word is random.
+// rejoin decides which addresses to gossip with now, and returns when the next round is. word is
+// random.
 func (c *Core) rejoin(now time.Duration, word uint64) time.Duration {
 	if !c.cfg.Gossips {
 		return now + idle

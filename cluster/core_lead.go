@@ -8,8 +8,8 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file is when a leader looks at its voters, and what it answers about them. What follows from a
-// look, package lead decides.
+// This file is when a leader looks at its voters, and what it answers about them. What follows
+// from a look, package lead decides.
 
 // Errand is a question for the sake of the voters, or of their configuration.
 type Errand struct {
@@ -31,8 +31,8 @@ type Errand struct {
 // Look takes that what Sight.Facts returns may have changed.
 func (c *Core) Look() { c.wanted = true }
 
-// govern looks at the voters if it is time to, and returns when it will be. Before the group is born no
-// instance may change its voters.
+// govern looks at the voters if it is time to, and returns when it will be. Before the group is
+// born no instance may change its voters.
 func (c *Core) govern(now time.Duration, fresh uint64) time.Duration {
 	if !c.settled() {
 		return now + idle
@@ -93,8 +93,8 @@ func (c *Core) Done(now time.Duration, e Errand, outcome founding.Outcome, answe
 	return declined
 }
 
-// Gone takes that an instance has said on its own connection that the replica that it had is over. With
-// a directory the next process may go on with it.
+// Gone takes that an instance has said on its own connection that the replica that it had is over.
+// With a directory the next process may go on with it.
 func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
 	c.Founding.Departed(now, instance)
 	if c.lead.Gone(instance, c.book.Voters()) {
@@ -102,6 +102,6 @@ func (c *Core) Gone(now time.Duration, instance nodeid.ID) {
 	}
 }
 
-// Report returns how the voters stood at the last look, or nil if this instance does not lead. It is
-// never changed.
+// Report returns how the voters stood at the last look, or nil if this instance does not lead. It
+// is never changed.
 func (c *Core) Report() *voters.Report { return c.report }

@@ -59,8 +59,8 @@ func (d *Departure) Heard(l Leaver, said *Counsel) Parting {
 	return Parting{Ask: true}
 }
 
-// lost says why a vote is lost. Without a leader's word other instances are known to be here only by
-// their connections.
+// lost says why a vote is lost. Without a leader's word other instances are known to be here only
+// by their connections.
 func (d *Departure) lost(l Leaver) string {
 	if !l.Votes || d.words == "" && !l.Company {
 		return ""
@@ -68,6 +68,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// Stays reports whether a leader that all leave still waits: it goes last, so that the others need not
-// elect another one to be told that they may go.
+// Stays reports whether a leader that all leave still waits: it goes last, so that the others need
+// not elect another one to be told that they may go.
 func (l Leaver) Stays() bool { return l.Raft != 0 && l.Leads && l.Company }

@@ -9,7 +9,8 @@ import (
 	"github.com/mortise-lock/mortise/cluster/gossip"
 )
 
-// This file is what the core makes of gossip and of Join. Both name places to ask, and nothing more.
+// This file is what the core makes of gossip and of Join. Both name places to ask, and nothing
+// more.
 
 // Meta is what gossip is to say about this instance.
 func (c *Core) Meta() gossip.Meta {
@@ -19,8 +20,8 @@ func (c *Core) Meta() gossip.Meta {
 	}
 }
 
-// Seen takes what gossip says about one member. The address of one that has left stays in the book, and
-// worth trying.
+// Seen takes what gossip says about one member. The address of one that has left stays in the
+// book, and worth trying.
 func (c *Core) Seen(now time.Duration, n gossip.News) {
 	c.moved = true
 	if !n.Here {
@@ -37,9 +38,9 @@ func (c *Core) Seen(now time.Duration, n gossip.News) {
 // Peers returns what gossip sees. The map is the core's and must not be changed.
 func (c *Core) Peers() map[string]gossip.Meta { return c.peers }
 
-// Resolved takes what Join leads to now, and the addresses that have just appeared behind it. A member
-// turns to these at once, a few at a time: an instance that comes back at another address need not wait
-// for its turn among the lost. The core keeps the entries.
+// Resolved takes what Join leads to now, and the addresses that have just appeared behind it. A
+// member turns to these at once, a few at a time: an instance that comes back at another address
+// need not wait for its turn among the lost. The core keeps the entries.
 func (c *Core) Resolved(now time.Duration, entries []founding.Entry, appeared []string) {
 	c.join, c.moved = entries, true
 	if c.Founding.Phase() != founding.Member {
@@ -67,17 +68,18 @@ func (c *Core) places() {
 	c.Founding.Places(c.join, seen)
 }
 
-// rivalAfter is how long another instance must go on saying that another group has a leader until it is
-// asked: longer than gossip takes to find out that it is dead. A group that was founded anew meets the
-// last words of the one before. rivalFresh is how long its answer counts.
+// rivalAfter is how long another instance must go on saying that another group has a leader until
+// it is asked: longer than gossip takes to find out that it is dead. A group that was founded anew
+// meets the last words of the one before. rivalFresh is how long its answer counts.
 const (
 	rivalAfter = 45 * time.Second
 	rivalFresh = 15 * time.Second
 	rivalAgain = time.Second // until its answer is looked for
 )
 
-// rivalHints returns the addresses of instances that seem to belong to another group that has a leader,
-// while this one's has one too: gossip says so, or they have said it themselves when they were asked.
+// rivalHints returns the addresses of instances that seem to belong to another group that has a
+// leader, while this one's has one too: gossip says so, or they have said it themselves when they
+// were asked.
 func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	if c.Founding.Phase() != founding.Member || !c.Founding.HasLeader() {
 		return nil
@@ -94,9 +96,9 @@ func (c *Core) rivalHints(now time.Duration) map[string]bool {
 	return hints
 }
 
-// seekRival looks for a member of another group that has a leader, while this one's has one too, and
-// returns when to look again. Gossip is only the hint: the instance itself has to say it when it is
-// asked.
+// seekRival looks for a member of another group that has a leader, while this one's has one too,
+// and returns when to look again. Gossip is only the hint: the instance itself has to say it when
+// it is asked.
 func (c *Core) seekRival(now time.Duration) (next time.Duration) {
 	c.rival, next = founding.Who{}, now+idle
 	hints := c.rivalHints(now)

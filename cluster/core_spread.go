@@ -29,7 +29,7 @@ type spreading struct {
 	announcements []*announcement // to be made
 	attached      []Voter         // to be told once, a few at a time
 	telling       int             // of those, under way
-	before        []Voter         // the replicas before the last changes, while it is not known whether this instance leads
+	before        []Voter         // the replicas before the last changes, until a look shows who leads
 	pullAt        time.Duration   // no instance is asked for a newer configuration before that
 	pulls         int
 }
@@ -43,9 +43,9 @@ type announcement struct {
 	due   time.Duration // zero: at once
 }
 
-// Configured takes a configuration, applied here or heard of. at is the log index of the entry that
-// made it. An older one than is known changes nothing; of the one that is known, and where at is 0, it
-// may say newer addresses.
+// Configured takes a configuration, applied here or heard of. at is the log index of the entry
+// that made it. An older one than is known changes nothing; of the one that is known, and where at
+// is 0, it may say newer addresses.
 func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	if group == 0 || group != c.Founding.Group() {
 		return
@@ -53,7 +53,7 @@ func (c *Core) Configured(now time.Duration, group, at uint64, voters []Voter) {
 	known := c.book.At()
 	switch {
 	case at < known && at != 0:
-		c.Founding.Voters(now, group, at, voters) // an older one that names this instance's replica tells that it was removed since
+		c.Founding.Voters(now, group, at, voters) // an older one may tell that the replica here was removed since
 	case at <= known:
 		changed := false
 		for _, v := range voters {
@@ -94,16 +94,18 @@ func (c *Core) readdressed(now time.Duration) {
 	}
 }
 
-// tellHost tells the host the whole address book. A host that is not yet told of the group hears of it
-// with BoundTo and Joined.
+// tellHost tells the host the whole address book. A host that is not yet told of the group hears
+// of it with BoundTo and Joined.
 func (c *Core) tellHost() {
 	if c.settled() {
-		c.events = append(c.events, founding.Event{Kind: founding.Heard, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters()})
+		c.events = append(c.events, founding.Event{
+			Kind: founding.Heard, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters(),
+		})
 	}
 }
 
-// remember keeps the replicas of a configuration that has a successor, for the look that shows whether
-// this instance leads.
+// remember keeps the replicas of a configuration that has a successor, for the look that shows
+// whether this instance leads.
 func (c *Core) remember(before []Voter) {
 	for _, v := range before {
 		if !slices.ContainsFunc(c.spread.before, func(o Voter) bool { return o.Raft == v.Raft }) {
@@ -112,10 +114,11 @@ func (c *Core) remember(before []Voter) {
 	}
 }
 
-// succeed lets a leader tell of a new configuration: the replicas that it leaves out (rule 14), where
-// they were last, and the instances whose sessions are attached, so that they know the voters of now
-// when it is gone. Of several changes within a second each may replace a voter, and an instance that
-// knows none of them any more has to begin anew. The replicas that stay hear of it by the log.
+// succeed lets a leader tell of a new configuration: the replicas that it leaves out (rule 14),
+// where they were last, and the instances whose sessions are attached, so that they know the
+// voters of now when it is gone. Of several changes within a second each may replace a voter, and
+// an instance that knows none of them any more has to begin anew. The replicas that stay hear of
+// it by the log.
 func (c *Core) succeed() {
 	before := c.spread.before
 	if before == nil || !c.lead.Leads() && c.wanted {
@@ -130,11 +133,11 @@ func (c *Core) succeed() {
 			c.announce(v.Instance, v.Addr, announceTries)
 		}
 	}
-	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // not those that were still to be told of an older one
+	c.spread.attached = c.lead.Attached(slices.Concat(before, c.book.Voters())) // in place of those before
 }
 
-// Stray takes that an instance whose raft ID is in no configuration speaks raft here: it was removed
-// and has not heard of it. Strays says when it is due to be told.
+// Stray takes that an instance whose raft ID is in no configuration speaks raft here: it was
+// removed and has not heard of it. Strays says when it is due to be told.
 func (c *Core) Stray(instance nodeid.ID, addr string) { c.announce(instance, addr, 1) }
 
 func (c *Core) announce(to nodeid.ID, addr string, tries int) {
@@ -158,20 +161,26 @@ func (c *Core) tell(now time.Duration) time.Duration {
 			continue
 		}
 		a.tries--
-		c.acts.Errands = append(c.acts.Errands, Errand{To: a.to, Addr: a.addr, Body: c.announcementTo(a.to), announced: a})
+		c.acts.Errands = append(c.acts.Errands, Errand{
+			To: a.to, Addr: a.addr, Body: c.announcementTo(a.to), announced: a,
+		})
 	}
 	s.announcements = later
 	for s.telling < asksMax && len(s.attached) > 0 {
 		v := s.attached[0]
 		s.attached = s.attached[1:]
 		s.telling++
-		c.acts.Errands = append(c.acts.Errands, Errand{To: v.Instance, Addr: v.Addr, Body: c.announcementTo(v.Instance), attached: true})
+		c.acts.Errands = append(c.acts.Errands, Errand{
+			To: v.Instance, Addr: v.Addr, Body: c.announcementTo(v.Instance), attached: true,
+		})
 	}
 	return next
 }
 
 func (c *Core) announcementTo(instance nodeid.ID) []byte {
-	return founding.AppendAnnounce(nil, founding.Announce{To: instance, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters()})
+	return founding.AppendAnnounce(nil, founding.Announce{
+		To: instance, Group: c.Founding.Group(), At: c.book.At(), Voters: c.book.Voters(),
+	})
 }
 
 // announced takes what became of an announcement.
@@ -182,9 +191,9 @@ func (c *Core) announced(now time.Duration, a *announcement, outcome founding.Ou
 	}
 }
 
-// pull asks the leader, or a voter that is known, if gossip says that there is a newer configuration of
-// this group. Gossip is only a reason to ask: another instance may say so falsely, and its own word
-// would not count.
+// pull asks the leader, or a voter that is known, if gossip says that there is a newer
+// configuration of this group. Gossip is only a reason to ask: another instance may say so
+// falsely, and its own word would not count.
 func (c *Core) pull(now time.Duration, word uint64) {
 	s := &c.spread
 	if now < s.pullAt || !c.behind() {
@@ -207,8 +216,8 @@ func (c *Core) pullDue(now time.Duration) time.Duration {
 	return max(c.spread.pullAt, now)
 }
 
-// behind reports whether gossip says that another member of the group knows a newer configuration. An
-// instance that is no member yet asks all others anyway.
+// behind reports whether gossip says that another member of the group knows a newer configuration.
+// An instance that is no member yet asks all others anyway.
 func (c *Core) behind() bool {
 	if !c.settled() {
 		return false
@@ -221,12 +230,12 @@ func (c *Core) behind() bool {
 	return false
 }
 
-// Strays are the instances that were told lately that they are in no configuration. The zero Strays is
-// empty. It is not safe for concurrent use.
+// Strays are the instances that were told lately that they are in no configuration. The zero
+// Strays is empty. It is not safe for concurrent use.
 type Strays struct{ told map[nodeid.ID]time.Duration }
 
-// Due reports whether a stray is to be told now, and notes it: each at most once a second, and so many
-// in a second.
+// Due reports whether a stray is to be told now, and notes it: each at most once a second, and so
+// many in a second.
 func (s *Strays) Due(instance nodeid.ID, now time.Duration) bool {
 	if last, known := s.told[instance]; known && now-last < strayPause {
 		return false

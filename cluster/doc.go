@@ -47,6 +47,8 @@
 // configuration does not name tells it (Stray).
 //
 // Whoever wants to know whether it may stop, or how the voters stand, asks the leader (Consult). Who does not lead says who does.
+// A replica that was removed goes on until the leader says that it may stop (Host.Removed, Dismissed), and an instance that leaves asks
+// likewise (Departure).
 //
 // # Guarantees
 //
@@ -93,8 +95,8 @@
 // The owner blocks while Records saves, some milliseconds on a sound disk; questions then wait, and are silent after a second. It saves
 // a handful of times in a life, and when a voter has moved.
 //
-// Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped. Consult asks on its caller's
-// goroutine, one question at a time.
+// Host is called on the owner goroutine. What an old life still reports after its restart in place is dropped. Consult waits on its
+// caller's goroutine for what the owner asks, one question at a time.
 //
 // # Failure
 //

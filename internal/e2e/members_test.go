@@ -156,6 +156,28 @@ func TestLeaveHandsTheVoteOver(t *testing.T) {
 	}
 }
 
+// TestLeaveSaysGoodbye: who gossips sees at once that an instance has left, and does not find out by asking it in vain.
+func TestLeaveSaysGoodbye(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := startFleet(t, 4)
+		f.settle()
+		i := f.votingFollower()
+		leaver := f.nodes[i].ID()
+		f.depart(i, true)
+		time.Sleep(500 * time.Millisecond)
+		for _, n := range f.nodes {
+			if n == nil {
+				continue
+			}
+			for _, m := range n.Cluster().Members() {
+				if m.Instance == leaver {
+					t.Errorf("%s still sees %s, which has said goodbye", n.config.Name, m.Name)
+				}
+			}
+		}
+	})
+}
+
 // votingFollower returns the place of a voter that does not lead.
 func (f *fleet) votingFollower() int {
 	leader := f.leader()

@@ -9,7 +9,7 @@ import (
 // Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
 func (n *Instance) Inside() outside.Inside {
 	return outside.Inside{
-		Address: n.address, Client: n.client, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
+		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
 		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
 	}
 }

@@ -24,5 +24,13 @@ func shells() []Bug {
 		{Name: "overflown-for-ever", Room: "session/client", Hazard: "none", Breaks: "a client that was told too much at once hears its leader no more"},
 		{Name: "unsent-frame-ignored", Room: "session/client", Hazard: "A7", Breaks: "a request that the transport did not take counts as sent, and its call waits until the client gives the leader up"},
 		{Name: "held-at-the-deadline", Room: "session/client", Hazard: "2", Breaks: "a hold says that it is held at the instant from which another may have the lock"},
+		{Name: "leaves-without-goodbye", Room: "internal/instance", Hazard: "none", Nodes: "TestLeaveSaysGoodbye",
+			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
+		{Name: "permit-is-a-shared-lock", Room: ".", Hazard: "none",
+			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
+		{Name: "own-sessions-not-told", Room: "internal/instance", Hazard: "A7", Nodes: "TestAllSessionsAreToldOfALostStream",
+			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
+		{Name: "last-frame-not-synced", Room: "raftlog/storage", Hazard: "38",
+			Breaks: "at open a mark is written behind a frame that the disk may not have, and a crash leaves what reads as damage"},
 	}
 }

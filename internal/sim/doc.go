@@ -42,8 +42,8 @@
 //	actor     the goroutine that owns a core: an inbox, a turn, one timer
 //	client    the shell of the session's client; caller.go has those who call it, kinds.go what they ask for
 //	wishes    what callers want of a hold besides; steps.go has what people do to holds of others: new kinds of either go there
-//	life      the shell of cluster's core, and life.go in the root package; gossip.go has how instances find each other, ask.go and counsel.go
-//	          their questions. voting.go is that of the root package
+//	life      the shell of cluster's core, and life.go in the root package; gossip.go has how instances find each other, ask.go their questions.
+//	          voting.go is that of the root package
 //	replica   a voter or a learner: the log's core, the keeper's, and between them that of
 //	          internal/replica, which glue.go connects; keeping.go has the keeper, snapshot.go how a
 //	          snapshot is taken, retold.go what the instances are told of the group's settings

@@ -98,6 +98,35 @@ func TestFailedSyncIsNotTrusted(t *testing.T) {
 	}
 }
 
+// TestNothingIsWrittenBehindWhatIsNotDurable: at open, too, each frame is synced before the next is written, else a crash can leave a mark behind a
+// frame that is lost, which is damage.
+func TestNothingIsWrittenBehindWhatIsNotDurable(t *testing.T) {
+	h := newHistory(1, nil, raftlog.State{})
+	if err := h.run(10); err != nil {
+		t.Fatal(err)
+	}
+	fs := newCrashFS(h.fs.live())
+	if _, _, err := openCrash(fs, 9); err != nil {
+		t.Fatal(err)
+	}
+	written := map[int]bool{} // and not synced
+	writes := 0
+	for _, o := range fs.ops {
+		switch o.kind {
+		case opWrite:
+			if writes++; written[o.inode] {
+				t.Errorf("%v is written behind what is not durable", o)
+			}
+			written[o.inode] = true
+		case opSync:
+			written[o.inode] = false
+		}
+	}
+	if writes < 3 {
+		t.Errorf("%d writes at open: the last frame and two marks are expected", writes)
+	}
+}
+
 // TestOneSyncPerSave counts what an append costs.
 func TestOneSyncPerSave(t *testing.T) {
 	fs := newCrashFS(nil)

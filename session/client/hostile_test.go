@@ -44,6 +44,8 @@ func TestOnlyVotersRedirect(t *testing.T) {
 	b := newBench(t)
 	b.attach()
 	h := b.hold("x")
+	b.reply(nodeidtest.ID(66), redirect(8, nodeidtest.ID(66)))
+	b.want("")
 	b.reply(nodeidtest.ID(66), redirect(1<<63, nodeidtest.ID(66)), session.Reply{Kind: session.ReplyRenewed, Session: 100, Epoch: 1, Seq: 1 << 60})
 	b.want("")
 	if b.core.phase != Attached || b.core.term >= 1<<63 {

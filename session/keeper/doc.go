@@ -50,8 +50,13 @@
 // attachment it keeps the newest, and of what a session has been told and has not named yet the
 // newest 8. Of what arrives during one turn it reads 8 MiB of a peer and 64 MiB in all.
 //
-// # Refused alternative
+// # Refused alternatives
 //
 // Driving the core on the goroutine of the log was measured: in memory with 1,024 callers it was 10
 // to 30 % slower, since two processors no longer work at the same time.
+//
+// A mutex around the core, with no goroutine, inbox or copies, was measured too: each frame is then a
+// turn of its own. In twelve pairs of runs, in memory, a lock and its release took 5 % more processor
+// time from one caller on the leader, 3 % from one on a follower, 13 % from 64 callers and 5 % from
+// 1,024, and 6 % less where 64 callers waited for one lock.
 package keeper
