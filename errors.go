@@ -271,3 +271,13 @@ func (n *Node) isOwn(id lockfsm.SessionID) bool {
 	}
 	return false
 }
+
+// ownError returns the error of this package for one that says which right is missing, and others as
+// they are.
+func ownError(err error) error {
+	var denied *session.NotAllowedError
+	if errors.As(err, &denied) {
+		return (*NotAllowedError)(denied)
+	}
+	return err
+}

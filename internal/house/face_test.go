@@ -10,7 +10,7 @@ import (
 
 // What the root may have: it is the face of internal/instance, and no more.
 const (
-	faceFiles  = 20
+	faceFiles  = 16
 	faceTests  = 20
 	faceFields = 8 // of Node
 )
