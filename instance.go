@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file alone knows both sides: what the engine is told of a configuration, what its values are called here, and what it calls back: the
-// answers for programs that are no instances.
+// This file alone knows both sides: what the engine is told of a configuration, what its values are
+// called here, and what it calls back: the answers for programs that are no instances.
 
 // engineConfig is what the engine is told.
 func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
@@ -44,8 +44,8 @@ func identityOf(source *credentials.Source) credentials.Peer {
 	return credentials.Peer{Tier: credentials.Root}
 }
 
-// group returns what this configuration says of the group. A node on its own needs no grace: its group is closed, nobody else can have been
-// granted anything.
+// group returns what this configuration says of the group. A node on its own needs no grace: its
+// group is closed, nobody else can have been granted anything.
 func (c *Config) group() replica.Settings {
 	g := replica.Settings{
 		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0),
@@ -121,8 +121,9 @@ func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
 // maxByBytes is how long the name of what ends a lock may be, as an instance's.
 const maxByBytes = 128
 
-// admin answers programs that are no instances, as cmd/mortise: by what this node's own methods would say, wherever the leader is. It
-// decides nothing. A question that goes on to the leader names the program and its rights: package queries has entered them.
+// admin answers programs that are no instances, as cmd/mortise: by what this node's own methods
+// would say, wherever the leader is. It decides nothing. A question that goes on to the leader
+// names the program and its rights: package queries has entered them.
 type admin struct {
 	query.UnimplementedAdminServer
 	n *Node

@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// Config is mortise.Config after its checks, with its defaults and without its secrets. Fields of one name mean the same in both.
+// Config is mortise.Config after its checks, with its defaults and without its secrets. Fields of
+// one name mean the same in both.
 type Config struct {
 	Name, Cluster, Zone string
 	Bind, Advertise     string
@@ -41,7 +42,8 @@ type Config struct {
 	Trace   trace.Config // the observers of locks; Start fills the rest in
 	Hooks   *Hooks       // nil: no hook is told what happens to the instance
 
-	// Admin answers programs that are no instances, and Translate makes its errors ones that package queries has words for.
+	// Admin answers programs that are no instances, and Translate makes its errors ones that
+	// package queries has words for.
 	Admin     query.AdminServer
 	Translate func(error) error
 	// Disks returns what is missing while disks keep the group from granting, or "".

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// env is what an instance takes from the outside world, as values, so that tests can give it another network and other clocks. Nothing
-// else is injected.
+// env is what an instance takes from the outside world, as values, so that tests can give it
+// another network and other clocks. Nothing else is injected.
 type env struct {
 	listen  func(address string) (net.Listener, error)
 	dial    func(ctx context.Context, address string) (net.Conn, error)

@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// maxOwnSessions bounds those of one node. The leader allows more, for those that are left behind when a session begins anew.
+// maxOwnSessions bounds those of one node. The leader allows more, for those that are left behind
+// when a session begins anew.
 const maxOwnSessions = 128
 
 // Open begins a session of the user's own, which ends with this instance or by Drop.

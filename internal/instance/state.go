@@ -17,7 +17,8 @@ import (
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
 
-// This file is what the face may ask of an instance. None of it asks another instance but what has a context.
+// This file is what the face may ask of an instance. None of it asks another instance but what has
+// a context.
 
 // Client returns the client of this instance's own session.
 func (n *Instance) Client() *client.Client { return n.client }
@@ -28,7 +29,8 @@ func (n *Instance) Tracer() *trace.Tracer { return n.trace }
 // Leaving returns a channel that is closed when the instance begins to leave, or is closed.
 func (n *Instance) Leaving() <-chan struct{} { return n.leaving }
 
-// Spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the instance is closed.
+// Spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the
+// instance is closed.
 func (n *Instance) Spawn(f func()) bool { return n.spawn(f) }
 
 // Now returns the time of the boot clock, and Wall that of the wall clock.
@@ -51,12 +53,14 @@ func (n *Instance) Consult(ctx context.Context) (cluster.Counsel, error) {
 	return n.cluster().Consult(ctx)
 }
 
-// AskDisks returns the faults of disks that the leader knows, or what has come here if it does not answer.
+// AskDisks returns the faults of disks that the leader knows, or what has come here if it does not
+// answer.
 func (n *Instance) AskDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
 	return n.askDisks(ctx, leader)
 }
 
-// KeepPage keeps a page of the members, which is not changed any more, as what is known of them; first says that it is the first page.
+// KeepPage keeps a page of the members, which is not changed any more, as what is known of them;
+// first says that it is the first page.
 func (n *Instance) KeepPage(page *query.MemberList, first bool) {
 	n.known.keep(n.env.clock.Now(), page, first)
 }
@@ -69,11 +73,12 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 	return n.cluster().Recover(ctx, group)
 }
 
-// seen returns the time, in Unix milliseconds, up to which tokens have been used as far as this replica knows. A token is the founding time
-// shifted by 21 bits plus the number of changes since.
+// seen returns the time, in Unix milliseconds, up to which tokens have been used as far as this
+// replica knows. A token is the founding time shifted by 21 bits plus the number of changes since.
 func (r *ownReplica) seen() int64 { return int64(r.revision.Load() >> 21) }
 
-// Leaderless returns for how long this instance has known no leader. Zero means that it knows one, or never did.
+// Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
+// or never did.
 func (n *Instance) Leaderless() time.Duration {
 	since := n.without.Load()
 	if since == 0 {
@@ -120,7 +125,10 @@ type Picture struct {
 
 // Picture returns what the instance knows. It asks no other.
 func (n *Instance) Picture() *Picture {
-	p := &Picture{ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(), Now: n.env.clock.Now(), Durable: n.dir != nil}
+	p := &Picture{
+		ID: n.instance(), Address: n.address, Tier: n.self.Tier, Member: n.isMember(), Err: n.Err(),
+		Now: n.env.clock.Now(), Durable: n.dir != nil,
+	}
 	for _, c := range n.clients() {
 		p.Sessions = append(p.Sessions, c.Status())
 	}
