@@ -102,7 +102,7 @@ func openLight(g groupAnswer, security transport.Security, i int, changed func(c
 
 func (l *light) send(to session.Target, renewals, commands []byte) error {
 	if len(renewals) > 0 {
-		l.port.Spare(to.Peer, l.voters) // as a node does
+		l.port.Spare(to.Peer, l.voters, 2) // as a node does
 	}
 	return l.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
 }
