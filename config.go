@@ -8,14 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/lockfsm"
-	"github.com/mortise-lock/mortise/transport"
 )
 
 // Config says how one instance takes part. It is passed by value and copied: neither side changes it afterwards. The zero value is a
@@ -228,18 +225,42 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 // unreachable reports whether this is a node on its own that no other process is to reach.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
 
-// listen opens the port, or a listener without one for a member, which serves nothing, and for a
-// node on its own: a port that serves no purpose lets every user of the machine in.
-func (c Config) listen(e env, self credentials.Peer) (net.Listener, error) {
-	if self.Tier == credentials.Member {
-		return transport.Deaf(), nil
+// This file keeps secrets out of what is printed. A Config ends up in logs sooner or later, and a
+// Node by way of a struct that holds one.
+
+// redacted stands where a secret is.
+const redacted = "[redacted]"
+
+// withoutSecrets returns a copy in which every secret is replaced by with, and without TLS, which
+// may hold a key.
+func (c Config) withoutSecrets(with string) Config {
+	if c.Secret != "" {
+		c.Secret = with
 	}
-	if c.unreachable() {
-		return transport.Deaf(), nil
+	if with == "" {
+		c.OldSecrets = nil
 	}
-	listener, err := e.listen(cmp.Or(c.Bind, "127.0.0.1:0"))
-	if err != nil {
-		return nil, fmt.Errorf("mortise: Config.Bind %q: %w", c.Bind, err)
+	c.OldSecrets = slices.Repeat([]string{with}, len(c.OldSecrets))
+	if c.TLS != nil {
+		c.TLS = &tls.Config{}
 	}
-	return listener, nil
+	return c
 }
+
+// Format implements [fmt.Formatter]: for every verb it shows [redacted] in place of Secret, of each
+// of OldSecrets, and nothing of TLS. The fmt package asks neither this method nor any other about
+// an unexported field: in a struct of your own keep a Config in an exported field, or behind a
+// pointer.
+func (c Config) Format(f fmt.State, verb rune) {
+	type config Config // without this method
+	c = c.withoutSecrets(redacted)
+	if verb == 's' || verb == 'q' { // their complaints about numbers and functions would be all that is seen
+		text := fmt.Sprintf("%+v", config(c))
+		fmt.Fprintf(f, fmt.FormatString(f, verb), text)
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), config(c))
+}
+
+// LogValue implements [slog.LogValuer], as Format does it for fmt.
+func (c Config) LogValue() slog.Value { return slog.StringValue(fmt.Sprintf("%+v", c)) }

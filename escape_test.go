@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/internal/plain"
@@ -35,20 +36,11 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	c := cluster.Status{
 		Group: 1, Waiting: nasty, Members: []cluster.Member{{Name: nasty, Addr: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}, Voters: []cluster.Voter{{Addr: nasty, Instance: nodeidtest.ID(7)}},
 	}
-	var known picture
-	people := known.people(&c)
+	people := instance.People{nodeidtest.ID(7): {Name: plain.Text(nasty), Zone: plain.Text(nasty)}}
 	s.fill(&c, nodeidtest.ID(7), people, func(nodeid.ID) bool { return false })
-	s.Health = &Health{Leader: nameOf(people, nodeidtest.ID(7))}
-	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
-	page := &query.MemberList{
-		Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}},
-		Names:   []*query.Name{{Name: nasty, Instance: name[:]}},
-	}
-	known.keep(1, page, true)
-	if name := known.people(&c)[nodeidtest.ID(9)].name; plain.Text(name) != name || name == "" {
-		t.Errorf("a name in the picture: %q", name)
-	}
-	s.Members, _, _ = known.last(2)
+	s.Health = &Health{Leader: people.Name(nodeidtest.ID(7))}
+	member := nodeidtest.ID(8)
+	s.Members = membersOf(&query.MemberList{Members: []*query.Member{{Name: nasty, Addr: nasty, Zone: nasty, For: nasty, Tier: nasty, Instance: member[:]}}})
 	for _, m := range append(s.Members, s.Voters...) {
 		if all := m.Name + m.Address + m.Zone + m.For + string(m.Tier); plain.Text(all) != all || all == "" {
 			t.Errorf("%q", all)
@@ -56,17 +48,5 @@ func TestNoErrorOrStatusIsRaw(t *testing.T) {
 	}
 	if text := s.String(); plain.Lines(text) != text || strings.Count(text, "\n") != 5 {
 		t.Errorf("%q", text)
-	}
-}
-
-// TestThePictureIsBounded: an instance keeps the names of a few voters.
-func TestThePictureIsBounded(t *testing.T) {
-	var p picture
-	for i := range uint64(1000) {
-		id := nodeidtest.ID(i + 1)
-		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
-	}
-	if len(p.voters) > votersKept {
-		t.Errorf("%d names are kept", len(p.voters))
 	}
 }

@@ -2,7 +2,11 @@ package mortise
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/trace"
 )
 
 // Hooks are functions that a node calls when something has happened, for metrics, traces and logs. Every one may be nil. They are read when the
@@ -113,3 +117,186 @@ type NodeEvent struct {
 	Left     time.Duration
 	Err      error
 }
+
+// This file puts what is traced of locks into the words of Hooks.
+
+// lockEvent is e for a hook.
+func lockEvent(e *trace.Event) LockEvent {
+	l := LockEvent{
+		Key: e.Key, Keys: e.Keys, Kind: LockKind(e.Kind), Try: e.Try, Purpose: e.Purpose, Outcome: outcome(e), Err: e.Err,
+		Token: Token(e.Token), Where: e.Where, Tag: e.Tag, Took: e.Took, Held: e.Held, Waiting: e.Waiting,
+	}
+	if e.End == trace.Lost {
+		l.Err = lossOf(e.Err)
+	}
+	if e.Behind != nil {
+		l.Behind, l.BehindMark = heldError(e.Behind), markOf(e.Behind.Value)
+	}
+	return l
+}
+
+// outcomes are the words for the ends that need no second look.
+var outcomes = [...]Outcome{
+	trace.Granted: OutcomeGranted, trace.Entered: OutcomeEntered, trace.Confirmed: OutcomeConfirmed,
+	trace.Soon: OutcomeSoon, trace.Unconfirmed: OutcomeUnconfirmed, trace.Detached: OutcomeDetached,
+	trace.Lapsed: OutcomeLapsed, trace.Left: OutcomeLeft, trace.Gone: OutcomeLost, trace.Stopped: OutcomeClosed,
+	trace.Leaked: OutcomeLeaked,
+}
+
+// outcome is the word for the end that e tells of.
+func outcome(e *trace.Event) Outcome {
+	switch e.End {
+	case trace.Refused:
+		return refusal(e.Err)
+	case trace.Lost:
+		return Outcome(e.Loss.String())
+	}
+	return outcomes[e.End]
+}
+
+// refusal is the word for the error of an Acquire.
+func refusal(err error) Outcome {
+	var deadlock *DeadlockError
+	if errors.As(err, &deadlock) {
+		return OutcomeDeadlock
+	}
+	for _, known := range [...]struct {
+		err  error
+		name Outcome
+	}{
+		{context.DeadlineExceeded, OutcomeTimeout}, {context.Canceled, OutcomeCanceled}, {ErrHeld, OutcomeHeld},
+		{ErrQueueFull, OutcomeQueueFull}, {ErrNotReady, OutcomeNotReady}, {ErrOverloaded, OutcomeOverloaded},
+		{ErrLeaving, OutcomeLeaving}, {ErrClosed, OutcomeClosed}, {ErrBadRequest, OutcomeBadRequest},
+		{ErrBadKey, OutcomeBadRequest}, {ErrNotHeld, OutcomeNotHeld}, {ErrNoRoom, OutcomeNoRoom},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	return OutcomeFailed
+}
+
+// asked is r in the words of its observers.
+func (r *Request) asked() trace.Asked {
+	a := trace.Asked{Key: r.first(), Keys: max(len(r.Keys), 1), Kind: string(r.kind()), Try: r.Try}
+	if r.Labels != nil && purpose.Lasting(r.Labels) {
+		a.Purpose = r.Labels[purpose.Label]
+	}
+	return a
+}
+
+// kind names what r asks for.
+func (r *Request) kind() LockKind {
+	switch {
+	case r.Resume != 0:
+		return LockResumed
+	case r.Permits != 0 || r.Of != 0:
+		return LockPermits
+	case r.Shared:
+		return LockShared
+	case len(r.Keys) > 1:
+		return LockSeveral
+	}
+	return LockExclusive
+}
+
+// first is the key by which a lock is called.
+func (r *Request) first() string {
+	key := r.Key
+	for i, k := range r.Keys {
+		if i == 0 || k < key {
+			key = k
+		}
+	}
+	return key
+}
+
+// LockKind says what a request of a [LockEvent] asks for.
+type LockKind string
+
+// The kinds of requests.
+const (
+	LockExclusive LockKind = "exclusive"
+	LockShared    LockKind = "shared"
+	LockPermits   LockKind = "permits" // of a semaphore
+	LockSeveral   LockKind = "several" // several keys at once
+	LockResumed   LockKind = "resumed" // Request.Resume
+)
+
+// Outcome says how an Acquire or an Unlock ended, or why a lock was lost.
+type Outcome string
+
+// Outcomes of Hooks.Acquired.
+const (
+	OutcomeGranted    Outcome = "granted"
+	OutcomeEntered    Outcome = "entered" // a lock that was held already, under its context
+	OutcomeHeld       Outcome = "held"    // a Try found it taken
+	OutcomeQueueFull  Outcome = "queue_full"
+	OutcomeDeadlock   Outcome = "deadlock"
+	OutcomeTimeout    Outcome = "timeout"  // of the context
+	OutcomeCanceled   Outcome = "canceled" // the context
+	OutcomeNotReady   Outcome = "not_ready"
+	OutcomeOverloaded Outcome = "overloaded"
+	OutcomeLeaving    Outcome = "leaving"
+	OutcomeNotHeld    Outcome = "not_held" // a Resume
+	OutcomeNoRoom     Outcome = "no_room"
+	OutcomeBadRequest Outcome = "bad_request"
+	OutcomeFailed     Outcome = "failed" // any other error
+	OutcomeClosed     Outcome = "closed" // the node is closed; also of Unlocked
+)
+
+// NodeState says what a [NodeEvent] reports.
+type NodeState string
+
+// The states that the hooks of a node report. Two hooks never use one word.
+const (
+	StateAcknowledged NodeState = "acknowledged" // Hooks.Renewed
+	StateUnanswered   NodeState = "unanswered"
+
+	StateOpened    NodeState = "opened" // Hooks.Session
+	StateClosed    NodeState = "closed"
+	StateExpired   NodeState = "expired"
+	StateRestarted NodeState = "restarted"
+	StateStopped   NodeState = "stopped"
+
+	StateSafe     NodeState = "safe" // Hooks.Lease, as LeaseState
+	StateJeopardy NodeState = "jeopardy"
+	StateLost     NodeState = "lost"
+
+	StateNew   NodeState = "new" // Hooks.Leader
+	StateNone  NodeState = "none"
+	StateAgain NodeState = "again"
+
+	StateJoined NodeState = "joined" // Hooks.Member
+	StateLeft   NodeState = "left"
+
+	StateAvailable   NodeState = "available" // Hooks.Available
+	StateUnavailable NodeState = "unavailable"
+
+	StateSynced NodeState = "synced" // Hooks.Synced
+	StateFailed NodeState = "failed"
+)
+
+// Outcomes of Hooks.Unlocked, beside OutcomeClosed.
+const (
+	OutcomeConfirmed   Outcome = "confirmed"
+	OutcomeSoon        Outcome = "soon"        // UnlockSoon
+	OutcomeDetached    Outcome = "detached"    // Detach
+	OutcomeLapsed      Outcome = "lapsed"      // Lapse
+	OutcomeLeft        Outcome = "left"        // other handles have entered the lock and hold it
+	OutcomeLost        Outcome = "lost"        // it was not held any more
+	OutcomeUnconfirmed Outcome = "unconfirmed" // the context ended first
+)
+
+// Outcomes of Hooks.Lost, and of Hooks.Leaked the last one.
+const (
+	OutcomeLease     Outcome = "lease"     // it was not renewed in time
+	OutcomeOverdue   Outcome = "overdue"   // Request.MaxHold
+	OutcomeForced    Outcome = "forced"    // ForceUnlock
+	OutcomeResumed   Outcome = "resumed"   // another session has resumed it
+	OutcomeExpired   Outcome = "expired"   // the group had ended the session
+	OutcomeRestarted Outcome = "restarted" // this instance began a new life
+	OutcomeStopped   Outcome = "stopped"   // the node was closed
+	OutcomeUnknown   Outcome = "unknown"   // the group does not have it
+	OutcomeLeaked    Outcome = "leaked"
+)

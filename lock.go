@@ -90,11 +90,11 @@ func (l *Lock) Context(parent context.Context) context.Context {
 		cancel(err)
 		return ctx
 	}
-	watched := l.node.spawn(func() {
+	watched := l.node.engine.Spawn(func() {
 		select {
 		case <-l.Done():
 			cancel(l.ended())
-		case <-l.node.leaving:
+		case <-l.node.engine.Leaving():
 			cancel(ErrLeaving)
 		case <-ctx.Done():
 			cancel(nil)
@@ -117,7 +117,7 @@ func (l *Lock) ended() error {
 // over returns why no work may begin under the lock, or nil.
 func (l *Lock) over() error {
 	select {
-	case <-l.node.leaving:
+	case <-l.node.engine.Leaving():
 		return ErrLeaving
 	default:
 		return l.Err()

@@ -2,10 +2,14 @@ package mortise
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
@@ -152,4 +156,111 @@ func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
 		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
 	}
 	return n.Acquire(ctx, Request{Keys: keys})
+}
+
+// maxShownKey is how many bytes of a key an error shows.
+const maxShownKey = 64
+
+// shownKey is a key as errors show it. One that is too long to be a key is cut.
+func shownKey(key string) string {
+	if len(key) <= int(lockfsm.DefaultLimits().KeyBytes) {
+		return fmt.Sprintf("%q", key)
+	}
+	return fmt.Sprintf("%q... (%d bytes)", strings.ToValidUTF8(key[:maxShownKey], "?"), len(key))
+}
+
+// badKey says which rule a key breaks; nil: none.
+func badKey(key string) error {
+	limit := int(lockfsm.DefaultLimits().KeyBytes)
+	rule := ""
+	switch {
+	case key == "":
+		rule = "it is empty"
+	case len(key) > limit:
+		rule = fmt.Sprintf("it has %d bytes, at most %d are allowed", len(key), limit)
+	case !utf8.ValidString(key):
+		rule = "it is not UTF-8"
+	case strings.ContainsFunc(key, unicode.IsControl):
+		rule = "it has a control character"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrBadKey, shownKey(key), rule)
+}
+
+// badKeys is badKey for all keys of a request. A Resume that names no key is no exception.
+func (r *Request) badKeys() error {
+	if len(r.Keys) == 0 {
+		return badKey(r.Key)
+	}
+	for _, key := range r.Keys {
+		if err := badKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a holder shows to others travels as one value of the request. Without labels that is Request.Value as it is; else it begins with a mark, and what follows is JSON.
+const labelMark = 0
+
+type shown struct {
+	Value  []byte            `json:"v,omitempty"`
+	Labels map[string]string `json:"l,omitempty"`
+	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
+}
+
+// showing returns the bytes of value and labels.
+func showing(value string, labels map[string]string) []byte {
+	if len(labels) == 0 && (value == "" || value[0] != labelMark) {
+		return []byte(value)
+	}
+	b, err := json.Marshal(shown{Value: []byte(value), Labels: labels})
+	if err != nil { // strings always marshal
+		return nil
+	}
+	return append([]byte{labelMark}, b...)
+}
+
+// showed takes them apart.
+func showed(b []byte) (value string, labels map[string]string) {
+	if len(b) == 0 || b[0] != labelMark {
+		return string(b), nil
+	}
+	var s shown
+	if json.Unmarshal(b[1:], &s) != nil {
+		return string(b), nil
+	}
+	return string(s.Value), s.Labels
+}
+
+// This file is how the mark of Hooks.Mark travels with a lock: beside the value and the labels of its request, see showing, unseen by users.
+
+// markBytes is the most of a mark.
+const markBytes = 64
+
+// marked adds the mark to what the session room is asked for. One that is too long, or for which there is no room, is left out: a link of a trace
+// is no reason to refuse a lock. So is that of a Resume that leaves the hold its value.
+func marked(mark []byte, r *Request, s client.Request) client.Request {
+	if len(mark) == 0 || len(mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
+		return s
+	}
+	b, err := json.Marshal(shown{Value: []byte(r.Value), Labels: r.Labels, Mark: mark})
+	if err != nil || 1+len(b) > lockfsm.MaxValueBytes {
+		return s
+	}
+	if s.Terms == nil {
+		s.Terms = &client.Terms{} // those of a mutex
+	}
+	s.Terms.Value = append([]byte{labelMark}, b...)
+	return s
+}
+
+// markOf returns the mark that travels with what a holder shows, or nil.
+func markOf(b []byte) []byte {
+	var s shown
+	if len(b) == 0 || b[0] != labelMark || json.Unmarshal(b[1:], &s) != nil {
+		return nil
+	}
+	return s.Mark
 }

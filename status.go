@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
@@ -62,55 +63,29 @@ type Status struct {
 
 // Status returns the present picture. It asks nobody.
 func (n *Node) Status() Status {
-	s := Status{Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: n.instance().String(), Address: n.address, Tier: Tier(n.self.Tier.String()), Err: n.Err()}
-	s.Promised, s.VotersWanted = n.config.Replicas, n.config.votersWanted()
-	mine := n.client.Status()
-	s.Session, s.Lease, s.Held, s.Waiters = SessionPhase(mine.Phase.String()), LeaseState(mine.Lease.String()), mine.Held, mine.Waiting
-	now := n.env.clock.Now()
-	s.LeaseFor = max(mine.Deadline.Sub(now), 0)
-	s.LeaseTightest = s.LeaseFor
-	s.Standby = int(n.standby.Load())
-	s.Sessions = withSession(s.Sessions, mine.Session)
-	for _, own := range n.own.list() {
-		status := own.Status()
-		s.Sessions = withSession(s.Sessions, status.Session)
-		s.Held, s.Waiters = s.Held+status.Held, s.Waiters+status.Waiting
-		s.LeaseTightest = min(s.LeaseTightest, max(status.Deadline.Sub(now), 0))
+	p := n.engine.Picture()
+	s := Status{
+		Name: n.config.Name, Zone: n.config.Zone, Version: version, Instance: p.ID.String(), Address: p.Address, Tier: Tier(p.Tier.String()), Err: p.Err,
+		Promised: n.config.Replicas, VotersWanted: n.config.votersWanted(), Standby: int(n.standby.Load()),
+		Votes: p.Votes, Term: p.Term, Leading: p.Leading, MembersAge: p.MembersAge, MembersTotal: p.MembersTotal,
+		Age: p.Age, Available: p.Available, HooksDropped: n.engine.Tracer().Dropped(),
 	}
-	s.Age, s.Available = n.grantable.share(now)
-	s.HooksDropped = n.trace.Dropped()
-	s.Members, s.MembersTotal, s.MembersAge = n.known.last(now)
-	leader := mine.Leader.Peer
-	if r := n.replica.Load(); r != nil {
-		role := r.role.Load()
-		s.Votes, s.Term, s.Leading = r.votes(), role.Term, role.Leading
-		if s.Leading {
-			s.MembersTotal = r.registry.Members()
-		}
-		leader = n.target(role.Leader).Peer
+	if p.Members != nil {
+		s.Members = membersOf(p.Members)
 	}
-	if c := n.cluster(); c != nil {
-		picture := c.Status()
-		s.fill(&picture, leader, n.people(&picture), n.linked)
-		if report, leads := c.Report(); leads {
-			h := n.health(report, n.instance(), n.remarks(), n.faultyDisks())
+	s.fillSessions(p)
+	if p.Started {
+		s.fill(&p.Cluster, p.Leader, p.People, p.Linked)
+		if p.Report != nil {
+			h := n.health(p, *p.Report, p.ID, p.Remarks, p.Disks)
 			s.Health = &h
 		}
 	}
-	unread := n.unread.Load()
-	if unread != nil && s.Err == nil && mine.Phase != client.Attached {
-		s.Waiting = n.waitsForLog(s, *unread)
+	if p.Durable {
+		s.Disk, s.FaultyDisks = diskFault(p.Disk), faultyDisks(p.Disks)
 	}
-	if n.dir != nil {
-		s.Disk, s.FaultyDisks = n.diskFault(), n.faultyDisks()
-	}
-	if text := n.waitsForDisks(s); text != "" && s.Err == nil && mine.Phase != client.Attached && unread == nil {
-		s.Waiting = text
-	}
-	if s.Waiting == "" {
-		s.Waiting = n.waitsFor(s, mine)
-	}
-	if n.config.unreachable() || n.isMember() { // what it has in place of an address leads nowhere
+	s.Waiting = n.waiting(&s, p)
+	if n.config.unreachable() || p.Member { // what it has in place of an address leads nowhere
 		s.Address = ""
 		for i := range s.Voters {
 			if s.Voters[i].Instance == s.Instance {
@@ -119,6 +94,39 @@ func (n *Node) Status() Status {
 		}
 	}
 	return s
+}
+
+// fillSessions adds what the sessions of the node know.
+func (s *Status) fillSessions(p *instance.Picture) {
+	first := &p.Sessions[0]
+	s.Session, s.Lease = SessionPhase(first.Phase.String()), LeaseState(first.Lease.String())
+	s.LeaseFor = max(first.Deadline.Sub(p.Now), 0)
+	s.LeaseTightest = s.LeaseFor
+	for i := range p.Sessions {
+		one := &p.Sessions[i]
+		if one.Session != 0 {
+			s.Sessions = append(s.Sessions, instance.SessionText(one.Session))
+		}
+		s.Held, s.Waiters = s.Held+one.Held, s.Waiters+one.Waiting
+		s.LeaseTightest = min(s.LeaseTightest, max(one.Deadline.Sub(p.Now), 0))
+	}
+}
+
+// waiting says what the node waits for, or "". s.Waiting is what the cluster room says.
+func (n *Node) waiting(s *Status, p *instance.Picture) string {
+	mine := &p.Sessions[0]
+	if s.Err == nil && mine.Phase != client.Attached {
+		if p.Unread != nil {
+			return n.waitsForLog(s, p)
+		}
+		if text := s.waitsForDisks(); text != "" {
+			return text
+		}
+	}
+	if s.Waiting != "" {
+		return s.Waiting
+	}
+	return s.waitsFor(mine, p.Now)
 }
 
 // votersWanted is how many instances vote if all are there that the configuration names: an odd number, so that each counts.
@@ -136,16 +144,8 @@ func (c *Config) votersWanted() int {
 	return n - (n+1)%2
 }
 
-// withSession adds the ID of a session, if there is one.
-func withSession(list []string, id lockfsm.SessionID) []string {
-	if id == 0 {
-		return list
-	}
-	return append(list, sessionText(id))
-}
-
 // fill adds what the cluster room knows.
-func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]person, linked func(nodeid.ID) bool) {
+func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people instance.People, linked func(nodeid.ID) bool) {
 	s.Phase, s.Waiting, s.Namesake = Phase(c.Phase.String()), plain.Text(c.Waiting), plain.Text(c.Namesake)
 	if c.Group != 0 {
 		s.Group = nodeid.Hex(c.Group)
@@ -154,20 +154,20 @@ func (s *Status) fill(c *cluster.Status, leader nodeid.ID, people map[nodeid.ID]
 		is := people[v.Instance]
 		seen := slices.ContainsFunc(c.Members, func(m cluster.Member) bool { return m.Instance == v.Instance })
 		s.Voters = append(s.Voters, Member{
-			Name: is.name, Zone: is.zone, Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
+			Name: is.Name, Zone: is.Zone, Instance: v.Instance.String(), Address: plain.Text(v.Addr), Votes: !v.Learner,
 			Seen: seen || linked(v.Instance),
 		})
 	}
-	s.Leader = nameOf(people, leader)
+	s.Leader = people.Name(leader)
 }
 
 // waitsFor says what stands between this node and a lock once it belongs to a group.
-func (n *Node) waitsFor(s Status, mine client.Status) string {
+func (s *Status) waitsFor(mine *client.Status, now clock.Time) string {
 	switch {
 	case s.Err != nil:
 		return ""
 	case mine.Phase == client.Attached && mine.GraceUntil != 0:
-		left := max(mine.GraceUntil.Sub(n.env.clock.Now()), 0)
+		left := max(mine.GraceUntil.Sub(now), 0)
 		return fmt.Sprintf("the group is in its grace for about %v more: nothing is granted while a holder of an earlier group could still believe in its lock", left.Round(time.Second/10))
 	case mine.Phase == client.Attached:
 		return ""
@@ -239,29 +239,88 @@ func orNone(name string) string {
 	return name
 }
 
-// phaseChanged takes whether this instance's session is attached to a leader; the client calls it when its phase changes.
-func (n *Node) phaseChanged(phase client.Phase) {
-	n.attached.Store(phase == client.Attached)
-	n.leaderKnown()
-	if phase == client.Attached {
-		n.learnNames()
+// waitsForLog says what an instance without a leader waits for whose own log cannot be used.
+func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
+	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, p.Unread)
+	if !p.OnlyVoter {
+		return text + "; " + noLeader + s.votersText()
 	}
+	if p.BadDisk {
+		return text + "; no other instance votes, so nothing is granted until the disk is repaired and this instance " +
+			"started again"
+	}
+	return text + "; no other instance votes, so nothing is granted until this is done: the new group has none of the " +
+		"locks and data of the old one"
 }
 
-// leaderKnown passes on what gossip and birth go by: whether there is a leader. Its own replica is one witness of that and its session
-// another: a replica that has just been prepared, or that was removed, hears of no leader while the group is well.
-func (n *Node) leaderKnown() {
-	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
-	defer n.knowing.Unlock()
-	r := n.replica.Load()
-	n.noteLeader(r)
-	known := n.attached.Load() || r != nil && r.role.Load().Leader != 0
-	if known {
-		n.without.Store(0)
-	} else {
-		n.without.CompareAndSwap(0, int64(n.env.clock.Now()))
+// waitsForDisks says what an instance without a session waits for if disks are the reason, or "".
+func (s Status) waitsForDisks() string {
+	var faults []string
+	own := s.Disk != nil && s.Disk.State != DiskLow
+	if own {
+		faults = append(faults, plain.Sprintf("this instance: %v", *s.Disk))
 	}
-	if c := n.cluster(); c != nil {
-		c.HasLeader(known)
+	for _, f := range s.FaultyDisks {
+		if f.State != DiskLow && (!own || f.Instance != s.Instance) {
+			faults = append(faults, plain.Sprintf("%s: %v", f.Name, f.DiskFault))
+		}
 	}
+	voters := 0
+	for _, v := range s.Voters {
+		if v.Votes {
+			voters++
+		}
+	}
+	blocks := len(faults) >= (voters+1)/2 // a hung disk may leave a leader that can commit nothing
+	if len(faults) == 0 || s.Leader != "" && !blocks {
+		return ""
+	}
+	return "nothing is granted: a majority of the voters must have disks that work, and reach each other; " + strings.Join(faults, "; ") +
+		"; the voters are " + s.votersText()
 }
+
+// The words that Status, Event, LockEvent, NodeEvent and DiskFault carry have a type each, so that a
+// program compares them with constants. In JSON they are strings with these values. A later version may
+// add a word: a program has to ignore a word that it does not know.
+
+// Phase says how far an instance has come in its present life. It only goes forward; a new life begins
+// at PhaseNewborn.
+type Phase string
+
+// The phases of an instance.
+const (
+	PhaseNewborn Phase = "newborn" // belongs to no group
+	PhaseBound   Phase = "bound"   // has accepted the charter of a group that may not be founded yet
+	PhaseMember  Phase = "member"  // belongs to a group that is founded
+)
+
+// SessionPhase says how far an instance is on its way to a session with the leader.
+type SessionPhase string
+
+// The phases of a session, in the order of the way.
+const (
+	SessionSeeking   SessionPhase = "seeking"   // has no instance to ask at the moment
+	SessionOpening   SessionPhase = "opening"   // has asked for a session
+	SessionAttaching SessionPhase = "attaching" // has asked the leader to take its session up again
+	SessionAttached  SessionPhase = "attached"  // talks to the leader: it can be granted locks
+)
+
+// LeaseState says how far the lease of a session is from its end.
+type LeaseState string
+
+// The states of a lease.
+const (
+	LeaseSafe     LeaseState = "safe"     // neither of the two below
+	LeaseJeopardy LeaseState = "jeopardy" // two thirds of the TTL have passed since the last renewal that was acknowledged
+	LeaseLost     LeaseState = "lost"     // there is none, or its end has passed: nothing is held
+)
+
+// Tier is what a secret or certificate makes of the process that has it.
+type Tier string
+
+// The tiers.
+const (
+	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
+	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
+	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, and no instance
+)

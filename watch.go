@@ -302,3 +302,28 @@ func (n *Node) Audit(ctx context.Context) ([]Event, error) {
 	s, err := look(ctx, n, query.QueryClient.Ends, &query.StateRequest{})
 	return eventsOf(s), err
 }
+
+// EventKind says what an [Event] is.
+type EventKind string
+
+// The kinds of events. The first four happen to a key.
+const (
+	EventHeld    EventKind = "held"    // a hold began, with Token, by Holder
+	EventLeft    EventKind = "left"    // the holder is gone or has detached it, by Cause; it stays for its LockDelay
+	EventFreed   EventKind = "freed"   // a hold ended, by Cause
+	EventData    EventKind = "data"    // the data of the key is now Data, at Revision, or none if that is empty
+	EventReset   EventKind = "reset"   // forget what was reported before: what follows is what there is now
+	EventCurrent EventKind = "current" // everything up to Position is reported: what happens in one moment comes before the same one
+)
+
+// Cause says why a hold ended, or why its holder is gone.
+type Cause string
+
+// The causes.
+const (
+	CauseReleased Cause = "released" // by Unlock
+	CauseExpired  Cause = "expired"  // its session, its LockDelay or its MaxHold ran out, or it lapsed
+	CauseClosed   Cause = "closed"   // with its session, when its instance left
+	CauseForced   Cause = "forced"   // by ForceUnlock
+	CauseResumed  Cause = "resumed"  // it goes on in another session, by Request.Resume
+)

@@ -33,7 +33,8 @@ func start(ctx context.Context, c mortise.Config, w outside.World) (*node, error
 	return n, nil
 }
 
-// realWorld is that of a node in production, with each field filled in, for tests that stand in front of one.
+// realWorld is that of a node in production, with each field filled in, for tests that stand in
+// front of one.
 func realWorld() outside.World {
 	var dialer net.Dialer
 	return outside.World{

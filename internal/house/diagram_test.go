@@ -13,7 +13,7 @@ var drawnRoom = regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`)
 // TestDrawnRoomsAreTheRooms holds the first diagram of ARCHITECTURE.md to the table of who may import whom.
 func TestDrawnRoomsAreTheRooms(t *testing.T) {
 	boxes := map[string]string{
-		"root": "", "session": "session", "raftlog": "raftlog", "cluster": "cluster", "transport": "transport", "lockfsm": "lockfsm",
+		"root": "", "instance": "internal/instance", "session": "session", "raftlog": "raftlog", "cluster": "cluster", "transport": "transport", "lockfsm": "lockfsm",
 		"storage": "raftlog/storage", "discovery": "cluster/discovery", "founding": "cluster/founding", "gossip": "cluster/gossip", "voters": "cluster/voters",
 		"client": "session/client", "keeper": "session/keeper",
 	}

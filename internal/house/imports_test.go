@@ -45,9 +45,17 @@ var allowed = map[string][]string{
 	"cluster":              {"cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "internal/clock", "internal/nodeid"},
 	"transport":            {"transport/...", "internal/capability", "internal/nodeid", "google.golang.org/grpc/...", "google.golang.org/protobuf/...", "go.etcd.io/raft/v3/raftpb"},
 	"": {
-		"lockfsm", "cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "transport", "transport/wire/...", "internal/capability", "internal/clock", "internal/credentials", "internal/history",
-		"internal/nodeid", "internal/outside", "internal/plain", "internal/purpose", "internal/queries", "internal/replica", "internal/trace",
-		"go.etcd.io/raft/v3/raftpb",
+		"cluster", "cluster/discovery", "cluster/voters", "internal/clock", "internal/credentials",
+		"internal/instance", "internal/nodeid", "internal/outside", "internal/plain", "internal/purpose",
+		"internal/queries", "internal/replica", "internal/trace", "lockfsm", "session", "session/client",
+		"transport/wire/mortise/query/v1",
+	},
+	"internal/instance": {
+		"cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "go.etcd.io/raft/v3/raftpb",
+		"internal/capability", "internal/clock", "internal/credentials", "internal/history", "internal/nodeid",
+		"internal/outside", "internal/plain", "internal/queries", "internal/replica", "internal/trace", "lockfsm",
+		"raftlog", "raftlog/storage", "session", "session/client", "session/keeper", "transport",
+		"transport/wire/mortise/query/v1",
 	},
 	// It makes the messages of what the rooms have, so that neither they nor transport know the other's types.
 	"internal/queries": {

@@ -33,13 +33,13 @@ func modOf(t *testing.T, room string) (mod goMod) {
 // TestInstalledModulesStandAlone: the go command ignores a replace of a module that is required, and
 // refuses one in a module that is installed. scripts/publish-check installs them all.
 func TestInstalledModulesStandAlone(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "version.go"))
+	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := regexp.MustCompile(`const version = "(v\d+\.\d+\.\d+)"`).FindSubmatch(text)
 	if version == nil {
-		t.Fatal("version.go has no version of the form v1.2.3")
+		t.Fatal("doc.go has no version of the form v1.2.3")
 	}
 	adapters, err := filepath.Glob(filepath.Join(root, "adapters", "*", "go.mod"))
 	if err != nil || len(adapters) == 0 {
@@ -53,7 +53,7 @@ func TestInstalledModulesStandAlone(t *testing.T) {
 		}
 		for _, r := range mod.Require {
 			if r.Path == module && r.Version != string(version[1]) {
-				t.Errorf("%s/go.mod requires mortise %s, and version.go has %s: they are released together", room, r.Version, version[1])
+				t.Errorf("%s/go.mod requires mortise %s, and doc.go has %s: they are released together", room, r.Version, version[1])
 			}
 		}
 	}

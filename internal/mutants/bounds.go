@@ -14,7 +14,7 @@ func bounds() []Bug {
 		{Name: "duplicates-of-any-number", Room: "transport", Hazard: "none", Breaks: "one message with raft messages beside the links grows to gigabytes when it is decoded"},
 		{Name: "duplicates-without-a-link", Room: "transport", Hazard: "A7", Breaks: "the last heartbeat of a leader that is gone arrives behind the news of that, and the election waits for a timeout"},
 		{Name: "duplicates-of-others", Room: "transport", Hazard: "none", Breaks: "beside the links an instance speaks under the raft ID of another"},
-		{Name: "voters-unlinked", Room: ".", Hazard: "A7", Nodes: "TestVotersKeepLinksToEachOther", Breaks: "when a leader is gone the others must connect before they elect the next"},
+		{Name: "voters-unlinked", Room: "internal/instance", Hazard: "A7", Nodes: "TestVotersKeepLinksToEachOther", Breaks: "when a leader is gone the others must connect before they elect the next"},
 		{Name: "no-quota", Room: "transport", Hazard: "none", Breaks: "one instance takes the places and the memory that are there for all"},
 		{Name: "snapshot-judged-late", Room: "transport", Hazard: "none", Breaks: "a snapshot of another group is gathered whole before it is refused"},
 		{Name: "snapshot-trickles", Room: "transport", Hazard: "none", Breaks: "a byte now and then keeps a place for a snapshot for ever"},

@@ -35,7 +35,7 @@ func words() []Bug {
 		{Name: "names-shared", Room: "cluster/founding", Hazard: "none", Breaks: "a group is founded by instances of one name, of which none can be replaced later"},
 		{Name: "namesake-not-told", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "neither of two instances with one name says so"},
 		{Name: "born-at-each-start", Room: "cluster", Hazard: "none", Nodes: "TestWords", Breaks: "each restart with a directory says that a group is born"},
-		{Name: "lease-without-locks-warned", Room: ".", Hazard: "none", Nodes: "TestWords", Breaks: "an instance that held nothing warns that its locks are lost"},
+		{Name: "lease-without-locks-warned", Room: "internal/instance", Hazard: "none", Nodes: "TestWords", Breaks: "an instance that held nothing warns that its locks are lost"},
 		{Name: "cut-off-at-once", Room: "cluster/founding", Hazard: "none", Breaks: "each start says that the instance is cut off from its leader"},
 		{Name: "crowd-is-a-warning", Room: "transport", Hazard: "none", Breaks: "a large fleet that starts at once warns of connections that were refused"},
 	}

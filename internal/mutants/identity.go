@@ -18,7 +18,7 @@ func identity() []Bug {
 		{Name: "stored-key-not-checked", Room: "cluster", Hazard: "none", Breaks: "a directory is used whose key is not that of its instance"},
 		{Name: "name-ends-a-life", Room: "cluster/voters", Hazard: "none", Nodes: "TestHostileNames",
 			Breaks: "an instance that registers under the name of a voter removes that voter in the moment in which its link breaks"},
-		{Name: "end-of-anybody", Room: ".", Hazard: "none", Nodes: "TestHostileEnds",
+		{Name: "end-of-anybody", Room: "internal/instance", Hazard: "none", Nodes: "TestHostileEnds",
 			Breaks: "an instance that claims the raft ID of the leader ends its lead by saying that it has retired"},
 		{Name: "claims-not-told", Room: "transport", Hazard: "none", Nodes: "TestHostileImpostors",
 			Breaks: "the log does not say which instance was claimed, and from which address"},

@@ -115,8 +115,9 @@ func Layers() []Layer {
 		{Name: "cluster", Package: "cluster", Rooms: []string{"cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead"}, Dear: true},
 		{Name: "transport", Package: "transport", Skip: "TenThousand|GeneratedCode", Rooms: []string{"transport"}, Dear: true},
 		{Name: clusters, Package: "internal/sim", Run: "^TestSeeds$", Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "cluster", "cluster/founding", "cluster/lead", "cluster/voters", "internal/replica"}, Env: []string{"MORTISE_SEED=1", "MORTISE_SEEDS=20"}, Dear: true},
+		{Name: "instance", Package: "internal/instance", Rooms: []string{"internal/instance"}},
 		{Name: "face", Package: ".", Rooms: []string{"."}},
-		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/queries", "internal/replica", "."}},
+		{Name: nodes, Package: "internal/e2e", Dear: true, Rooms: []string{"lockfsm", "session", "session/client", "session/keeper", "raftlog", "raftlog/storage", "cluster", "cluster/discovery", "cluster/founding", "cluster/gossip", "cluster/lead", "cluster/voters", "transport", "internal/credentials", "internal/queries", "internal/replica", "internal/instance", "."}},
 	}
 }
 

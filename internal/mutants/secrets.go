@@ -42,7 +42,7 @@ func secrets() []Bug {
 		{Name: "guest-asks-as-instance", Room: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance", Breaks: "a guest puts the questions that instances put to the leader"},
 		{Name: "member-is-heard", Room: "internal/queries", Hazard: "none", Nodes: "TestAGuestIsNoInstance", Breaks: "a member tells instances who votes"},
 		{Name: "guest-names-an-instance", Room: "internal/replica", Hazard: "none", Nodes: "TestAGuestIsNoInstance", Breaks: "the record of a guest's session says that it is an instance"},
-		{Name: "member-serves", Room: ".", Hazard: "none", Nodes: "TestAMemberLocksAndNeverVotes", Breaks: "a member opens a port that serves nothing"},
+		{Name: "member-serves", Room: "internal/instance", Hazard: "none", Nodes: "TestAMemberLocksAndNeverVotes", Breaks: "a member opens a port that serves nothing"},
 		{Name: "guest-secret-starts", Room: ".", Hazard: "none", Breaks: "an instance starts with the secret of a guest"},
 		{Name: "member-founds", Room: ".", Hazard: "none", Breaks: "an instance with a member's secret takes part in founding a group"},
 		{Name: "node-keeps-secret", Room: ".", Hazard: "none", Breaks: "a Node that is printed shows its secret"},

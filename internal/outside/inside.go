@@ -17,8 +17,9 @@ import (
 
 // Inside is what the tests of whole nodes reach of a node beyond its exported methods.
 type Inside struct {
-	Address  string // advertised
-	Client   *client.Client
+	Address  string                  // advertised
+	Client   *client.Client          // of its own session
+	Clients  func() []*client.Client // of all sessions
 	Port     *transport.Port
 	Handler  transport.Handler // of what arrives at the port
 	Key      func() nodeid.Key // of the present life

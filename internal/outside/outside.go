@@ -1,12 +1,14 @@
-// Package outside carries through a context what a node takes from the world outside its process: its network, its clocks, its files. Package
-// mortisetest puts it in, and mortise.Start looks for it: so whole nodes stand on a network in memory and on clocks of the test's own, and
-// the root exports nothing for it and has no state that two tests could share.
+// Package outside carries through a context what a node takes from the world outside its process:
+// its network, its clocks, its files. Package mortisetest puts it in, and mortise.Start looks for
+// it: so whole nodes stand on a network in memory and on clocks of the test's own, and the root
+// exports nothing for it and has no state that two tests could share.
 //
-// Guarantees: a context that nobody has put a World into has none, and its children have that of the nearest In. Concurrency: a World is
-// copied; its functions must be safe for concurrent use. Failure: none. Limits: only packages of this module can reach it.
+// Guarantees: a context that nobody has put a World into has none, and its children have that of
+// the nearest In. Concurrency: a World is copied; its functions must be safe for concurrent use.
+// Failure: none. Limits: only packages of this module can reach it.
 //
-// Refused alternatives: a field of Config, which every user would see and some would set in production; a package variable, which makes tests
-// that run side by side disturb each other.
+// Refused alternatives: a field of Config, which every user would see and some would set in
+// production; a package variable, which makes tests that run side by side disturb each other.
 package outside
 
 import (
@@ -20,7 +22,8 @@ import (
 	"github.com/mortise-lock/mortise/raftlog/storage"
 )
 
-// World is what one node takes from outside. The zero value of a field stands for what the machine has.
+// World is what one node takes from outside. The zero value of a field stands for what the machine
+// has.
 type World struct {
 	Listen  func(address string) (net.Listener, error)
 	Dial    func(ctx context.Context, address string) (net.Conn, error)

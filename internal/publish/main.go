@@ -4,7 +4,7 @@
 //
 //	go run ./internal/publish DIRECTORY
 //
-// It writes the module of the root and those below adapters, each with the version of version.go.
+// It writes the module of the root and those below adapters, each with the version of doc.go.
 // Modules of this tree that nobody installs are left out. It reads the files that git would commit.
 package main
 
@@ -63,16 +63,16 @@ func publish(root, proxy string) error {
 	return nil
 }
 
-// versionOf returns the version that version.go has.
+// versionOf returns the version that doc.go has.
 func versionOf(root string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "version.go"))
+	text, err := os.ReadFile(filepath.Join(root, "doc.go"))
 	if err != nil {
 		return "", err
 	}
 	if found := regexp.MustCompile(`(?m)^const version = "(v[^"]+)"$`).FindSubmatch(text); found != nil {
 		return string(found[1]), nil
 	}
-	return "", fmt.Errorf("version.go has no line %q", "const version = ...")
+	return "", fmt.Errorf("doc.go has no line %q", "const version = ...")
 }
 
 // modules returns the directories that have a go.mod.

@@ -1,0 +1,357 @@
+package mortise
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/discovery"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
+)
+
+// complaints collects what is wrong with a Config, one error a mistake.
+type complaints []error
+
+func (cs *complaints) add(field, format string, args ...any) {
+	*cs = append(*cs, fmt.Errorf("Config.%s: %s", field, fmt.Sprintf(format, args...)))
+}
+
+// validate reports every mistake of a Config with defaults, by field name, or nil.
+func (c Config) validate() error {
+	var wrong complaints
+	wrong.checkEach(c)
+	wrong.checkBind(c)
+	wrong.checkSecurity(c)
+	wrong.checkFounding(c)
+	if c.Grace >= 0 && c.Grace < c.SessionTTL {
+		wrong.add("Grace", "%v is shorter than SessionTTL (%v): a holder of an earlier group could still believe in its lock; leave it 0, or set it negative where no earlier group can exist", c.Grace, c.SessionTTL)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
+}
+
+// checkEach looks at each field for itself, so that it can be told also of a Config that is not complete yet.
+func (cs *complaints) checkEach(c Config) {
+	cs.checkText("Name", c.Name, 1, 128)
+	cs.checkText("Cluster", c.Cluster, 1, 128)
+	cs.checkText("Zone", c.Zone, 0, 64)
+	cs.checkText("Dir", c.Dir, 0, 4096)
+	if err := checkAddress(c.Bind, false); err != nil && !c.unreachable() {
+		cs.add("Bind", "%v", err)
+	}
+	if c.Advertise != "" {
+		cs.checkAdvertise(c.Advertise)
+	}
+	for i, entry := range c.Join {
+		if err := discovery.Check(entry); err != nil {
+			cs.add(fmt.Sprintf("Join[%d]", i), "%v", err)
+		}
+	}
+	if c.Replicas < 0 || c.Replicas > replica.MaxReplicas {
+		cs.add("Replicas", "%d is not between 1 and %d; for a larger fleet set Founders, the names of three or five instances that found the group and vote",
+			c.Replicas, replica.MaxReplicas)
+	}
+	cs.checkFounders(c.Founders)
+	if c.Voters < 1 || c.Voters > 7 || c.Voters%2 == 0 {
+		cs.add("Voters", "%d is not one of 1, 3, 5, 7", c.Voters)
+	}
+	if c.SessionTTL < minSessionTTL || c.SessionTTL > 10*time.Minute {
+		cs.add("SessionTTL", "%v is not between 1s and 10m", c.SessionTTL)
+	}
+	cs.checkBudget("MaxSessionBytes", c.MaxSessionBytes)
+	cs.checkBudget("MaxGroupBytes", c.MaxGroupBytes)
+	if c.MaxSessionBytes > c.MaxGroupBytes {
+		cs.add("MaxSessionBytes", "%d is more than MaxGroupBytes, %d", c.MaxSessionBytes, c.MaxGroupBytes)
+	}
+	if c.Grace > time.Hour {
+		cs.add("Grace", "%v is longer than 1h", c.Grace)
+	}
+}
+
+func (cs *complaints) checkBudget(field string, bytes int64) {
+	if bytes < minBudget || bytes > maxBudget {
+		cs.add(field, "%d is not between %d (1 MiB) and %d (1 TiB)", bytes, int64(minBudget), int64(maxBudget))
+	}
+}
+
+func (cs *complaints) checkText(field, text string, least, most int) {
+	switch {
+	case len(text) < least:
+		cs.add(field, "is empty, and no default could be found; set it")
+	case len(text) > most:
+		cs.add(field, "has %d bytes, more than %d", len(text), most)
+	case !plain.Is(text):
+		cs.add(field, "%q %s", text, plain.NotText)
+	}
+}
+
+func (cs *complaints) checkBind(c Config) {
+	if checkAddress(c.Bind, false) != nil {
+		return // checkEach has said it
+	}
+	open := c.Secret == "" && c.TLS == nil && c.TLSFiles == TLSFiles{} && !c.Insecure
+	if host, _, _ := net.SplitHostPort(c.Bind); open && !isLoopback(host) {
+		cs.add("Bind", "%q is reachable from other machines and nothing protects it: set Secret (or TLS), bind a loopback address, or set Insecure to accept that anybody who reaches the port can take and break locks", c.Bind)
+	}
+}
+
+// checkSecurity reports a choice of more than one kind of security; what is wrong within one is told when it is made.
+func (cs *complaints) checkSecurity(c Config) {
+	chosen := 0
+	for _, set := range [...]bool{c.Secret != "", c.TLS != nil, c.TLSFiles != TLSFiles{}, c.Insecure} {
+		if set {
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		cs.add("Secret", "set one of Secret, TLS, TLSFiles and Insecure, not several")
+	}
+	if c.Secret == "" && len(c.OldSecrets) > 0 {
+		cs.add("OldSecrets", "is set without Secret")
+	}
+	if len(c.OldSecrets) > 8 {
+		cs.add("OldSecrets", "has %d entries, more than 8", len(c.OldSecrets))
+	}
+	if c.TLS == nil && c.TLSFiles == (TLSFiles{}) && len(c.TLSPeers)+len(c.TLSGuests) > 0 {
+		cs.add("TLSPeers", "and TLSGuests are for TLS and TLSFiles, and neither is set")
+	}
+	if chosen != 1 {
+		return
+	}
+	source, err := c.credentials(nil, nil)
+	if err == nil {
+		err = c.mayStart(source)
+	}
+	if err != nil {
+		*cs = append(*cs, err)
+	}
+}
+
+func (cs *complaints) checkAdvertise(address string) {
+	if err := checkAddress(address, true); err != nil {
+		cs.add("Advertise", "%v", err)
+		return
+	}
+	if host, _, _ := net.SplitHostPort(address); isUnspecified(host) {
+		cs.add("Advertise", "%q names no host that others could reach", address)
+	}
+}
+
+func (cs *complaints) checkFounding(c Config) {
+	switch {
+	case c.alone() && (c.Replicas != 0 || len(c.Founders) != 0):
+		cs.add("Join", "is empty, but Replicas or Founders is set: list where the other instances are, or drop both for a node on its own")
+	case !c.alone() && c.Replicas == 0 && len(c.Founders) == 0:
+		cs.add("Replicas", "with Join, set either Replicas (how many instances you run, all of them) or Founders (the names of those that vote)")
+	case c.Replicas != 0 && len(c.Founders) != 0:
+		cs.add("Replicas", "set either Replicas or Founders, not both")
+	}
+}
+
+func (cs *complaints) checkFounders(founders []string) {
+	if len(founders) > replica.MaxFounders {
+		cs.add("Founders", "has %d names, more than %d", len(founders), replica.MaxFounders)
+	}
+	for i, name := range founders {
+		cs.checkText(fmt.Sprintf("Founders[%d]", i), name, 1, replica.MaxFounderBytes)
+		if slices.Index(founders, name) < i {
+			cs.add("Founders", "%q is listed twice", name)
+		}
+	}
+}
+
+// checkAddress says what is wrong with a host:port, or nil. An address to reach somebody at needs a host and a port that is not 0.
+func checkAddress(address string, reachable bool) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port", address)
+	}
+	number, err := strconv.Atoi(port)
+	switch {
+	case err != nil || number < 0 || number > 65535:
+		return fmt.Errorf("%q has no port between 0 and 65535", address)
+	case reachable && number == 0:
+		return fmt.Errorf("%q has port 0, which nobody can reach", address)
+	case reachable && host == "":
+		return fmt.Errorf("%q names no host", address)
+	case !plain.Is(host) || len(host) > 253:
+		return fmt.Errorf("%q is not a host name or an IP address", address)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// credentials makes what the configured kind of security stands on, or nil for plain text. Its
+// errors name the field.
+func (c Config) credentials(wall func() time.Time, random func([]byte)) (*credentials.Source, error) {
+	names := credentials.Names{Peers: c.TLSPeers, Guests: c.TLSGuests}
+	switch {
+	case c.Secret != "":
+		return credentials.FromSecret(credentials.SecretConfig{
+			Secret: c.Secret, Old: c.OldSecrets, Cluster: c.Cluster, Now: wall, Random: random,
+		})
+	case c.TLS != nil:
+		return credentials.FromTLS(c.TLS, names)
+	case c.TLSFiles != TLSFiles{}:
+		return credentials.FromFiles(credentials.FilesConfig{
+			CertFile: c.TLSFiles.Cert, KeyFile: c.TLSFiles.Key, CAFile: c.TLSFiles.CA, ServerName: c.TLSFiles.ServerName, Names: names,
+			Logger: c.Logger, Now: wall,
+		})
+	}
+	return nil, nil
+}
+
+// mayStart reports why an instance with these credentials cannot be started: a guest cannot at all,
+// and a member neither founds nor votes.
+func (c Config) mayStart(source *credentials.Source) error {
+	if source == nil {
+		return nil
+	}
+	field := "Secret"
+	if c.Secret == "" {
+		field = "TLSPeers"
+	}
+	own, err := source.Own()
+	switch {
+	case err != nil:
+		return fmt.Errorf("Config.TLSPeers: lacks the name of this instance's own certificate, so the others "+
+			"would refuse it: %w", err)
+	case own.Tier == credentials.Guest:
+		return fmt.Errorf("Config.%s: %w (it is for %q)", field, ErrGuestSecret, own.Name)
+	case own.Tier != credentials.Member:
+		return nil
+	case c.Dir != "":
+		return fmt.Errorf("Config.Dir: is set beside a member's secret (for %q): a member has no replica to keep: "+
+			"leave it out", own.Name)
+	case c.Replicas != 0:
+		return fmt.Errorf("Config.Replicas: is set beside a member's secret (for %q): a group that is founded "+
+			"by Replicas needs the root secret on every instance; use Founders", own.Name)
+	case slices.Contains(c.Founders, c.Name):
+		return fmt.Errorf("Config.Founders: names this instance, %q, which has a member's secret (for %q): "+
+			"founders need the root secret", c.Name, own.Name)
+	case c.alone():
+		return fmt.Errorf("Config.Join: is empty, and a member's secret (for %q) only joins others: list where "+
+			"they are", own.Name)
+	}
+	return nil
+}
+
+// check says by variable what Start would say by field, as far as it can be said of one field alone: what the program adds to the Config
+// is not known yet.
+func (e *environment) check(c Config) {
+	secret, old := "SECRET", "OLD_SECRETS"
+	if e.values["SECRET_FILE"] != "" {
+		secret = "SECRET_FILE"
+	}
+	if e.values["OLD_SECRETS_FILE"] != "" {
+		old = "OLD_SECRETS_FILE"
+	}
+	full := c.withDefaults()
+	var wrong complaints
+	wrong.checkEach(full)
+	if c.Secret != "" {
+		if _, err := full.credentials(nil, nil); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	names := strings.NewReplacer(
+		"Config.SessionTTL", e.prefix+"SESSION_TTL", "Config.OldSecrets", e.prefix+old, "Config.Secret", e.prefix+secret, "Config.Name", e.prefix+"NAME",
+		"Config.Cluster", e.prefix+"CLUSTER", "Config.Bind", e.prefix+"BIND", "Config.Advertise", e.prefix+"ADVERTISE", "Config.Join", e.prefix+"JOIN",
+		"Config.Replicas", e.prefix+"REPLICAS", "Config.Founders", e.prefix+"FOUNDERS", "Config.Voters", e.prefix+"VOTERS", "Config.Zone", e.prefix+"ZONE",
+		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE", "Config.TLSPeers", e.prefix+"TLS_PEERS", "Config.TLSGuests", e.prefix+"TLS_GUESTS_FILE",
+		"Config.Dir", e.prefix+"DIR", "Config.Grace", e.prefix+"GRACE",
+		"Config.MaxSessionBytes", e.prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.prefix+"MAX_GROUP_BYTES",
+	)
+	for _, err := range wrong {
+		e.wrong = append(e.wrong, errors.New(names.Replace(err.Error())))
+	}
+	files := map[string]string{"TLS_CERT_FILE": c.TLSFiles.Cert, "TLS_KEY_FILE": c.TLSFiles.Key, "TLS_CA_FILE": c.TLSFiles.CA}
+	for _, suffix := range [...]string{"TLS_CERT_FILE", "TLS_KEY_FILE", "TLS_CA_FILE"} {
+		if files[suffix] == "" && c.TLSFiles != (TLSFiles{}) {
+			e.fault(suffix, "is not set, though other variables for TLS are: certificate, key and authorities belong together")
+		}
+	}
+}
+
+// serviceVariables are those that Kubernetes and Docker add for services: for one called orders-lock, and for one called
+// orders-lock-web too.
+const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
+
+// unknown notes every variable with the prefix that none of ours has asked for. It names no value: that may be a secret under a misspelt
+// name.
+func (e *environment) unknown() {
+	service := regexp.MustCompile(serviceVariables)
+	var names []string
+	for suffix := range e.values {
+		if !slices.Contains(e.known, suffix) && !service.MatchString(suffix) {
+			names = append(names, suffix)
+		}
+	}
+	slices.Sort(names)
+	for _, suffix := range names {
+		if near := e.near(suffix); near != "" {
+			e.fault(suffix, "there is no such setting: is %s%s meant?", e.prefix, near)
+		} else {
+			e.fault(suffix, "there is no such setting; there are %s", strings.Join(slices.Sorted(slices.Values(e.known)), ", "))
+		}
+	}
+}
+
+// near returns the known name that is most like a misspelt one, if any is at all.
+func (e *environment) near(suffix string) string {
+	best, least := "", 3
+	for _, name := range e.known {
+		d := distance(strings.ToUpper(suffix), name)
+		if strings.ReplaceAll(strings.ToUpper(suffix), "_", "") == strings.ReplaceAll(name, "_", "") {
+			d = 0
+		}
+		if d < least && d < len(name)-1 {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes that have to be put in, taken out or changed to make one text of the other.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a) // like none of ours
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = min(diagonal, row[j+1], row[j]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,260 @@
+package mortise
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/session/client"
+)
+
+// scope is what the context of a lock carries: the lock, and the scope around it.
+type scope struct {
+	lock  *Lock // nil: there is only a token
+	token Token // without a lock
+	outer *scope
+}
+
+type scopeKey struct{}
+
+// TokenFrom returns the fencing token of the lock under which ctx stands: of several the innermost. It reports false if ctx does not come from
+// [Lock.Context], from [Node.Do] or from [ContextWithToken]. So whatever writes to a resource at the bottom of a call finds the token there.
+func TokenFrom(ctx context.Context) (Token, bool) {
+	s := scopeOf(ctx)
+	switch {
+	case s == nil:
+		return 0, false
+	case s.lock == nil:
+		return s.token, true
+	}
+	return s.lock.Token(), true
+}
+
+// ContextWithToken returns a child of parent in which [TokenFrom] finds token. It is for those who stand in for a Node: a fake in a test, or a
+// wrapper that decides which of several tokens counts. It locks nothing, and ends only with parent; the locks of parent stay known.
+func ContextWithToken(parent context.Context, token Token) context.Context {
+	return context.WithValue(parent, scopeKey{}, &scope{token: token, outer: scopeOf(parent)})
+}
+
+func scopeOf(ctx context.Context) *scope {
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+// scope looks for what a request is made under: a new handle of a lock that covers it, or else the innermost lock of the same session that is held. One that
+// was entered again is where it was entered first: what was locked in between is further in, and cannot be unlocked without this request. The error
+// says that the lock covers the request and cannot give what it asks for besides.
+func (n *Node) scope(ctx context.Context, client *client.Client, r *Request) (again *Lock, under *client.Request, err error) {
+	if ctx.Err() != nil {
+		return nil, nil, nil // what is asked for must fail
+	}
+	nearest := -1
+	for s, at := scopeOf(ctx), 0; s != nil; s, at = s.outer, at+1 {
+		if s.lock == nil || s.lock.first().node != n || s.lock.Err() != nil {
+			continue
+		}
+		l := s.lock.first()
+		if l.covers(r) {
+			if err := l.enterable(r); err != nil {
+				return nil, nil, err
+			}
+			if l.enter() {
+				again := n.watched(&Lock{node: n, again: l})
+				again.limitTo(r.MaxHold) // last: its goroutine may end the handle at once
+				return again, nil, nil
+			}
+		}
+		if !l.hold.Of(client) {
+			continue
+		}
+		if began := at + s.began(); under == nil || began < nearest {
+			under, nearest = l.hold.Request(), began
+		}
+	}
+	return nil, under, nil
+}
+
+// began returns how many scopes further out the lock of s was entered first.
+func (s *scope) began() (further int) {
+	at := 0
+	for o := s; o != nil; o = o.outer {
+		if o.lock != nil && o.lock.first() == s.lock.first() {
+			further = at
+		}
+		at++
+	}
+	return further
+}
+
+// first returns the handle that Acquire was granted; the others entered it again.
+func (l *Lock) first() *Lock {
+	if l.again != nil {
+		return l.again
+	}
+	return l
+}
+
+// covers reports whether whoever holds l has what r asks for.
+func (l *Lock) covers(r *Request) bool {
+	permits, of := l.hold.Terms()
+	if r.Resume != 0 || r.Permits != 0 || permits != 0 && (of != 0 || !r.Shared) {
+		return false
+	}
+	if len(r.Keys) == 0 {
+		return l.hold.Holds(r.Key)
+	}
+	for _, key := range r.Keys {
+		if !l.hold.Holds(key) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter counts one handle more, unless the last one is unlocked.
+func (l *Lock) enter() bool {
+	l.counting.Lock()
+	defer l.counting.Unlock()
+	if l.others < 0 {
+		return false
+	}
+	l.others++
+	return true
+}
+
+// How a handle has been unlocked.
+const (
+	handleIsLeft uint32 = iota + 1 // others have the lock
+	handleWasLast
+	handleIsOverdue // its own time was over
+)
+
+// exit counts one handle less, the first time it is called for l. It reports whether others have the lock then, and whether this was the first
+// time. Whoever calls it meanwhile for the same handle waits: he must not find it unlocked, and the lock not yet.
+func (l *Lock) exit() (left, first bool) { return l.exitAs(0) }
+
+// exitAs is exit for a handle that is over as said; 0: it was unlocked.
+func (l *Lock) exitAs(how uint32) (left, first bool) {
+	f := l.first()
+	f.counting.Lock()
+	defer f.counting.Unlock()
+	if before := l.exited.Load(); before != 0 {
+		return before == handleIsLeft, false
+	}
+	f.others--
+	if f.others >= 0 {
+		l.exited.Store(cmp.Or(how, handleIsLeft))
+		return true, true
+	}
+	l.exited.Store(cmp.Or(how, handleWasLast))
+	return false, true
+}
+
+// This file is what a request asks for that enters a lock again. MaxHold is the handle's own. All else belongs to the hold, which the group has
+// granted on the terms of its first request.
+
+// enterable returns why the hold of l cannot give what r asks for, or nil. A request that asks for nothing is content with what there is.
+func (l *Lock) enterable(r *Request) error {
+	t := client.Terms{}
+	if had := l.hold.Request().Terms; had != nil {
+		t.Value, t.Notice, t.Delay = had.Value, had.Notice, had.Delay
+	}
+	value, labels := showed(t.Value)
+	field := ""
+	switch {
+	case r.LockDelay > t.Delay:
+		field = "LockDelay"
+	case r.Notice && !t.Notice:
+		field = "Notice"
+	case r.Value != "" && r.Value != value:
+		field = "Value"
+	case len(r.Labels) > 0 && !maps.Equal(r.Labels, labels):
+		field = "Labels"
+	}
+	if field == "" {
+		return nil
+	}
+	return &EnteredError{Key: l.Key(), Field: field, Token: l.Token()}
+}
+
+// EnteredError says that a lock cannot be entered again for a request that asks for more than the hold has. errors.Is reports it as ErrBadRequest.
+type EnteredError struct {
+	Key   string
+	Field string // of Request
+	Token Token  // of the hold
+}
+
+func (e *EnteredError) Error() string {
+	return fmt.Sprintf("%v: Request.%s: lock %q is entered again under its own context, and its first request asked for another %s: set it there, or leave it out here",
+		ErrBadRequest, e.Field, plain.Text(e.Key), e.Field)
+}
+
+// Is makes errors.Is(err, ErrBadRequest) true.
+func (e *EnteredError) Is(target error) bool { return target == ErrBadRequest }
+
+// handleLimit is what a handle has whose request has a MaxHold.
+type handleLimit struct {
+	until clock.Time
+	text  string        // why it is over then
+	done  chan struct{} // closed when the handle is over, or the hold
+}
+
+// limitTo gives a new handle an end of its own.
+func (l *Lock) limitTo(longest time.Duration) {
+	if longest == 0 {
+		return
+	}
+	n := l.node
+	l.limit = &handleLimit{
+		until: n.engine.Now().Add(longest), done: make(chan struct{}),
+		text: fmt.Sprintf("it was entered again for %v, the longest that this request allows, and was not unlocked", longest),
+	}
+	if !n.engine.Spawn(l.watchLimit) {
+		close(l.limit.done) // the node is closed, and so is the hold
+	}
+}
+
+// watchLimit ends a handle whose time is over. It ends with the hold.
+func (l *Lock) watchLimit() {
+	defer close(l.limit.done)
+	hold := l.first().hold.Done()
+	for {
+		timer := time.NewTimer(l.limit.until.Sub(l.node.engine.Now()))
+		select {
+		case <-hold:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		switch {
+		case l.endOverdue():
+			return
+		case l.exited.Load() != 0:
+			<-hold // the handle was unlocked in time: like others it is told of the end of the lock
+			return
+		}
+	}
+}
+
+// pastLimit reports whether the handle's time is over, by the clock.
+func (l *Lock) pastLimit() bool {
+	return l.limit != nil && !l.node.engine.Now().Before(l.limit.until)
+}
+
+// endOverdue ends a handle whose time is over and that was not unlocked before, and reports whether it ended so, now or earlier. The code under it may run
+// on. So if it was the last one, the hold lapses, and stays for its delay.
+func (l *Lock) endOverdue() bool {
+	if !l.pastLimit() {
+		return false
+	}
+	left, first := l.exitAs(handleIsOverdue)
+	if first {
+		_ = l.releaseHold(context.Background(), mode{way: trace.Lapse, why: l.limit.text}, left, first)
+	}
+	return l.exited.Load() == handleIsOverdue
+}

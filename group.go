@@ -1,0 +1,325 @@
+package mortise
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/instance"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// Health is how the voters of the group stand, as its leader sees them: for people who ask whether they may stop an instance now, and for
+// programs that deploy. It is a value of its own.
+type Health struct {
+	Leader   string // Name of the instance that leads
+	Eligible int    // instances that could vote
+	Target   int    // how many of them should
+
+	Missing    []MissingVoter // voters that are not heard of
+	CannotLose []string       // Names of the instances any one of whose loss now would leave the group without a majority
+	Due        bool           // a change of the voters is due or in flight: stop nobody now
+	Change     string         // what that is, or why there is none, in a sentence
+	Disks      []FaultyDisk   // instances whose disk has a fault, as they have reported to the leader
+	Differs    []string       // settings that are not equal on all instances, one sentence each
+	Advice     string         // the next safe step
+}
+
+// MissingVoter is a voter that the leader does not hear of.
+type MissingVoter struct {
+	Name     string
+	Instance string
+	Silent   time.Duration // for how long this leader has not heard of it
+}
+
+// Health asks the leader how the voters stand. ctx bounds the wait for one who answers; an error that wraps the context's means that nobody
+// leads, and says which voters are missing as far as this instance knows.
+func (n *Node) Health(ctx context.Context) (Health, error) {
+	if err := n.Err(); err != nil {
+		return Health{}, err
+	}
+	counsel, err := n.engine.Consult(ctx)
+	if err != nil {
+		return Health{}, n.explain("ask how the voters stand", err)
+	}
+	return n.health(n.engine.Picture(), counsel.Report, counsel.Leader, counsel.Remarks, n.engine.AskDisks(ctx, counsel.Leader)), nil
+}
+
+// health puts a report into names.
+func (n *Node) health(p *instance.Picture, r voters.Report, leader nodeid.ID, remarks []string, disks []instance.FaultyDisk) Health {
+	c, people := &p.Cluster, p.People
+	h := Health{
+		Leader: people.Name(leader), Eligible: r.Eligible, Target: r.Target, Due: r.Due, Change: plain.Text(r.Next.Why), Disks: faultyDisks(disks),
+	}
+	for _, remark := range remarks {
+		h.Differs = append(h.Differs, plain.Text(remark))
+	}
+	for _, m := range r.Missing {
+		name := plain.Text(m.Name)
+		if name == "" {
+			name = people.Name(m.Instance)
+		}
+		h.Missing = append(h.Missing, MissingVoter{Name: name, Instance: m.Instance.String(), Silent: m.SilentFor})
+	}
+	for _, id := range r.CannotSurvive {
+		name := "replica " + nodeid.Hex(id)
+		if at := slices.IndexFunc(c.Voters, func(v cluster.Voter) bool { return v.Raft == id }); at >= 0 {
+			name = cmp.Or(people[c.Voters[at].Instance].Name, "the instance at "+plain.Text(c.Voters[at].Addr))
+		}
+		h.CannotLose = append(h.CannotLose, name)
+	}
+	h.Advice = h.advice(r.Quorum, len(n.config.Founders) == 1)
+	return h
+}
+
+// advice is the next safe step. sole is set if this instance names one founder.
+func (h *Health) advice(quorum, sole bool) string {
+	faulty := h.faulty()
+	switch {
+	case !quorum && len(h.Missing) > 0:
+		return "bring back a majority of the voters: " + h.missing()
+	case faulty != "":
+		return "stop no other instance now: " + faulty
+	case h.Due && len(h.Missing) > 0:
+		return "stop nobody now: " + h.missing() + " is being replaced, or has to come back"
+	case h.Due:
+		return "stop nobody now; wait until the change is done"
+	case h.foundersDiffer() && h.Eligible <= 1:
+		return "restart every instance that names the group's own Founders or Replicas (differs shows them) with the new ones, one at a time and with Leave, " +
+			"and " + orNone(h.Leader) + ", which has the only vote, last: its vote goes over once all that stay name the same"
+	case h.foundersDiffer():
+		return "restart every instance that names other Founders or Replicas than the rest (differs shows them), one at a time and with Leave: the voters follow once all name the same"
+	case h.Eligible <= 1 && sole:
+		return "let three instances vote: start two more with Founders that name all three, then restart " + orNone(h.Leader) +
+			" with the same Founders (docs/OPERATION.md, Scaling); while one votes, its loss ends the group and all locks"
+	case h.Eligible <= 1:
+		return "start a second and a third instance: while there is one, its loss ends the group and all locks"
+	case h.Eligible == 2:
+		return "start a third instance: of two, the loss of the one that votes ends the group; the other may be stopped, and Leave is safe for both"
+	case h.low() != "":
+		return "make room before you stop any other instance: " + h.low()
+	case len(h.CannotLose) > 0:
+		return "stop only one at a time, with Leave, and not " + strings.Join(h.CannotLose, ", ")
+	}
+	return "any one instance may be stopped; wait for Ready of its successor before the next"
+}
+
+// foundersDiffer reports whether instances name different founders, or numbers of replicas.
+func (h *Health) foundersDiffer() bool {
+	return slices.ContainsFunc(h.Differs, func(d string) bool {
+		return strings.HasPrefix(d, "Founders: ") || strings.HasPrefix(d, "Replicas: ")
+	})
+}
+
+// missing names the voters that are not heard of.
+func (h *Health) missing() string {
+	var names []string
+	for _, m := range h.Missing {
+		if f := h.diskOf(m.Instance); f != nil {
+			names = append(names, plain.Sprintf("%s (it answers and locks; %s)", m.Name, instance.DiskWords(instance.DiskState(f.State))))
+			continue
+		}
+		names = append(names, fmt.Sprintf("%s (silent for %v)", m.Name, m.Silent.Round(time.Second/10)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// diskOf returns the fault of an instance's disk that costs its vote, or nil.
+func (h *Health) diskOf(instance string) *FaultyDisk {
+	for i := range h.Disks {
+		if f := &h.Disks[i]; f.Instance == instance && f.State != DiskLow {
+			return f
+		}
+	}
+	return nil
+}
+
+// faulty says whose disks cost a vote and what to do, or returns "".
+func (h *Health) faulty() string {
+	var list []string
+	for _, f := range h.Disks {
+		if f.State != DiskLow {
+			list = append(list, plain.Sprintf("%s answers and locks; %v", f.Name, f.DiskFault))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// low says whose disks are almost full, or returns "". Their next write that needs room ends a vote.
+func (h *Health) low() string {
+	var list []string
+	for _, f := range h.Disks {
+		if f.State == DiskLow {
+			list = append(list, plain.Sprintf("%s: %s", f.Name, f.Cause))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// String shows the health in a few lines. Texts are escaped: one that was decoded may come from
+// anywhere.
+func (h Health) String() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { b.WriteString(plain.Sprintf(format, args...)) }
+	line("leader %s, %d voters wanted of %d eligible instances", orNone(h.Leader), h.Target, h.Eligible)
+	if len(h.Missing) > 0 {
+		line("\nmissing: %s", h.missing())
+	}
+	if len(h.CannotLose) > 0 {
+		line("\nthis group cannot survive the loss of %s", strings.Join(h.CannotLose, ", or of "))
+	}
+	if h.Change != "" {
+		line("\nvoters: %s", h.Change)
+	}
+	for _, f := range h.Disks {
+		line("\ndisk of %s: %v", f.Name, f.DiskFault)
+	}
+	for _, d := range h.Differs {
+		line("\ndiffers: %s", d)
+	}
+	line("\nnext safe step: %s", h.Advice)
+	return b.String()
+}
+
+// DiskState says what is wrong with a disk.
+type DiskState string
+
+// The states of a [DiskFault].
+const (
+	DiskFailed  DiskState = "failed"  // after an error of the disk
+	DiskHung    DiskState = "hung"    // while a call does not return
+	DiskRemoved DiskState = "removed" // the directory was removed or replaced below the running instance
+	DiskLow     DiskState = "low"     // a warning: less than Config.DirFreeBytes is left
+)
+
+// DiskFault is what is wrong with the disk of an instance with Config.Dir. It is a value of its own.
+type DiskFault struct {
+	State  DiskState
+	Since  time.Time // when the instance noticed it, by its own wall clock
+	Cause  string    // the error, with the path
+	Remedy string    // what to do
+}
+
+// String returns the fault in a sentence. Texts are escaped: a fault that was received may contain anything.
+func (f DiskFault) String() string {
+	return plain.Sprintf("%s since %s (%s): %s", instance.DiskWords(instance.DiskState(f.State)), f.Since.UTC().Format(time.DateTime+" UTC"), f.Cause, f.Remedy)
+}
+
+// FaultyDisk is an instance whose disk has a fault. It is a value of its own.
+type FaultyDisk struct {
+	Name     string
+	Instance string
+	DiskFault
+}
+
+// This file is the view of who belongs to the group. The leader's table of sessions is that view:
+// every instance opens one session, and so does every program that only takes locks. The leader is
+// asked for a page at a time, when a person or a program wants to see it.
+
+// Member is one instance of the group, or a program that only takes locks, as the leader has it.
+// What it says of itself is escaped: a control character is shown as \u{1b}. It is a value of its
+// own.
+type Member struct {
+	Name     string
+	Instance string // ID of its present life, which it has proved
+	Address  string // "" if it listens nowhere
+	Zone     string
+	Votes    bool // it is a voter; learners are not
+
+	// The following are set in what Members and Status.Members return.
+
+	Version string    `json:",omitempty"` // of this library in its build, as it says; "" if it has not said
+	Tier    Tier      `json:",omitempty"`
+	For     string    `json:",omitempty"` // the name in its derived secret or certificate; "" of the root tier
+	Session string    `json:",omitempty"` // ID of its session: a walk can go on behind it
+	Since   time.Time `json:",omitzero"`  // when it became a member, as its own clock says; zero if it has not said
+	Leaving bool      `json:",omitempty"` // it is about to leave
+
+	// Seen is set in Status.Voters only: this instance has a connection with it, or gossip sees it.
+	Seen bool `json:",omitempty"`
+}
+
+// Members goes through the members of the group, those with the oldest session first. It asks the
+// leader for a hundred at a time, and waits for one until ctx ends. after is the Session of the
+// member behind which the walk begins, or "" for the first one. A member that is there from the
+// beginning of the walk to its end is listed once. An instance that has lost a session and opened
+// another is listed with both until the first one has expired.
+//
+// After an error, which comes with a zero Member, the walk ends. Without a leader Status has the
+// last picture. The members are for people and for monitoring: nothing may be decided by them. It
+// is safe for concurrent use.
+func (n *Node) Members(ctx context.Context, after string) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		from, err := cursorBehind(after)
+		if err != nil {
+			yield(Member{}, err)
+			return
+		}
+		for more := true; more; {
+			page, err := n.membersPage(ctx, &query.PageRequest{From: from})
+			if err != nil {
+				yield(Member{}, err)
+				return
+			}
+			for _, m := range membersOf(page) {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			more, from = page.More, page.From
+		}
+	}
+}
+
+// cursorBehind returns the place behind a session, as Member.Session names it.
+func cursorBehind(session string) (*query.SessionCursor, error) {
+	if session == "" {
+		return nil, nil
+	}
+	id, err := strconv.ParseUint(session, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: Members: %q is no session: after is the Session of a Member", ErrBadRequest, session)
+	}
+	return &query.SessionCursor{At: id, Past: id}, nil
+}
+
+// membersPage asks the leader for a page, and keeps it as the last picture if it is the first page.
+func (n *Node) membersPage(ctx context.Context, q *query.PageRequest) (*query.MemberList, error) {
+	page, err := look(ctx, n, query.QueryClient.Members, q)
+	if err == nil {
+		if n.config.unreachable() { // what it has in place of an address leads nowhere
+			for i := range page.Members {
+				page.Members[i].Addr = ""
+			}
+		}
+		n.engine.KeepPage(page, q.From.GetAt() == 0 && q.From.GetPast() == 0)
+	}
+	return page, err
+}
+
+// membersOf is what people are told of a page.
+func membersOf(page *query.MemberList) []Member {
+	list := make([]Member, 0, len(page.Members))
+	for _, m := range page.Members {
+		one := Member{
+			Name: plain.Text(m.Name), Instance: queries.ID(m.Instance).String(), Address: plain.Text(m.Addr), Zone: plain.Text(m.Zone), Version: plain.Text(m.Version),
+			Votes: m.Votes, Tier: Tier(plain.Text(m.Tier)), For: plain.Text(m.For), Session: instance.SessionText(lockfsm.SessionID(m.Session)), Leaving: m.Leaving,
+		}
+		if m.Since != 0 {
+			one.Since = time.UnixMilli(m.Since)
+		}
+		list = append(list, one)
+	}
+	return list
+}

@@ -1,0 +1,289 @@
+package mortise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/instance"
+	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// This file alone knows both sides: what the engine is told of a configuration, what its values are
+// called here, and what it calls back: the answers for programs that are no instances.
+
+// engineConfig is what the engine is told.
+func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
+	c := &n.config
+	return instance.Config{
+		Name: c.Name, Cluster: c.Cluster, Zone: c.Zone, Bind: c.Bind, Advertise: c.Advertise, Join: c.Join, JoinFunc: c.JoinFunc,
+		Dir: c.Dir, DirFreeBytes: c.DirFreeBytes, SessionTTL: c.SessionTTL, Logger: c.Logger, Version: version,
+		Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
+		Source: source, Self: identityOf(source), World: world,
+		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),
+		Admin: admin{n: n}, Translate: failed, Disks: func() string { return n.Status().waitsForDisks() },
+	}
+}
+
+// identityOf returns what others see in the certificate of an instance.
+func identityOf(source *credentials.Source) credentials.Peer {
+	if source != nil {
+		if own, err := source.Own(); err == nil { // else mayStart has let it pass
+			return own
+		}
+	}
+	return credentials.Peer{Tier: credentials.Root}
+}
+
+// group returns what this configuration says of the group. A node on its own needs no grace: its
+// group is closed, nobody else can have been granted anything.
+func (c *Config) group() replica.Settings {
+	g := replica.Settings{
+		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0),
+		SessionBytes: c.MaxSessionBytes, GroupBytes: c.MaxGroupBytes,
+	}
+	if c.alone() {
+		g.Grace = 0
+	}
+	return g
+}
+
+// lockHooks are the hooks of locks, as the tracer calls them.
+func lockHooks(h *Hooks) (t trace.Config) {
+	if h == nil {
+		return t
+	}
+	t.Queued, t.Hooks.Mark = true, h.Mark
+	if h.Acquired != nil {
+		t.Hooks.Acquired = func(ctx context.Context, e trace.Event) any { return h.Acquired(ctx, lockEvent(&e)) }
+	}
+	if h.Unlocked != nil {
+		t.Hooks.Unlocked = func(ctx context.Context, e trace.Event) { h.Unlocked(ctx, lockEvent(&e)) }
+	}
+	if h.Lost != nil {
+		t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
+	}
+	if h.Leaked != nil {
+		t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
+	}
+	return t
+}
+
+// nodeHooks are the hooks of the instance, as the engine calls them.
+func nodeHooks(h *Hooks) *instance.Hooks {
+	if h == nil {
+		return nil
+	}
+	return &instance.Hooks{
+		Renewed: nodeHook(h.Renewed), Session: nodeHook(h.Session), Lease: nodeHook(h.Lease), Leader: nodeHook(h.Leader),
+		Member: nodeHook(h.Member), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
+	}
+}
+
+func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
+	if hook == nil {
+		return nil
+	}
+	return func(e instance.NodeEvent) {
+		hook(NodeEvent{
+			State: NodeState(e.State), Name: e.Name, Instance: e.Instance, Session: e.Session, Own: e.Own, Term: e.Term,
+			Took: e.Took, Left: e.Left, Err: e.Err,
+		})
+	}
+}
+
+// diskFault is a fault as people are shown it, or nil.
+func diskFault(f *instance.DiskFault) *DiskFault {
+	if f == nil {
+		return nil
+	}
+	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
+}
+
+// faultyDisks are faults as people are shown them.
+func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
+	for i := range list {
+		f := &list[i]
+		all = append(all, FaultyDisk{Name: f.Name, Instance: f.Instance, DiskFault: *diskFault(&f.DiskFault)})
+	}
+	return all
+}
+
+// maxByBytes is how long the name of what ends a lock may be, as an instance's.
+const maxByBytes = 128
+
+// admin answers programs that are no instances, as cmd/mortise: by what this node's own methods
+// would say, wherever the leader is. It decides nothing. A question that goes on to the leader
+// names the program and its rights: package queries has entered them.
+type admin struct {
+	query.UnimplementedAdminServer
+	n *Node
+}
+
+var _ query.AdminServer = admin{} // which gRPC finds out only at the start
+
+// failed makes an error of this package one that package queries has words for.
+func failed(err error) error {
+	if denied := (*NotAllowedError)(nil); errors.As(err, &denied) {
+		return (*session.NotAllowedError)(denied)
+	}
+	if errors.Is(err, ErrConflict) {
+		return queries.Conflict(err)
+	}
+	return err
+}
+
+// Here is the picture of this instance. It asks no other.
+func (a admin) Here(ctx context.Context, _ *query.HereRequest) (*query.HereAnswer, error) {
+	n, s := a.n, a.n.Status()
+	answer := &query.HereAnswer{}
+	var err error
+	if denied := (*session.NotAllowedError)(nil); errors.As(queries.Allowed(queries.RightsOf(ctx), &query.StateRequest{}), &denied) {
+		answer.Denied = queries.DeniedOf(denied)
+		answer.Status, err = json.Marshal(s.wayIn())
+		return answer, err
+	}
+	if s.Err != nil {
+		answer.Failed = s.Err.Error()
+	}
+	s.Err, s.Health = nil, nil
+	answer.Durable, answer.Replicas, answer.Founders = n.config.Dir != "", uint32(n.config.Replicas), n.config.Founders
+	answer.SessionTtl, answer.WallUnixMs = int64(n.config.SessionTTL), n.engine.Wall().UnixMilli()
+	answer.Leaderless = int64(n.engine.Leaderless())
+	answer.Status, err = json.Marshal(s)
+	return answer, err
+}
+
+func (a admin) Health(ctx context.Context, _ *query.StateRequest) (*query.HealthAnswer, error) {
+	health, err := a.n.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(health)
+	return &query.HealthAnswer{Health: b}, err
+}
+
+func (a admin) List(ctx context.Context, q *query.ListRequest) (*query.KeysAnswer, error) {
+	seen, err := look(ctx, a.n, query.QueryClient.List, q)
+	return keysAnswer(seen, err)
+}
+
+func (a admin) Peek(ctx context.Context, q *query.KeyRequest) (*query.KeysAnswer, error) {
+	seen, err := look(ctx, a.n, query.QueryClient.Peek, q)
+	return keysAnswer(seen, err)
+}
+
+func keysAnswer(seen *query.LockList, err error) (*query.KeysAnswer, error) {
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]KeyInfo, 0, len(seen.Locks))
+	for _, l := range seen.Locks {
+		keys = append(keys, keyInfo(l))
+	}
+	b, err := json.Marshal(keys)
+	return &query.KeysAnswer{Keys: b, Next: seen.Next, More: seen.More}, err
+}
+
+func (a admin) Members(ctx context.Context, q *query.PageRequest) (*query.MembersAnswer, error) {
+	page, err := a.n.membersPage(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(membersOf(page))
+	return &query.MembersAnswer{Members: b, From: page.From, More: page.More, Total: page.Total}, err
+}
+
+func (a admin) Sessions(ctx context.Context, q *query.PageRequest) (*query.SessionsAnswer, error) {
+	page, err := look(ctx, a.n, query.QueryClient.Sessions, q)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(sessionInfos(page))
+	return &query.SessionsAnswer{Sessions: b, From: page.From, More: page.More}, err
+}
+
+func (a admin) Audit(ctx context.Context, q *query.StateRequest) (*query.EventsAnswer, error) {
+	s, err := look(ctx, a.n, query.QueryClient.Ends, q)
+	if err != nil {
+		return nil, err
+	}
+	return eventsAnswer(eventsOf(s), &query.EventsAnswer{})
+}
+
+func eventsAnswer(events []Event, a *query.EventsAnswer) (_ *query.EventsAnswer, err error) {
+	a.Events, err = json.Marshal(events)
+	return a, err
+}
+
+// maxBegin is how much a watch may begin with: it is told in one answer.
+const maxBegin = 20_000
+
+// Watch tells what there is now, or what has happened since.
+func (a admin) Watch(ctx context.Context, q *query.WatchRequest) (*query.EventsAnswer, error) {
+	if q.After != 0 {
+		s, err := look(ctx, a.n, query.QueryClient.Watch, q)
+		if err != nil {
+			return nil, err
+		}
+		return eventsAnswer(eventsOf(s), &query.EventsAnswer{Position: s.Position, Missed: s.Missed})
+	}
+	var events []Event
+	answer := &query.EventsAnswer{}
+	for e, err := range a.n.watchFor(ctx, q.Origin, string(q.Prefix), 0) {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(events) == maxBegin:
+			return nil, fmt.Errorf("%w: there are more than %d holds to begin with: watch a longer prefix", ErrBadRequest, maxBegin)
+		}
+		if events = append(events, e); e.What == EventReset {
+			events = append(events[:0], e) // it has begun anew
+		}
+		if answer.Position = e.Position; e.What == EventCurrent {
+			break
+		}
+	}
+	return eventsAnswer(events, answer)
+}
+
+func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, error) {
+	revision, err := a.n.put(ctx, q)
+	return &query.PutAnswer{Revision: revision}, err
+}
+
+// Evict ends a hold for a program: it says who it is, and the leader adds what is proved of it.
+func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
+	switch by, reason := string(q.By), string(q.Reason); {
+	case len(by) == 0 || len(by) > maxByBytes || !plain.Is(by):
+		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
+	case !plain.Is(reason):
+		return nil, fmt.Errorf("%w: the reason %q %s", ErrBadRequest, reason, plain.NotText)
+	case len(reason) > lockfsm.MaxValueBytes:
+		return nil, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
+	case q.Token == 0:
+		return nil, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
+	}
+	return look(ctx, a.n, query.QueryClient.Evict, q)
+}
+
+func (a admin) Recover(ctx context.Context, q *query.RecoverRequest) (*query.RecoverAnswer, error) {
+	return &query.RecoverAnswer{}, a.n.Recover(ctx, q.Group)
+}
+
+// wayIn is the part of a picture that a program needs to find the leader.
+func (s Status) wayIn() Status {
+	for i := range s.Voters {
+		s.Voters[i].Zone = ""
+	}
+	return Status{Name: s.Name, Instance: s.Instance, Phase: s.Phase, Group: s.Group, Leader: s.Leader, Session: s.Session, Voters: s.Voters, Waiting: s.Waiting}
+}

@@ -1,0 +1,247 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/discovery"
+)
+
+// surroundings is what a machine says about its addresses. No packet is sent for any of it.
+type surroundings struct {
+	hostname   func() (string, error)
+	interfaces func() ([]networkInterface, error)             // those that are up
+	route      func(to netip.Addr) (from netip.Addr, ok bool) // the own address that packets to an address carry
+}
+
+// networkInterface is one network interface.
+type networkInterface struct {
+	name  string
+	addrs []netip.Addr
+}
+
+// advertiseWithin bounds the look-ups of names.
+const advertiseWithin = 2 * time.Second
+
+// advertised finds the address at which others reach a node that listens at listening. In this order: a configured address; a bind
+// address that names a host; the address from which the hosts of Join are reached, which is the one that works where there are several;
+// the address that the own host name stands for, as in containers; the only address of the machine, or among several the one that leads
+// out, unless that would show a public address where there is a private one. Loopback only if all of Join is loopback. Else the error
+// says what to set: a wrong guess would be found out much later, and on another machine.
+func advertised(ctx context.Context, c *Config, listening net.Addr, e env) (string, error) {
+	if c.Advertise != "" {
+		return c.Advertise, nil
+	}
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return "", fmt.Errorf("mortise: listening at %q, which is not host:port: set Config.Advertise", listening)
+	}
+	if !isUnspecified(host) {
+		return listening.String(), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, advertiseWithin)
+	defer cancel()
+	f := addressFinder{env: e, only4: net.ParseIP(host).To4() != nil}
+	ip, err := f.find(ctx, c)
+	if err != nil {
+		return "", fmt.Errorf("mortise: Config.Bind %q names no host, and %w: set Config.Advertise to the host:port at which the other instances reach this one", c.Bind, err)
+	}
+	return net.JoinHostPort(ip.String(), port), nil
+}
+
+// addressFinder finds an address of this machine.
+type addressFinder struct {
+	env   env
+	only4 bool // what listens does so at IPv4 addresses only
+}
+
+func (f *addressFinder) find(ctx context.Context, c *Config) (netip.Addr, error) {
+	ip, loopback := f.towards(ctx, c)
+	if ip.IsValid() {
+		return ip, nil
+	}
+	all, err := f.env.around.interfaces()
+	if err != nil {
+		return ip, fmt.Errorf("the addresses of this machine cannot be read (%w)", err)
+	}
+	for i := range all {
+		all[i].addrs = slices.DeleteFunc(slices.Clone(all[i].addrs), func(a netip.Addr) bool { return !f.usable(a) })
+	}
+	all = slices.DeleteFunc(all, func(n networkInterface) bool { return len(n.addrs) == 0 })
+	switch {
+	case loopback.IsValid():
+		return loopback, nil
+	case len(all) == 0 && c.Alone:
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+	case len(all) == 0:
+		return ip, errors.New("this machine has no address but loopback ones")
+	}
+	if ip = f.named(ctx, all); ip.IsValid() {
+		return ip, nil
+	}
+	return f.outward(all)
+}
+
+// usable reports whether others could reach an address of an interface.
+func (f *addressFinder) usable(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && (a.Is4() || !f.only4)
+}
+
+// towards returns the address from which a host of Join is reached, or, if all of Join is loopback, the loopback address. A host that is
+// this machine itself may be known to it by a loopback address only, so a single one of those says nothing.
+func (f *addressFinder) towards(ctx context.Context, c *Config) (ip, loopback netip.Addr) {
+	local := len(c.Join) > 0 && c.JoinFunc == nil
+	for _, entry := range c.Join {
+		host, ok := discovery.Host(entry)
+		if !ok {
+			local = false
+			continue
+		}
+		seeds := f.lookup(ctx, host)
+		local = local && len(seeds) > 0
+		for _, seed := range seeds {
+			local = local && seed.IsLoopback()
+			if seed.IsUnspecified() || f.only4 && !seed.Is4() {
+				continue
+			}
+			switch from, ok := f.env.around.route(seed); {
+			case !ok:
+			case f.usable(from):
+				return from, netip.Addr{}
+			case from.IsLoopback() && !loopback.IsValid():
+				loopback = from
+			}
+		}
+	}
+	if !local {
+		loopback = netip.Addr{}
+	}
+	return ip, loopback
+}
+
+// lookup returns the IP addresses of a host. One that is not known yet has none: it may start later.
+func (f *addressFinder) lookup(ctx context.Context, host string) []netip.Addr {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip.Unmap()}
+	}
+	var ips []netip.Addr
+	texts, _ := f.env.resolve(ctx, host)
+	for _, text := range texts {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			ips = append(ips, ip.Unmap())
+		}
+	}
+	return ips
+}
+
+// named returns the address that the host name stands for, if it stands for one interface's. Some resolvers answer with all addresses of
+// the machine.
+func (f *addressFinder) named(ctx context.Context, all []networkInterface) (ip netip.Addr) {
+	name, err := f.env.around.hostname()
+	if err != nil {
+		return ip
+	}
+	found := f.lookup(ctx, name)
+	for _, n := range all {
+		mine := slices.DeleteFunc(slices.Clone(n.addrs), func(a netip.Addr) bool { return !slices.Contains(found, a) })
+		switch {
+		case len(mine) == 0:
+		case ip.IsValid():
+			return netip.Addr{}
+		default:
+			ip = preferred(mine)
+		}
+	}
+	return ip
+}
+
+// outward returns the only address there is, or the one from which the rest of the world is reached.
+func (f *addressFinder) outward(all []networkInterface) (netip.Addr, error) {
+	var texts []string
+	inside := false
+	for _, n := range all {
+		for _, a := range n.addrs {
+			texts = append(texts, n.name+" "+a.String())
+			inside = inside || private(a)
+		}
+	}
+	for _, far := range [...]string{"192.0.2.1", "2001:db8::1"} { // reserved for documentation: nobody is there
+		from, ok := f.env.around.route(netip.MustParseAddr(far))
+		ours := ok && slices.ContainsFunc(all, func(n networkInterface) bool { return slices.Contains(n.addrs, from) })
+		if ours && (private(from) || !inside) {
+			return from, nil
+		}
+	}
+	if len(all) == 1 && len(all[0].addrs) == 1 {
+		return all[0].addrs[0], nil
+	}
+	return netip.Addr{}, fmt.Errorf("no host of Join can be resolved that would tell which of this machine's addresses is meant (%s)", strings.Join(texts, ", "))
+}
+
+// private reports whether an address is one of those that only an own network uses, those between carriers and customers included.
+func private(a netip.Addr) bool {
+	return a.IsPrivate() || netip.MustParsePrefix("100.64.0.0/10").Contains(a)
+}
+
+// preferred prefers IPv4, which is reached by more.
+func preferred(addrs []netip.Addr) netip.Addr {
+	if at := slices.IndexFunc(addrs, netip.Addr.Is4); at >= 0 {
+		return addrs[at]
+	}
+	return addrs[0]
+}
+
+// realSurroundings are those of this machine.
+func realSurroundings() surroundings {
+	return surroundings{hostname: os.Hostname, interfaces: realInterfaces, route: realRoute}
+}
+
+func realInterfaces() ([]networkInterface, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var up []networkInterface
+	for _, i := range all {
+		addrs, err := i.Addrs()
+		if i.Flags&net.FlagUp == 0 || err != nil { // it may have gone in between
+			continue
+		}
+		n := networkInterface{name: i.Name}
+		for _, a := range addrs {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				n.addrs = append(n.addrs, prefix.Addr().Unmap())
+			}
+		}
+		up = append(up, n)
+	}
+	return up, nil
+}
+
+// realRoute asks the system. A UDP socket that is connected has an address, and has sent nothing.
+func realRoute(to netip.Addr) (netip.Addr, bool) {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	defer conn.Close()
+	local, ok := conn.LocalAddr().(*net.UDPAddr)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	from := local.AddrPort().Addr().Unmap().WithZone("")
+	return from, from.IsValid() && !from.IsUnspecified()
+}
+
+// isUnspecified reports whether a host stands for all addresses of this machine.
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}

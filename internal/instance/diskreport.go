@@ -1,0 +1,305 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// An instance whose disk has a fault goes on without a vote, so raft's leader only finds it silent.
+// It therefore reports the fault to every voter, every two seconds until it is over: to all of them,
+// so that a new leader knows it at once, and so that all know it while no leader can be elected.
+
+// FaultyDisk is an instance whose disk has a fault.
+type FaultyDisk struct {
+	Name     string
+	Instance string
+	DiskFault
+}
+
+const (
+	diskReportFor  = 3*diskLookEvery + diskAskLimit // a report counts until then
+	diskAskLimit   = 2 * time.Second
+	diskReportsMax = 64
+	diskTextMax    = 512
+)
+
+// diskReports are the faults that other instances have reported here.
+type diskReports struct {
+	mu   sync.Mutex // guards the rest; never held across a wait
+	list map[nodeid.ID]diskReport
+}
+
+type diskReport struct {
+	fault DiskFault
+	at    clock.Time
+}
+
+// keep takes a report; without a fault it takes the one before back.
+func (d *diskReports) keep(now clock.Time, from nodeid.ID, f *DiskFault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(now)
+	_, known := d.list[from]
+	switch {
+	case f == nil:
+		delete(d.list, from)
+	case known || len(d.list) < diskReportsMax:
+		if d.list == nil {
+			d.list = map[nodeid.ID]diskReport{}
+		}
+		d.list[from] = diskReport{*f, now}
+	}
+}
+
+// forget removes what is too old. The caller holds mu.
+func (d *diskReports) forget(now clock.Time) {
+	for id, r := range d.list {
+		if now.Sub(r.at) > diskReportFor {
+			delete(d.list, id)
+		}
+	}
+}
+
+// all returns the reports that count now.
+func (d *diskReports) all(now clock.Time) map[nodeid.ID]DiskFault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(now)
+	all := make(map[nodeid.ID]DiskFault, len(d.list))
+	for id, r := range d.list {
+		all[id] = r.fault
+	}
+	return all
+}
+
+// shortText escapes and shortens what another instance has sent.
+func shortText(s string) string {
+	return plain.Text(strings.ToValidUTF8(s[:min(len(s), diskTextMax)], ""))
+}
+
+// faultyDisks returns the instances with a fault of the disk, as far as this instance knows, by name.
+func (n *Instance) faultyDisks() []FaultyDisk {
+	all := n.diskReports.all(n.env.clock.Now())
+	if own := n.diskFault(); own != nil {
+		all[n.instance()] = *own
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	c := n.cluster().Status()
+	people := n.people(&c)
+	var list []FaultyDisk
+	for id, f := range all {
+		list = append(list, FaultyDisk{Name: people.Name(id), Instance: id.String(), DiskFault: f})
+	}
+	slices.SortFunc(list, func(a, b FaultyDisk) int { return strings.Compare(a.Name+a.Instance, b.Name+b.Instance) })
+	return list
+}
+
+// watchDisk looks at the disk, and reports what is wrong with it, until the node ends.
+func (n *Instance) watchDisk() {
+	if n.dir == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.spawn(func() {
+		<-n.shutDone
+		cancel()
+	})
+	n.spawn(func() {
+		reported, ill, looks := false, false, 0
+		for timer := time.NewTimer(0); ; timer.Reset(diskLookEvery) {
+			select {
+			case <-timer.C:
+				n.lookAtDisk(looks%diskWriteEvery == 0 || ill)
+				looks++
+			case <-n.disk.news:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
+			fault := n.diskFault()
+			ill = fault != nil && fault.State != DiskLow
+			if fault == nil && !reported {
+				continue
+			}
+			reported = fault != nil
+			if n.reportDisk(ctx, fault) {
+				n.yieldVote(fault)
+			}
+		}
+	})
+}
+
+// reportSoon has the fault of the disk reported without waiting for the next look.
+func (n *Instance) reportSoon() {
+	select {
+	case n.disk.news <- struct{}{}:
+	default:
+	}
+}
+
+// reportDisk tells all voters about the disk of this instance. It reports whether the leader lets
+// this instance give up its vote.
+func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
+	r := n.replica.Load()
+	removed := fault != nil && fault.State == DiskRemoved && r != nil
+	if removed && r.role.Load().Leading {
+		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
+	}
+	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
+	defer cancel()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for _, v := range n.cluster().Status().Voters {
+		if v.Instance == n.instance() || v.Addr == "" {
+			continue
+		}
+		all.Go(func() {
+			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.votes()}
+			a, _ := n.askable(v).ReportDisk(ctx, q) // without an answer it is asked again
+			mu.Lock()
+			defer mu.Unlock()
+			may = may || a.GetMay()
+		})
+	}
+	all.Wait()
+	return may && removed
+}
+
+// askable returns a client for what a voter may be asked about disks.
+func (n *Instance) askable(v cluster.Voter) query.ClusterClient {
+	return query.NewClusterClient(n.port.To(v.Addr, v.Instance))
+}
+
+// disks answers what other instances ask about disks.
+type disks struct{ n *Instance }
+
+// ReportDisk takes the report of another instance about its disk.
+func (d disks) ReportDisk(ctx context.Context, q *query.DiskReport) (*query.DiskVerdict, error) {
+	n, now, from := d.n, d.n.env.clock.Now(), transport.AskerOf(ctx).Instance
+	n.diskReports.keep(now, from, diskFaultIn(q.Fault))
+	r := n.replica.Load()
+	return &query.DiskVerdict{May: r != nil && q.Yield && r.mayYield(now, from)}, nil
+}
+
+// Disks lists what is known here.
+func (d disks) Disks(context.Context, *query.DisksRequest) (*query.DisksAnswer, error) {
+	a := &query.DisksAnswer{}
+	for _, f := range d.n.faultyDisks() {
+		a.Disks = append(a.Disks, &query.FaultyDisk{Name: f.Name, Instance: f.Instance, Fault: diskFaultOut(&f.DiskFault)})
+	}
+	return a, nil
+}
+
+// diskFaultOut makes the message of a fault.
+func diskFaultOut(f *DiskFault) *query.DiskFault {
+	if f == nil {
+		return nil
+	}
+	valid := func(s string) string { return strings.ToValidUTF8(s, "?") } // a path may be anything
+	return &query.DiskFault{State: string(f.State), Since: f.Since.UnixNano(), Cause: valid(f.Cause), Remedy: valid(f.Remedy)}
+}
+
+// diskFaultIn reads a fault that another instance has sent; nil is none.
+func diskFaultIn(m *query.DiskFault) *DiskFault {
+	if m == nil {
+		return nil
+	}
+	return &DiskFault{State: DiskState(shortText(m.State)), Since: time.Unix(0, m.Since), Cause: shortText(m.Cause), Remedy: shortText(m.Remedy)}
+}
+
+// mayYield reports whether the voter of an instance may give up its vote: this replica leads, and
+// without that voter, and without all whose disk has a fault, a majority is left. A report is kept
+// before this is asked, so of two voters of three that lose their directories at once neither goes.
+func (r *ownReplica) mayYield(now clock.Time, asks nodeid.ID) bool {
+	s := r.log.Survey()
+	if s.Term == 0 || s.Pending {
+		return false
+	}
+	n := r.node
+	gone := map[nodeid.ID]bool{asks: true}
+	for id, f := range n.diskReports.all(now) {
+		gone[id] = gone[id] || f.State != DiskLow
+	}
+	if own := n.diskFault(); own != nil && own.State != DiskLow {
+		gone[n.instance()] = true
+	}
+	left := map[uint64]bool{}
+	for _, v := range replica.Placed(&s.Config) {
+		active := slices.ContainsFunc(s.Replicas, func(p raftlog.Progress) bool { return p.ID == v.Raft && p.Active })
+		left[v.Raft] = active && !gone[v.Instance]
+	}
+	return majorityOf(s.Config.Voters, left)
+}
+
+// majorityOf reports whether more than half of the voters are left.
+func majorityOf(voters []uint64, left map[uint64]bool) bool {
+	n := 0
+	for _, id := range voters {
+		if left[id] {
+			n++
+		}
+	}
+	return n > len(voters)/2
+}
+
+// yieldVote ends the replica of this instance, whose directory is gone: what it would acknowledge
+// from now on is not durable.
+func (n *Instance) yieldVote(fault *DiskFault) {
+	if r := n.replica.Load(); r != nil {
+		n.retire(r, fmt.Errorf("%w: %w: %s", raftlog.ErrStorage, storage.ErrLost, fault.Cause))
+	}
+}
+
+// replicaFailed logs why a replica could not be started; a fault of the disk is logged once.
+func (n *Instance) replicaFailed(err error) {
+	if n.isDisk(err) {
+		n.diskFailed(DiskFailed, err)
+		return
+	}
+	if errors.Is(err, storage.ErrLogOpen) && n.diskFault() != nil {
+		return // the log of before hangs
+	}
+	n.logger.Error("a replica could not be started: this instance goes on as a member", "dir", n.config.Dir, "why", err)
+}
+
+// askDisks has the leader say which disks have a fault, for the health of the group.
+func (n *Instance) askDisks(ctx context.Context, leader nodeid.ID) []FaultyDisk {
+	mine := n.faultyDisks()
+	if n.dir == nil || leader == n.instance() {
+		return mine
+	}
+	voters := n.cluster().Status().Voters
+	at := slices.IndexFunc(voters, func(v cluster.Voter) bool { return v.Instance == leader })
+	if at < 0 {
+		return mine
+	}
+	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
+	defer cancel()
+	a, _ := n.askable(voters[at]).Disks(ctx, &query.DisksRequest{}) // without an answer there is what has come here
+	list := a.GetDisks()
+	for _, f := range list[:min(len(list), diskReportsMax)] {
+		fault := diskFaultIn(f.Fault)
+		if fault == nil || slices.ContainsFunc(mine, func(m FaultyDisk) bool { return m.Instance == f.Instance }) {
+			continue
+		}
+		mine = append(mine, FaultyDisk{Name: shortText(f.Name), Instance: shortText(f.Instance), DiskFault: *fault})
+	}
+	return mine
+}

@@ -1,0 +1,70 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+)
+
+// env is what an instance takes from the outside world, as values, so that tests can give it
+// another network and other clocks. Nothing else is injected.
+type env struct {
+	listen  func(address string) (net.Listener, error)
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	resolve func(ctx context.Context, host string) ([]string, error)
+	around  surroundings
+	clock   clock.Clock
+	wall    func() time.Time
+	random  func([]byte)
+	files   storage.FS
+	records func(cluster.Records) cluster.Records // stands between the cluster room and the directory; nil: nothing does
+	limits  lockfsm.Limits                        // of a group that is founded here; every founder must have the same
+}
+
+// envOf returns the real world, but for what w has in its place.
+func envOf(w outside.World) env {
+	e := realEnv()
+	if w.Listen != nil {
+		e.listen = w.Listen
+	}
+	if w.Dial != nil {
+		e.dial = w.Dial
+	}
+	if w.Resolve != nil {
+		e.resolve = w.Resolve
+	}
+	if w.Wall != nil {
+		e.wall = w.Wall
+	}
+	if w.Random != nil {
+		e.random = w.Random
+	}
+	e.clock, e.files, e.limits = cmp.Or(w.Clock, e.clock), cmp.Or(w.Files, e.files), cmp.Or(w.Limits, e.limits)
+	e.records = w.Records
+	return e
+}
+
+func realEnv() env {
+	var dialer net.Dialer
+	return env{
+		listen: func(address string) (net.Listener, error) { return net.Listen("tcp", address) },
+		dial: func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		},
+		resolve: net.DefaultResolver.LookupHost,
+		around:  realSurroundings(),
+		clock:   clock.Boot(),
+		wall:    time.Now,
+		random:  func(b []byte) { _, _ = rand.Read(b) }, // never fails: it ends the process rather than return bad bytes
+		files:   storage.OSFS(),
+		limits:  lockfsm.DefaultLimits(),
+	}
+}

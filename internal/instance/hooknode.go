@@ -1,0 +1,241 @@
+package instance
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session/client"
+)
+
+// This file is where the rooms tell what has happened to the node. They do it on their owner goroutines: here it is only noted, and handed over.
+
+// tell hands an event over, if the hook that pick finds is there.
+func (n *Instance) tell(pick func(*Hooks) func(NodeEvent), e NodeEvent) {
+	if n.config.Hooks == nil {
+		return
+	}
+	if h := pick(n.config.Hooks); h != nil {
+		n.trace.Later(func() { h(e) })
+	}
+}
+
+// witness takes the news of one session: the node's, or one of the user's own. It belongs to the goroutine of the session's client.
+type witness struct {
+	node *Instance
+	own  bool // of the user's own
+	lost bool // the log says that the lease is lost
+}
+
+// news takes what has become of the session.
+func (w *witness) news(news *client.News) {
+	n, before, after := w.node, &news.Before, &news.After
+	now := n.env.clock.Now()
+	w.log(before, after)
+	if !w.own {
+		n.noteAvailable(now, after)
+	}
+	if n.config.Hooks == nil {
+		return
+	}
+	id := SessionText(after.Session)
+	if after.Session != before.Session {
+		w.tellSession(before, after)
+	}
+	if after.Lease != before.Lease {
+		e := NodeEvent{State: after.Lease.String(), Session: id, Own: w.own, Left: max(after.Deadline.Sub(now), 0)}
+		n.tell(func(h *Hooks) func(NodeEvent) { return h.Lease }, e)
+	}
+	renewed := func(h *Hooks) func(NodeEvent) { return h.Renewed }
+	for _, took := range news.Renewed {
+		n.tell(renewed, NodeEvent{State: stateAcknowledged, Session: id, Own: w.own, Took: took})
+	}
+	for range news.Unanswered {
+		n.tell(renewed, NodeEvent{State: stateUnanswered, Session: id, Own: w.own})
+	}
+}
+
+// noteAvailable counts, and tells, whether locks could be granted in the node's session.
+func (n *Instance) noteAvailable(now clock.Time, s *client.Status) {
+	can := s.Phase == client.Attached && s.GraceUntil == 0 && s.Lease != client.Lost
+	took, changed := n.grantable.set(now, can)
+	if !changed {
+		return
+	}
+	e := NodeEvent{State: stateUnavailable, Took: took}
+	if can {
+		e.State = stateAvailable
+	}
+	n.tell(func(h *Hooks) func(NodeEvent) { return h.Available }, e)
+}
+
+// tellSession tells the end of one session and the beginning of another, or one of the two.
+func (w *witness) tellSession(before, after *client.Status) {
+	pick := func(h *Hooks) func(NodeEvent) { return h.Session }
+	if before.Session != 0 {
+		w.node.tell(pick, NodeEvent{State: after.Ended.String(), Session: SessionText(before.Session), Own: w.own})
+	}
+	if after.Session != 0 {
+		w.node.tell(pick, NodeEvent{State: stateOpened, Session: SessionText(after.Session), Own: w.own})
+	}
+}
+
+// SessionText is a session as Peek names it.
+func SessionText(id lockfsm.SessionID) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprint(uint64(id))
+}
+
+// grantable counts for how long locks could be granted. The zero value has begun at the clock's origin; see begin.
+type grantable struct {
+	mu    sync.Mutex // guards the rest; never held across a wait
+	began clock.Time
+	since clock.Time // of the present state
+	can   bool
+	total time.Duration // up to since
+}
+
+func (g *grantable) begin(now clock.Time) { g.began, g.since = now, now }
+
+// set takes whether a lock could be granted from now on, and returns whether that is new, and how long the other state lasted.
+func (g *grantable) set(now clock.Time, can bool) (lasted time.Duration, changed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if can == g.can {
+		return 0, false
+	}
+	lasted = now.Sub(g.since)
+	if g.can {
+		g.total += lasted
+	}
+	g.can, g.since = can, now
+	return lasted, true
+}
+
+// share returns how old the node is, and for how long of that time locks could be granted.
+func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	granted = g.total
+	if g.can {
+		granted += now.Sub(g.since)
+	}
+	return now.Sub(g.began), granted
+}
+
+// lead is who leads as far as was told.
+type lead struct {
+	instance nodeid.ID // zero: none
+	term     uint64
+}
+
+// leading remembers what was told about who leads. The node's knowing guards it.
+type leading struct {
+	now  lead // instance 0: nobody
+	last lead // the last one that was somebody
+}
+
+// noteLeader tells a change of who leads. The caller holds knowing.
+func (n *Instance) noteLeader(r *ownReplica) {
+	if n.config.Hooks == nil || n.cluster() == nil {
+		return
+	}
+	is := lead{instance: n.client.Status().Leader.Peer}
+	if r != nil {
+		role := r.role.Load()
+		is = lead{n.target(role.Leader).Peer, role.Term}
+	}
+	if is.instance.IsZero() {
+		is.term = 0
+	}
+	if is == n.told.now {
+		return
+	}
+	e := NodeEvent{State: stateNew, Term: is.term}
+	switch {
+	case is.instance.IsZero():
+		e.State = stateNone
+	case is == n.told.last, is.instance == n.told.last.instance && (is.term == 0 || n.told.last.term == 0):
+		e.State = stateAgain
+	}
+	again := e.State == stateAgain && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
+	if n.told.now = is; !is.instance.IsZero() {
+		n.told.last = is
+		c := n.cluster().Status()
+		e.Instance, e.Name = is.instance.String(), n.people(&c).Name(is.instance)
+	}
+	if !again {
+		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
+	}
+}
+
+// leaderMoved looks again who leads: the address book has changed.
+func (n *Instance) leaderMoved() {
+	if n.config.Hooks == nil {
+		return
+	}
+	n.knowing.Lock()
+	defer n.knowing.Unlock()
+	n.noteLeader(n.replica.Load())
+}
+
+// membersChanged returns what the cluster room calls when it sees others than before, or nil if nobody wants to hear of it.
+func (n *Instance) membersChanged() func(before, after []cluster.Member) {
+	if n.config.Hooks == nil || n.config.Hooks.Member == nil {
+		return nil
+	}
+	pick := func(h *Hooks) func(NodeEvent) { return h.Member }
+	return func(before, after []cluster.Member) {
+		had := map[nodeid.ID]cluster.Member{}
+		for _, m := range before {
+			had[m.Instance] = m
+		}
+		for _, m := range after {
+			if _, ok := had[m.Instance]; !ok && !m.Self {
+				n.tell(pick, NodeEvent{State: stateJoined, Name: m.Name, Instance: m.Instance.String()})
+			}
+			delete(had, m.Instance)
+		}
+		for _, m := range before {
+			if _, gone := had[m.Instance]; gone && !m.Self {
+				n.tell(pick, NodeEvent{State: stateLeft, Name: m.Name, Instance: m.Instance.String()})
+			}
+		}
+	}
+}
+
+// timedStore is a store on disk whose appends are told.
+type timedStore struct {
+	raftlog.Store
+	node *Instance
+}
+
+// timed returns the store, with its appends told if a hook wants to hear of them.
+func (n *Instance) timed(s raftlog.Store) raftlog.Store {
+	if n.config.Hooks == nil || n.config.Hooks.Synced == nil || s.Volatile() {
+		return s
+	}
+	return timedStore{s, n}
+}
+
+// Save implements raftlog.Store. A batch that need not be durable at once, with no more than a commit index, is not told.
+func (s timedStore) Save(b raftlog.Batch) error {
+	began := s.node.env.clock.Now()
+	err := s.Store.Save(b)
+	if len(b.Entries) == 0 && b.Snapshot == nil && err == nil {
+		return nil
+	}
+	e := NodeEvent{State: stateSynced, Took: s.node.env.clock.Now().Sub(began), Err: err}
+	if err != nil {
+		e.State = stateFailed
+	}
+	s.node.tell(func(h *Hooks) func(NodeEvent) { return h.Synced }, e)
+	return err
+}

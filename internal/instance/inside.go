@@ -1,0 +1,27 @@
+package instance
+
+import (
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/outside"
+	"github.com/mortise-lock/mortise/raftlog"
+)
+
+// Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
+func (n *Instance) Inside() outside.Inside {
+	return outside.Inside{
+		Address: n.address, Client: n.client, Clients: n.clients, Port: n.port, Handler: inbound{n}, Services: n.services, Leader: n.leader, Look: n.lookHere,
+		Key: func() nodeid.Key { return *n.key.Load() }, Cluster: n.cluster, Replica: n.insideReplica, Learning: n.learning.Load,
+	}
+}
+
+func (n *Instance) insideReplica() *outside.Replica {
+	r := n.replica.Load()
+	if r == nil {
+		return nil
+	}
+	return &outside.Replica{
+		Group: r.group, ID: r.id, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.questions, Registry: &r.registry,
+		Role: func() raftlog.Role { return *r.role.Load() }, Configuration: r.config.Load, Settings: r.settings.Load,
+		Counts: r.counted, Usage: r.usage, SendSnapshot: r.sendSnapshot, Retire: func(err error) { n.retire(r, err) },
+	}
+}

@@ -1,0 +1,240 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/trace"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/session/client"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a failover stays below two seconds.
+const (
+	raftTick        = 25 * time.Millisecond
+	electionTicks   = 20
+	heartbeatTicks  = 4
+	snapshotTimeout = time.Minute
+)
+
+// Instance is one running instance. Make one with New and Start. All methods are safe for concurrent use.
+type Instance struct {
+	config  Config
+	env     env
+	logger  *slog.Logger
+	address string           // advertised
+	self    credentials.Peer // what others see in its certificate; the root tier without TLS
+	life    uint64           // counts the starts with one directory; zero in memory
+	records *records         // nil: memory
+
+	trace    *trace.Tracer // nil without observers
+	dir      *storage.Dir  // nil: memory
+	port     *transport.Port
+	services transport.Services // what others may ask
+	client   *client.Client
+	own      ownSessions                      // of the user
+	members  atomic.Pointer[cluster.Cluster]  // nil until it is started
+	replica  atomic.Pointer[ownReplica]       // nil unless this instance votes
+	voters   atomic.Pointer[[]transport.Peer] // of the group, but for this instance; nil or empty: none are known
+
+	disk        diskWatch   // of Config.Dir
+	diskReports diskReports // of other instances
+
+	key      atomic.Pointer[nodeid.Key] // of the present life; its ID is what this instance is called
+	attached atomic.Bool                // its session is attached to a leader
+	knowing  sync.Mutex                 // makes reading and saying whether there is a leader one step
+	without  atomic.Int64               // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
+	told     leading                    // guarded by knowing
+	known    picture                    // of the members, as far as this instance knows without asking
+	learning atomic.Bool                // it is about to ask how the replicas are called
+
+	claims    seldom    // of raft IDs that are another's
+	grantable grantable // for how long locks could be granted
+	failed    atomic.Pointer[error]
+	unread    atomic.Pointer[error] // why the log of this voter cannot be used; nil: it can, or this life has none
+
+	started   chan struct{} // closed when members is set, or never will be
+	leaving   chan struct{} // closed when the instance begins to leave
+	leaveOnce sync.Once
+	shutting  atomic.Bool // it has begun to shut; a second call waits for shutDone
+	shutDone  chan struct{}
+
+	binding sync.Mutex // makes a change of replica or instance and saying so one step; never held across a wait
+	ended   bool       // guarded by binding: no replica is taken any more
+
+	mu         sync.Mutex // guards closed, and the counting up of goroutines
+	closed     bool
+	goroutines sync.WaitGroup
+}
+
+// New returns an instance that has not started. Only Start may be called, and what it calls back.
+func New(config Config) *Instance {
+	env := envOf(config.World)
+	n := &Instance{
+		config: config, env: env, logger: config.Logger,
+		self: config.Self, started: make(chan struct{}), leaving: make(chan struct{}), shutDone: make(chan struct{}),
+	}
+	n.disk.news = make(chan struct{}, 1)
+	return n
+}
+
+// Start starts the instance. ctx bounds the start only. It returns when the instance is up: it listens, looks for the others and takes
+// requests. After an error nothing is left running.
+func (n *Instance) Start(ctx context.Context) (err error) {
+	listener, err := n.config.listen(n.env)
+	if err != nil {
+		return err
+	}
+	if err := n.prepare(ctx, listener.Addr()); err != nil {
+		return errors.Join(err, listener.Close(), n.closeDir())
+	}
+	n.trace = n.newTracer()
+	n.grantable.begin(n.env.clock.Now())
+	n.client = client.New(client.Config{
+		Clock: n.env.clock, TTL: n.config.SessionTTL, Send: n.submit, Random: n.env.random, Logger: n.logger, Changed: n.phaseChanged,
+		Watch: (&witness{node: n}).news,
+	})
+	n.services = n.answers()
+	settings := transport.Config{
+		Cluster: n.config.Cluster, Self: transport.Self{Key: *n.key.Load(), Addr: n.reach()}, Life: n.life, Random: n.env.random, Wall: n.env.wall,
+		Listener: listener, Dial: n.env.dial, Handler: inbound{n}, Services: n.services, Logger: n.logger,
+	}
+	if n.config.Source != nil {
+		settings.TLS = n.config.Source
+	}
+	n.port, err = transport.New(settings)
+	if err != nil {
+		n.client.Close()
+		return errors.Join(fmt.Errorf("mortise: %w", err), listener.Close(), n.closeDir(), n.trace.Close())
+	}
+	if err := n.startCluster(); err != nil {
+		return errors.Join(fmt.Errorf("mortise: %w", err), n.Close())
+	}
+	n.watchDisk()
+	return nil
+}
+
+// newTracer returns the tracer of the observers, or nil if there are none.
+func (n *Instance) newTracer() *trace.Tracer {
+	t := n.config.Trace
+	t.History, t.Clock, t.Logger, t.Spawn = n.newHistory(), n.env.clock, n.logger, n.spawn
+	return trace.New(t)
+}
+
+// newHistory returns the recorder that the configuration asks for, or nil. Its times are those of the
+// boot clock, set by the wall clock once: they compare between machines as far as wall clocks do, and no
+// change of a wall clock reaches back into a history.
+func (n *Instance) newHistory() *history.Recorder {
+	if n.config.History == nil {
+		return nil
+	}
+	origin := n.env.wall().UnixNano() - int64(n.env.clock.Now())
+	return history.NewRecorder(history.RecorderConfig{
+		Writer: n.config.History, Node: n.config.Name, Now: func() int64 { return origin + int64(n.env.clock.Now()) },
+	})
+}
+
+// prepare finds out who this instance is: its address, its directory, and the ID that it has to have because of what is in there.
+func (n *Instance) prepare(ctx context.Context, listening net.Addr) (err error) {
+	if n.address = listening.String(); !n.isMember() {
+		if n.address, err = advertised(ctx, &n.config, listening, n.env); err != nil {
+			return err
+		}
+	}
+	if n.dir, err = openDir(&n.config, n.env.files); err != nil {
+		return fmt.Errorf("mortise: %w", err)
+	}
+	key := nodeid.NewKey(n.env.random)
+	if n.dir != nil {
+		n.records = &records{dir: n.dir, during: n.during}
+		stored, life, err := cluster.StoredKey(n.records)
+		if err != nil {
+			return fmt.Errorf("mortise: Config.Dir %q: %w", n.config.Dir, err)
+		}
+		if !stored.ID().IsZero() {
+			key = stored
+		}
+		n.life = life + 1
+	}
+	n.key.Store(&key)
+	return nil
+}
+
+// closeDir closes the directory, if there is one.
+func (n *Instance) closeDir() error {
+	if n.dir == nil {
+		return nil
+	}
+	return n.dir.Close()
+}
+
+func (n *Instance) startCluster() error {
+	defer close(n.started)
+	config := cluster.Config{
+		Name: n.config.Name, Label: n.config.Cluster, Zone: n.config.Zone, Advertise: n.address, Key: *n.key.Load(), Join: n.config.Join,
+		Settings: n.config.Group.Founding(n.config.Alone),
+		Rules:    lockfsm.RulesVersion, Net: outbound{n.port, n.port.Gossip()}, Host: life{n},
+		Clock: n.env.clock, Wall: n.env.wall, Resolve: n.env.resolve, Random: n.env.random, Logger: n.logger,
+		Member: n.isMember(), JoinFunc: n.config.JoinFunc, Changed: n.membersChanged(), Awaited: n.awaited,
+	}
+	if n.records != nil {
+		config.Records = n.records
+		if n.env.records != nil {
+			config.Records = n.env.records(n.records)
+		}
+	}
+	c, err := cluster.Start(config)
+	if err != nil {
+		return err
+	}
+	n.members.Store(c)
+	return nil
+}
+
+// instance returns the ID of the present life.
+func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
+
+// cluster returns the cluster room, or nil before it is started.
+func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
+
+// spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the node is closed.
+func (n *Instance) spawn(f func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return false
+	}
+	n.goroutines.Go(f)
+	return true
+}
+
+// Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or the failure that ended it.
+func (n *Instance) Err() error {
+	if err := n.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// isMember reports whether this instance has a member's secret: it locks, and neither votes nor serves.
+func (n *Instance) isMember() bool { return n.self.Tier == credentials.Member }
+
+// reach is the address that this instance says it is reached at; empty for a member.
+func (n *Instance) reach() string {
+	if n.isMember() {
+		return ""
+	}
+	return n.address
+}

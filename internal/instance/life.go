@@ -1,0 +1,188 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+	"github.com/mortise-lock/mortise/transport"
+)
+
+// life implements cluster.Host: it carries out what the cluster room has decided about this instance, from newborn to member and,
+// by a restart in place, back to newborn. Its methods are called one at a time, on the cluster's owner goroutine.
+type life struct{ n *Instance }
+
+// node waits until the node can find its cluster room, which may call before its Start has returned.
+func (l life) node() *Instance {
+	<-l.n.started
+	return l.n
+}
+
+// Bound starts the replica of a voter. A listed instance that is no voter has nothing to start: it waits for Born.
+func (l life) Bound(c founding.Charter, raft uint64) {
+	n := l.node()
+	n.prefer(c.Voters)
+	if raft == 0 {
+		n.bind(nil, c.Group)
+		return
+	}
+	r, err := foundReplica(n, c, raft)
+	if err != nil && n.dir != nil {
+		n.logUnread(err)
+		n.bind(nil, c.Group)
+		n.unusable(raft, err)
+		return
+	}
+	if err != nil {
+		n.fail(fmt.Errorf("mortise: found group %s: %w", nodeid.Hex(c.Group), err))
+		return
+	}
+	if !n.bind(r, c.Group) {
+		r.stop()
+		return
+	}
+	if len(c.Voters) == 1 {
+		r.log.Campaign() // nobody else can: no need to wait for an election timeout
+	}
+}
+
+// AllBound lets the tentative group's leader propose Born.
+func (l life) AllBound(uint64) {
+	if r := l.node().replica.Load(); r != nil {
+		r.allBound.Store(true)
+		r.proposeBorn()
+	}
+}
+
+// Member opens the session.
+func (l life) Member(group uint64, voters []cluster.Voter) {
+	n := l.node()
+	n.bind(n.replica.Load(), group)
+	n.prefer(voters)
+	n.client.Rebind(n.record(), targets(voters))
+	n.own.rebind(n.ownRecord(), targets(voters))
+}
+
+// Voters tells the client whom to ask, and the keeper where the leader is.
+func (l life) Voters(voters []cluster.Voter) {
+	n := l.node()
+	n.prefer(voters)
+	n.client.SetTargets(targets(voters))
+	n.own.aim(targets(voters))
+	n.leaderMoved()
+	if r := n.replica.Load(); r != nil {
+		r.tellKeeper()
+	}
+}
+
+// Restart is the restart in place: as safe as kill -9, since nothing of the old life is left when the new one begins. The locks end
+// first, so that nobody believes in one while its group is forgotten.
+func (l life) Restart(key nodeid.Key, reason error) {
+	n := l.node()
+	n.logger.Warn("this instance starts anew: its locks have ended", "why", reason)
+	n.prefer(nil)
+	n.client.Rebind(nil, nil)
+	n.own.rebind(nil, nil)
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+	}
+	n.dropLog()
+	n.binding.Lock()
+	n.key.Store(&key)
+	n.binding.Unlock()
+	n.unread.Store(nil)
+	n.bind(nil, 0)
+}
+
+// bind makes r, which may be nil, this instance's replica, and says on all streams who the instance is now. Both are one step against
+// the retirement of a replica, which may come at any moment: or the instance could say that it belongs to a group that it has left. It
+// does nothing and reports false once the node has ended: its Close does not wait for a disk that hangs.
+func (n *Instance) bind(r *ownReplica, group uint64) bool {
+	n.binding.Lock()
+	defer n.binding.Unlock()
+	if n.ended {
+		return false
+	}
+	if r != nil && r.retired {
+		r = nil
+	}
+	if r != nil {
+		n.unread.Store(nil)
+	}
+	n.replica.Store(r)
+	if r != nil {
+		n.diskWell(r)
+	}
+	n.identify(r, group)
+	return true
+}
+
+// identify tells the port who this instance is; the caller holds binding.
+func (n *Instance) identify(r *ownReplica, group uint64) {
+	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
+	if r != nil {
+		id.Raft = r.id
+	}
+	n.port.Identify(id)
+}
+
+// retire ends a replica that has retired. If the state machine itself is broken the node ends with it: what it said can no longer be
+// trusted. Otherwise the instance goes on as a member that does not vote.
+func (n *Instance) retire(r *ownReplica, err error) {
+	disk := n.isDisk(err) // before the replica is stopped: a call that hangs may return meanwhile
+	if disk {
+		state := DiskFailed
+		switch {
+		case errors.Is(err, storage.ErrLost):
+			state = DiskRemoved
+		case errors.Is(err, raftlog.ErrHung):
+			state = DiskHung
+		}
+		n.diskFailed(state, err)
+	}
+	r.stop()
+	n.binding.Lock()
+	r.retired = true
+	mine := n.replica.CompareAndSwap(r, nil)
+	if mine {
+		n.farewell(r)
+		n.identify(nil, r.group)
+	}
+	n.binding.Unlock()
+	n.leaderKnown() // what it said last was true of itself
+	switch {
+	case errors.Is(err, raftlog.ErrBroken):
+		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
+	case mine:
+		if n.dir == nil {
+			n.cluster().Retired(r.id)
+		}
+		log := n.logger.Error
+		if disk {
+			log = n.logger.Info // diskFailed has logged the error
+		}
+		log("this instance no longer votes; it goes on as a member", "why", err)
+	}
+}
+
+// farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
+func (n *Instance) farewell(r *ownReplica) {
+	for _, v := range replica.Placed(r.config.Load()) {
+		if v.Instance != n.instance() {
+			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
+		}
+	}
+}
+
+// fail ends the node for good: its locks, and its part in the cluster, so that nobody counts on it. The process goes on; Err says why.
+func (n *Instance) fail(err error) {
+	if n.failed.CompareAndSwap(nil, &err) {
+		n.logger.Error("this node has failed and holds nothing any more", "why", err)
+		n.spawn(func() { _ = n.shut() })
+	}
+}

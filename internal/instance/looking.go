@@ -1,0 +1,109 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// This file is how questions about the locks get to the leader, and how its replica works on them. Which
+// may be asked, package internal/queries decides, and what is answered, package internal/replica.
+
+// LookOnce asks the instance that is believed to lead.
+func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[query.QueryClient, Q, A], q *Q) (*A, error) {
+	conn, err := n.leader()
+	if err != nil {
+		return nil, err
+	}
+	return queries.Ask(ctx, query.NewQueryClient(conn), method, q)
+}
+
+// leader returns the way to the instance that is believed to lead, which may be this one.
+func (n *Instance) leader() (transport.Conn, error) {
+	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
+		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
+		return n.services.As(self), nil
+	}
+	leader := n.client.Status().Leader
+	if leader.Addr == "" {
+		return nil, replica.ErrNoLead
+	}
+	return n.port.To(leader.Addr, leader.Peer), nil
+}
+
+// lookHere answers a question if the replica here leads.
+func (n *Instance) lookHere(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+	r := n.replica.Load()
+	if r == nil {
+		return nil, replica.ErrNoLead
+	}
+	return r.look(ctx, q)
+}
+
+// look answers a question if this replica leads.
+func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Answer, error) {
+	// An honest instance has refused such a text before it asks.
+	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
+		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
+	}
+	one, err := r.questions.Ask(q)
+	if err != nil {
+		return nil, err
+	}
+	defer r.questions.Drop(one)
+	role := r.role.Load() // behind Ask: a change of it that comes now ends the question
+	if !role.Leading {
+		return nil, replica.ErrNoLead
+	}
+	<-r.started
+	if command, changes := q.Command(one.Number); !changes {
+		r.log.Confirm(role.Term, replica.QuestionRound|one.Number)
+	} else if !r.log.Propose(role.Term, command.Append(nil)) {
+		return nil, replica.ErrBusy
+	}
+	var idle <-chan time.Time
+	if q.Op == replica.OpWatch {
+		timer := time.NewTimer(replica.WatchTime)
+		defer timer.Stop()
+		idle = timer.C
+	}
+	select {
+	case <-one.Done():
+	case <-idle:
+		return r.questions.Idle(one)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-r.ctx.Done():
+		return nil, replica.ErrNoLead
+	}
+	a, err := one.Answer()
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Op == replica.OpMembers || q.Op == replica.OpNames:
+		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.config.Load(), &r.registry)
+	default:
+		a.Left = r.left(ctx, a.About())
+	}
+	return a, nil
+}
+
+// left asks the keeper how much time sessions have.
+func (r *ownReplica) left(ctx context.Context, sessions []lockfsm.SessionID) map[lockfsm.SessionID]time.Duration {
+	if len(sessions) == 0 {
+		return nil
+	}
+	left := map[lockfsm.SessionID]time.Duration{}
+	for i, d := range r.keeper.Left(ctx, sessions) {
+		left[sessions[i]] = d
+	}
+	return left
+}

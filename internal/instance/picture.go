@@ -1,0 +1,120 @@
+package instance
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// picture is what this instance knows of the members without asking: the first page that the leader
+// has answered last, and the names and zones of the voters. It is bounded by one page and by the
+// number of replicas.
+type picture struct {
+	mu      sync.Mutex        // guards the rest; never held across a wait
+	at      clock.Time        // of the page
+	members *query.MemberList // never changed once it is stored; nil: there is none
+	voters  People
+}
+
+// Person is what people call an instance. Its texts are escaped.
+type Person struct{ Name, Zone string }
+
+// People is what is known of instances, by ID.
+type People map[nodeid.ID]Person
+
+// keep takes what the leader has answered.
+func (p *picture) keep(now clock.Time, page *query.MemberList, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first {
+		p.at, p.members = now, page
+	}
+	for _, each := range page.Names {
+		p.learn(queries.ID(each.Instance), Person{Name: plain.Text(each.Name)})
+	}
+	for _, m := range page.Members {
+		if m.Votes {
+			p.learn(queries.ID(m.Instance), Person{plain.Text(m.Name), plain.Text(m.Zone)})
+		}
+	}
+}
+
+// last returns the page that was kept last, which is not to be changed, and how old it is. Nil means that there is none.
+func (p *picture) last(now clock.Time) (members *query.MemberList, age time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.members == nil {
+		return nil, 0
+	}
+	return p.members, max(now.Sub(p.at), 1)
+}
+
+// learn notes a name, and keeps a zone that is known. The caller holds mu.
+func (p *picture) learn(id nodeid.ID, is Person) {
+	if p.voters == nil {
+		p.voters = People{}
+	}
+	if is.Name == "" || id.IsZero() || len(p.voters) >= votersKept && p.voters[id] == (Person{}) {
+		return
+	}
+	if is.Zone == "" {
+		is.Zone = p.voters[id].Zone
+	}
+	p.voters[id] = is
+}
+
+// votersKept bounds the names that are kept: of the replicas of now, and of some that were until a
+// short while ago.
+const votersKept = 64
+
+// people returns the names and zones of the replicas, and of those that gossip sees. It keeps those
+// of the replicas, for when gossip does not see them any more: a person looks for a name, not for
+// an address.
+func (p *picture) people(c *cluster.Status) People {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make(People, len(c.Members)+len(p.voters))
+	for id, is := range p.voters {
+		all[id] = is
+	}
+	for _, m := range c.Members {
+		if m.Name != "" {
+			all[m.Instance] = Person{plain.Text(m.Name), plain.Text(m.Zone)}
+		}
+	}
+	p.voters = People{}
+	for _, v := range c.Voters {
+		p.learn(v.Instance, all[v.Instance])
+	}
+	return all
+}
+
+// people returns what is known of the instances that matter: those that gossip sees, and the
+// replicas.
+func (n *Instance) people(c *cluster.Status) People {
+	if r := n.replica.Load(); r != nil {
+		n.known.mu.Lock()
+		for id, name := range r.registry.ReplicaNames() { // none if it has never led
+			n.known.learn(id, Person{Name: plain.Text(name)})
+		}
+		n.known.mu.Unlock()
+	}
+	return n.known.people(c)
+}
+
+// Name returns the name of an instance, its ID if no name is known, or "" for the zero ID.
+func (p People) Name(instance nodeid.ID) string {
+	if instance.IsZero() {
+		return ""
+	}
+	if name := p[instance].Name; name != "" {
+		return name
+	}
+	return instance.String()
+}

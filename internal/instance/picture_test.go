@@ -1,0 +1,39 @@
+package instance
+
+import (
+	"testing"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// TestThePictureIsBounded: an instance keeps the names of a few voters.
+func TestThePictureIsBounded(t *testing.T) {
+	var p picture
+	for i := range uint64(1000) {
+		id := nodeidtest.ID(i + 1)
+		p.keep(1, &query.MemberList{Names: []*query.Name{{Instance: id[:], Name: "x"}}}, false)
+	}
+	if len(p.voters) > votersKept {
+		t.Errorf("%d names are kept", len(p.voters))
+	}
+}
+
+// TestNoNameIsRaw: what others say of themselves is escaped before it is kept.
+func TestNoNameIsRaw(t *testing.T) {
+	const nasty = "x\x1b[2J\r\n\a\u009b\u202ey"
+	var p picture
+	member, name := nodeidtest.ID(8), nodeidtest.ID(9)
+	p.keep(1, &query.MemberList{
+		Members: []*query.Member{{Name: nasty, Zone: nasty, Votes: true, Instance: member[:]}}, Names: []*query.Name{{Name: nasty, Instance: name[:]}},
+	}, true)
+	gossip := cluster.Status{Members: []cluster.Member{{Name: nasty, Zone: nasty, Instance: nodeidtest.ID(7)}}}
+	people := p.people(&gossip)
+	for i := range uint64(3) {
+		if is := people[nodeidtest.ID(7+i)]; is.Name == "" || plain.Text(is.Name+is.Zone) != is.Name+is.Zone {
+			t.Errorf("%d: %q", 7+i, is)
+		}
+	}
+}

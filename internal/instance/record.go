@@ -1,0 +1,46 @@
+package instance
+
+import (
+	"slices"
+
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// record is what this instance says of itself when it opens its session.
+func (n *Instance) record() []byte {
+	instance := n.instance().String()
+	if n.isMember() {
+		instance = "" // its session is no registration
+	}
+	group := n.config.Group
+	r := replica.Record{
+		Instance: instance, Name: n.config.Name, Addr: n.reach(), Zone: n.config.Zone, Version: n.config.Version, Rules: lockfsm.RulesVersion,
+		Settings: group.Named(), Since: n.env.wall().UnixMilli(),
+	}
+	if slices.Contains(group.Founders, r.Name) {
+		r.Founders = group.Founders
+	}
+	return r.Encode()
+}
+
+// ownRecord is what is said in a session of the user's own. It has no instance, since it is no registration.
+func (n *Instance) ownRecord() []byte {
+	r := replica.DecodeRecord(n.record())
+	r.Instance, r.Own, r.Founders = "", true, nil
+	return r.Encode()
+}
+
+// vouch implements session's Vouch: what the record of a new session says of the instance must be what its connection proves.
+func (n *Instance) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
+	proved := replica.Proof{Instance: from, Addr: n.address}
+	if from != n.instance() {
+		is, met := n.port.Met(from)
+		if !met {
+			return capability, false
+		}
+		proved.Addr, proved.Rights = is.Addr, is.Peer.Capability
+	}
+	return proved.Vouch(b)
+}

@@ -1,0 +1,164 @@
+package instance
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/raftlog/storage"
+)
+
+// This file is where the log, the sessions and the cluster room meet about who votes: what the leader sees goes to the cluster room,
+// which decides, and what it has decided goes to the log.
+
+// votes reports whether this replica is a voter of the configuration that is applied here.
+func (r *ownReplica) votes() bool {
+	c := r.config.Load()
+	return slices.Contains(c.Voters, r.id) || slices.Contains(c.Outgoing, r.id)
+}
+
+// isNamed reports whether the configuration that is applied here has this replica, with a vote or without.
+func (r *ownReplica) isNamed() bool {
+	return slices.ContainsFunc(r.config.Load().Members, func(m raftlog.Member) bool { return m.ID == r.id })
+}
+
+// gone tells the log that the replica of an instance has retired. The instance may say already that it has no raft ID any more, so it is
+// found by who it is.
+func (r *ownReplica) gone(instance nodeid.ID) {
+	for _, v := range replica.Placed(r.config.Load()) {
+		if v.Instance == instance {
+			r.log.Gone(v.Raft)
+		}
+	}
+}
+
+// linked reports whether this instance is that one, or has a stream with it.
+func (n *Instance) linked(instance nodeid.ID) bool {
+	return instance == n.instance() || n.port.Linked(instance)
+}
+
+// Facts implements cluster.Sight: what this replica sees, if it leads. It has the keeper propose what all instances agree on.
+func (l life) Facts() (voters.Facts, uint64, bool) {
+	n := l.node()
+	r := n.replica.Load()
+	if r == nil {
+		return voters.Facts{}, 0, false
+	}
+	s := r.log.Survey()
+	if s.Term == 0 {
+		return voters.Facts{}, 0, false
+	}
+	stand := replica.Stand{
+		Term: s.Term, Group: r.settings.Load(), Own: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving(), Rules: r.rules.Load(),
+	}
+	f, wishes := r.accord.Facts(n.env.clock.Now(), stand, &s, &r.registry, n.cluster().Voter, n.linked)
+	r.remarks.Store(&f.Remarks)
+	if w := wishes.Adopt; w != nil {
+		r.keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())
+	}
+	if wishes.Raise != 0 {
+		r.keeper.ProposeRaise(s.Term, wishes.Raise)
+	}
+	return f, s.Term, true
+}
+
+// remarks are the settings that differ, as this instance saw them at its last look as a leader.
+func (n *Instance) remarks() []string {
+	r := n.replica.Load()
+	if r == nil || r.remarks.Load() == nil {
+		return nil
+	}
+	return *r.remarks.Load()
+}
+
+// Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next look.
+func (l life) Carry(term uint64, step voters.Step, about cluster.Voter) {
+	n := l.node()
+	r := n.replica.Load()
+	if r == nil {
+		return
+	}
+	if change, changes := replica.Change(step, about); changes {
+		r.log.Change(term, change)
+	} else if step.Kind == voters.Transfer {
+		n.spawn(func() { _ = r.log.Transfer(r.ctx, step.ID) }) // whether it worked is seen at the next look
+	}
+}
+
+// Guide implements cluster.Host.
+func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
+
+// Leader implements cluster.Host.
+func (l life) Leader() (instance nodeid.ID, addr string) {
+	n := l.node()
+	if r := n.replica.Load(); r != nil {
+		if t := n.target(r.role.Load().Leader); !t.Peer.IsZero() {
+			return t.Peer, t.Addr
+		}
+	}
+	t := n.client.Status().Leader
+	return t.Peer, t.Addr
+}
+
+// Prepared implements cluster.Host: the leader has asked this instance to start a replica.
+func (l life) Prepared(group, raft uint64) {
+	n := l.node()
+	if r := n.replica.Load(); r != nil {
+		r.stop()
+		n.bind(nil, group)
+		n.leaderKnown()
+	}
+	r, err := joinReplica(n, group, raft)
+	if err != nil {
+		n.replicaFailed(err)
+		n.unusable(raft, err)
+		return
+	}
+	if !n.bind(r, group) {
+		r.stop()
+	}
+}
+
+// unusable gives a raft ID up whose log can never be read again. A disk that is full or does not answer is no reason: the next start may find
+// it well, and of a majority that were given up at once the group could not recover.
+func (n *Instance) unusable(raft uint64, err error) {
+	if n.dir == nil || errors.Is(err, raftlog.ErrCorrupt) || errors.Is(err, storage.ErrEnded) {
+		n.cluster().Retired(raft)
+	}
+}
+
+// Removed implements cluster.Host. A replica that could not be started, or has stopped by itself, has nothing to go on for.
+func (l life) Removed(raft uint64) {
+	n := l.node()
+	if r := n.replica.Load(); r == nil || r.id != raft {
+		n.cluster().Retired(raft)
+	}
+}
+
+// Dismissed implements cluster.Host. The instance stays a plain member.
+func (l life) Dismissed(raft uint64) {
+	n := l.node()
+	n.spawn(func() { // the end of a replica may wait for its disk
+		if r := n.replica.Load(); r != nil && r.id == raft {
+			n.dismiss(r)
+		}
+		n.cluster().Retired(raft)
+	})
+}
+
+// dismiss ends a replica that is not wanted any more.
+func (n *Instance) dismiss(r *ownReplica) {
+	r.stop()
+	defer n.leaderKnown() // what it said last was true of itself
+	n.binding.Lock()
+	defer n.binding.Unlock()
+	r.retired = true
+	if n.replica.CompareAndSwap(r, nil) {
+		n.identify(nil, r.group)
+		n.logger.Info("this instance no longer votes; it goes on as a member", "why", "others have taken its place")
+	}
+}

@@ -1,0 +1,322 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/internal/capability"
+	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/queries"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/transport"
+	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
+)
+
+// This file connects the rooms: what arrives at the port goes to the room that it is for, and what a room sends goes to the port, or
+// straight to the room's other end where sender and receiver are the same instance. No rule is decided here.
+
+// inbound implements transport.Handler.
+type inbound struct{ n *Instance }
+
+func (in inbound) Frame(from transport.Identity, f transport.Frame) {
+	rights, ok := from.Peer.Allowed()
+	if !ok {
+		return // nothing is proved about the peer, so nothing is allowed to it
+	}
+	if r := in.n.replica.Load(); r != nil {
+		if len(f.Raft) > 0 {
+			in.raft(r, from, f.Raft)
+		}
+		if f.Retired {
+			from := in.ended(from)
+			r.gone(from)
+			in.n.cluster().Gone(from)
+		}
+		if len(f.Renewals)+len(f.Commands) > 0 {
+			r.keeper.ReceiveUnder(from.Instance, rights, f.Renewals, f.Commands)
+		}
+	} else if len(f.Renewals)+len(f.Commands) > 0 {
+		_ = in.n.reply(from.Instance, session.NoVoter()) // lost: the client turns to another after a while
+	}
+	if len(f.Replies) > 0 {
+		in.n.replied(from.Instance, f.Replies)
+	}
+}
+
+// ended returns the instance whose end a connection may tell: that at its other end, whatever raft ID it says it has.
+func (in inbound) ended(from transport.Identity) nodeid.ID {
+	return from.Instance
+}
+
+// raft hands messages to the log if they are from whom they say. A replica that no configuration names any more is told so.
+func (in inbound) raft(r *ownReplica, from transport.Identity, messages []*raftpb.Message) {
+	if !in.n.voterIs(from) {
+		c := in.n.cluster()
+		if c == nil {
+			return
+		}
+		if is, ok := c.Voter(from.Raft); ok {
+			in.n.claims.warn(in.n, "an instance speaks under the raft ID of another: what it says there is dropped; stop it, and replace the secret if it is none of yours",
+				"instance", from.Instance, "addr", from.Addr, "raft", nodeid.Hex(from.Raft), "of", is.Instance, "of_addr", is.Addr)
+			return
+		}
+		c.Stray(from.Instance, from.Addr)
+		return
+	}
+	for _, m := range messages {
+		r.log.Step(m)
+	}
+}
+
+func (in inbound) Down(peer transport.Identity, _ error) {
+	if r := in.n.replica.Load(); r != nil {
+		r.keeper.Down(peer.Instance)
+		r.gone(in.ended(peer))
+	}
+	for _, client := range in.n.clients() {
+		client.Down(peer.Instance)
+	}
+	if c := in.n.cluster(); c != nil {
+		c.Look()
+	}
+}
+
+// MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
+// configuration does not name.
+func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
+	if in.n.replica.Load() == nil {
+		return errNoVoter
+	}
+	if !in.n.voterIs(from) {
+		return errNoPeer
+	}
+	return nil
+}
+
+func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
+	r := in.n.replica.Load()
+	if r == nil {
+		return errNoVoter
+	}
+	if !in.n.voterIs(from) {
+		return errNoPeer
+	}
+	r.log.Step(m)
+	return nil
+}
+
+// voterIs reports whether the address book, or the configuration that is applied here, says that the raft ID under which an instance
+// speaks is its own. Raft believes every message of a replica, and the raft ID in a hello is only claimed: without this any member could
+// stop the leader with one message. The book may know a newer configuration than a replica that lags; the replica may know a new one
+// a moment before the book.
+func (n *Instance) voterIs(from transport.Identity) bool {
+	c := n.cluster()
+	if c == nil || from.Peer.Tier != capability.Root {
+		return false
+	}
+	if v, ok := c.Voter(from.Raft); ok {
+		return v.Instance == from.Instance
+	}
+	r := n.replica.Load()
+	return r != nil && replica.Names(r.config.Load(), from.Raft, from.Instance)
+}
+
+// answers are the services that this instance has for others.
+func (n *Instance) answers() transport.Services {
+	guard := &queries.Guard{Started: func() bool { return n.cluster() != nil }, Translate: n.config.Translate}
+	return transport.Services{
+		List: []transport.Service{
+			queries.Query(n.lookHere),
+			{Desc: &query.Admin_ServiceDesc, Impl: n.config.Admin},
+			queries.Cluster(n.cluster, disks{n}),
+		},
+		Intercept: guard.Intercept,
+	}
+}
+
+// submit is the client's way to a voter's keeper.
+func (n *Instance) submit(to session.Target, renewals, commands []byte) error {
+	if to.Peer != n.instance() {
+		if len(renewals) > 0 {
+			n.spare(to.Peer)
+		}
+		return n.port.Send(transport.Peer{Instance: to.Peer, Addr: to.Addr}, transport.Frame{Renewals: renewals, Commands: commands})
+	}
+	r := n.replica.Load()
+	if r == nil {
+		return errNoVoter
+	}
+	r.keeper.Receive(to.Peer, renewals, commands)
+	return nil
+}
+
+// reply is the keeper's way to an instance's client. It never dials: whoever asked has a stream.
+func (n *Instance) reply(to session.Peer, replies []byte) error {
+	if to == n.instance() {
+		n.replied(to, replies)
+		return nil
+	}
+	return n.port.Send(transport.Peer{Instance: to}, transport.Frame{Replies: replies})
+}
+
+// replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
+func (n *Instance) replied(from session.Peer, replies []byte) {
+	n.client.Receive(from, replies)
+	for _, client := range n.own.list() {
+		client.Receive(from, replies)
+	}
+}
+
+// place finds where the instance behind a raft ID is: by the address book, or for a replica that was added a moment ago by what was
+// said of it then.
+func (n *Instance) place(raft uint64) cluster.Voter {
+	if v, ok := n.cluster().Voter(raft); ok {
+		return v
+	}
+	if r := n.replica.Load(); r != nil {
+		return replica.Find(r.config.Load(), raft)
+	}
+	return cluster.Voter{}
+}
+
+// peer finds the instance behind a raft ID, or nobody.
+func (n *Instance) peer(raft uint64) transport.Peer {
+	v := n.place(raft)
+	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
+}
+
+// target is peer for the session room.
+func (n *Instance) target(raft uint64) session.Target {
+	v := n.place(raft)
+	return session.Target{Peer: v.Instance, Addr: v.Addr}
+}
+
+func targets(voters []cluster.Voter) []session.Target {
+	list := make([]session.Target, 0, len(voters))
+	for _, v := range voters {
+		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
+	}
+	return list
+}
+
+// prefer has the port keep dials free for the voters of the group, and remembers them for spare links.
+func (n *Instance) prefer(voters []cluster.Voter) {
+	addrs, peers := make([]string, 0, len(voters)), make([]transport.Peer, 0, len(voters))
+	for _, v := range voters {
+		if v.Addr != "" && v.Instance != n.instance() {
+			addrs = append(addrs, v.Addr)
+			peers = append(peers, transport.Peer{Instance: v.Instance, Addr: v.Addr})
+		}
+	}
+	n.voters.Store(&peers)
+	n.port.Prefer(addrs)
+}
+
+// memberSpareLinks is how many voters beside its leader an instance that does not vote keeps links to,
+// so that a change of leader needs no handshake, however many instances then turn to the new one.
+const memberSpareLinks = 2
+
+// spare keeps links to voters that do not lead. A voter has one to each: they elect the next leader
+// when this one is gone, and a handshake would come before that.
+func (n *Instance) spare(leader session.Peer) {
+	voters := n.voters.Load()
+	if voters == nil || !n.attached.Load() {
+		return
+	}
+	count := memberSpareLinks
+	if n.replica.Load() != nil {
+		count = len(*voters)
+	}
+	n.port.Spare(leader, *voters, count)
+}
+
+// outbound implements cluster.Net over the port.
+type outbound struct {
+	port   *transport.Port
+	gossip *transport.Gossip
+}
+
+// foreign is what the room cluster is told of a process that is not one of us.
+func foreign(err error) error {
+	if !errors.Is(err, transport.ErrForeign) {
+		return nil
+	}
+	why := credentials.Explain(err)
+	if strings.HasPrefix(why, "the TLS handshake failed: ") { // then it was none, and the peer has said why
+		why = strings.TrimPrefix(err.Error(), transport.ErrForeign.Error()+": ")
+	}
+	return &cluster.ForeignError{Why: plain.Text(why)}
+}
+
+// uneven is what the room cluster is told of an instance that cannot be asked because only one of the two sides has TLS.
+func uneven(err error) error {
+	switch {
+	case errors.Is(err, transport.ErrPlain):
+		return &cluster.SilentError{Why: credentials.OtherPlain}
+	case errors.Is(err, transport.ErrSecured):
+		return &cluster.SilentError{Why: credentials.OwnPlain}
+	}
+	return nil
+}
+
+func (o outbound) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) ([]byte, nodeid.ID, error) {
+	answer, from, err := queries.Found(ctx, o.port.To(addr, to), question)
+	return answer, from, clusterError(err)
+}
+
+func (o outbound) Consult(ctx context.Context, addr string, to nodeid.ID, q cluster.Consultation) (cluster.Advice, error) {
+	a, err := queries.Consult(ctx, o.port.To(addr, to), q)
+	return a, clusterError(err)
+}
+
+func (o outbound) Probe(ctx context.Context, addr string, to nodeid.ID) error {
+	return clusterError(queries.Probe(ctx, o.port.To(addr, to)))
+}
+
+// clusterError is what the room cluster is told of a question that has failed.
+func clusterError(err error) error {
+	for _, kind := range [...][2]error{
+		{transport.ErrRefused, cluster.ErrRefused}, {transport.ErrForeign, foreign(err)}, {transport.ErrOther, cluster.ErrOther},
+	} {
+		if errors.Is(err, kind[0]) {
+			return errors.Join(kind[1], err)
+		}
+	}
+	if why := uneven(err); why != nil {
+		return errors.Join(why, err)
+	}
+	return err
+}
+
+func (o outbound) WriteTo(b []byte, addr string) error { return o.gossip.WriteTo(b, addr) }
+
+func (o outbound) ReadPacket(ctx context.Context) ([]byte, string, time.Time, error) {
+	select {
+	case p := <-o.gossip.Packets():
+		return p.Data, p.From, p.At, nil
+	case <-ctx.Done():
+		return nil, "", time.Time{}, ctx.Err()
+	}
+}
+
+func (o outbound) DialStream(ctx context.Context, addr string) (net.Conn, error) {
+	return o.gossip.DialStream(ctx, addr)
+}
+
+func (o outbound) AcceptStream(ctx context.Context) (net.Conn, error) {
+	select {
+	case conn := <-o.gossip.Streams():
+		return conn, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
