@@ -7,10 +7,10 @@ import "go.etcd.io/raft/v3/raftpb"
 // wait for is also sent on a second connection, where what is held back here is probably not. Raft
 // takes a message twice like a network that repeats it.
 //
-// Two states call for it. In the first seconds of a term nothing is known yet about the network
-// between the voters, and a lock waits for several exchanges in a row. Later a gap in the heartbeats
-// of a peer shows that the network loses packets. A network without loss carries duplicates only
-// after an election.
+// Two states call for it. At the beginning of a term nothing is known yet about the network between
+// the voters, and a lock waits for several exchanges in a row. Later a gap in the heartbeats of a peer
+// shows that the network loses packets. A network without loss carries duplicates only after an
+// election.
 
 const (
 	// unsettledTicks is how long after a change of role, or after a gap, messages are duplicated.

@@ -71,9 +71,11 @@ func (c *Core) dead(after time.Duration) bool {
 }
 
 // stuck reports whether no voter of a configuration can ever be elected in it, though a majority runs:
-// each is over, or has applied another one, or lacks what others have in their logs without whose votes
-// it is no majority. So it is if a leader that has changed the voters ends before all know it. What the
-// leader has sent must have arrived by then, and all must have said so since.
+// each is over, or has applied another one, or does not get the votes of a majority. A voter gives no
+// vote to one that lacks what it has in its log, nor to one that the configuration applied there does
+// not name, since it ignores what comes under an unknown raft ID. So it is if a leader that has changed
+// the voters ends before all know it. What the leader has sent must have arrived by then, and all must
+// have said so since.
 func (c *Core) stuck(g Configuration) bool {
 	since := c.whole + hearsayOver
 	if c.whole == 0 || c.now <= since {
@@ -83,27 +85,32 @@ func (c *Core) stuck(g Configuration) bool {
 		if v.Learner || c.over(v, since) {
 			return false // it is no candidate
 		}
-		at, log := c.stands(v, since)
-		if log.Term == 0 || at == 0 {
+		applied, log := c.stands(v, since)
+		if log.Term == 0 || applied.At == 0 {
 			return true // it is silent, or has not said how it stands
 		}
-		return at == g.At && g.majority(func(w Voter) bool {
-			_, other := c.stands(w, since)
-			return !c.over(w, since) && !other.ahead(log)
+		return applied.At == g.At && g.majority(func(w Voter) bool {
+			knows, other := c.stands(w, since)
+			return !c.over(w, since) && !other.ahead(log) && (knows.At == 0 || knows.names(v.Raft))
 		})
 	})
 }
 
 // stands returns the configuration that a voter has applied, and how far its log goes, as it has said
 // lately: zeros if it has not.
-func (c *Core) stands(v Voter, after time.Duration) (at uint64, log Log) {
+func (c *Core) stands(v Voter, after time.Duration) (applied Configuration, log Log) {
 	if v.Instance == c.instance && c.runs() == v.Raft {
-		return c.applied.At, c.ownLog()
+		return c.applied, c.ownLog()
 	}
 	if who := c.answering(v, after); who != nil && who.Standing != nil && who.Group == c.group && !who.Leader {
-		return who.Standing.Applied.At, who.Standing.Log
+		return who.Standing.Applied, who.Standing.Log
 	}
-	return 0, Log{}
+	return Configuration{}, Log{}
+}
+
+// names reports whether a configuration has a replica with that raft ID.
+func (g *Configuration) names(raft uint64) bool {
+	return slices.ContainsFunc(g.Voters, func(v Voter) bool { return v.Raft == raft })
 }
 
 // doubt notes since when the newest configuration that is known is refuted without a break.

@@ -443,6 +443,45 @@ func TestALaterConfigurationKeepsTheGroup(t *testing.T) {
 	}
 }
 
+// A leader gives a new replica a vote and ends before another voter knows whose that replica is: the two
+// are a majority, but the voter ignores what the replica asks. The group is given up, unless the voter has
+// applied a configuration that names the replica.
+func TestAGroupOfStrangersIsDead(t *testing.T) {
+	voters := five(3)
+	voters[1].Raft = 9 // on n2, in place of replica 2
+	later := Configuration{At: 8, Voters: voters, Incoming: []uint64{1, 3, 9}}
+	with := append(five(3), Voter{Raft: 9, Instance: nodeidtest.ID(2), Addr: "n2:1", Life: 1, Learner: true})
+	for name, tc := range map[string]struct {
+		own  Configuration
+		ends bool
+	}{
+		"it does not know the new replica":     {Configuration{At: 7, Voters: five(3)}, true},
+		"it knows the new replica as learner":  {Configuration{At: 7, Voters: with}, false},
+		"it has applied the new configuration": {later, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := orphan(names3(3), five(3)...)
+			c.Applied(c.now, 9, tc.own)
+			c.Log(c.now, 1, Log{2, 2, 16})
+			second := life(2, 9)
+			second.At, second.Voters = later.At, later.Voters
+			second.Standing.Applied, second.Standing.Log = later, Log{2, 2, 29}
+			ended := false
+			for round := 0; round < 45 && !ended; round++ {
+				c.tell("n2:1", second)
+				c.tell("n3:1", life(3, 0))
+				if ended = c.ends(); ended && time.Duration(round)*time.Second <= hearsayOver {
+					t.Fatalf("given up after %d s, when a message of the dead leader may still arrive", round)
+				}
+				c.now += time.Second
+			}
+			if ended != tc.ends {
+				t.Errorf("given up is %v, want %v: %s", ended, tc.ends, c.Waiting())
+			}
+		})
+	}
+}
+
 // What was said of the log of an earlier replica here says nothing of this one.
 func TestALogIsThatOfItsReplica(t *testing.T) {
 	c := orphan(names3(3), five(3)...)

@@ -38,6 +38,7 @@ func founding() []Bug {
 		{Name: "later-configuration-ignored", Room: "cluster/founding", Hazard: "none", Breaks: "an instance that was cut off while the voters changed gives up a group whose majority runs"},
 		{Name: "stuck-by-older-word", Room: "cluster/founding", Hazard: "none", Breaks: "a voter counts as unable to be elected by what was said before a leader added to its log"},
 		{Name: "stuck-at-once", Room: "cluster/founding", Hazard: "none", Breaks: "a group is given up while what its last leader has sent may still arrive"},
+		{Name: "strangers-wait-for-ever", Room: "cluster/founding", Hazard: "none", Breaks: "a majority of voters that do not know each other waits for ever for a leader"},
 		{Name: "stuck-for-ever", Room: "cluster/founding", Hazard: "none", Breaks: "a group whose leader ended while it shrank to itself waits for ever, though none can be elected"},
 		{Name: "log-of-an-earlier-replica", Room: "cluster/founding", Hazard: "none", Breaks: "an empty replica is said to have the log of the one before"},
 		{Name: "silence-is-over", Room: "cluster/founding", Hazard: "none", Some: true, Breaks: "a group is given up while a voter that is cut off would make a majority"},

@@ -11,6 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
@@ -53,7 +54,7 @@ func (o *watch) leaves(p *proc) {
 
 // lives reports whether one of the replicas that run could be elected in the configuration that it has
 // applied, if that is one in which the given voter votes. A replica that has committed more than the
-// candidate has does not vote for it.
+// candidate has does not vote for it, nor does one that does not know whose replica the candidate is.
 func (o *watch) lives(voter *ownReplica) bool {
 	var run []*ownReplica
 	for _, m := range o.w.machines {
@@ -65,7 +66,7 @@ func (o *watch) lives(voter *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
 			for _, r := range run {
-				if slices.Contains(voters, r.id) && r.core.Status().Commit <= candidate.core.Status().Last {
+				if slices.Contains(voters, r.id) && r.core.Status().Commit <= candidate.core.Status().Last && r.knows(candidate) {
 					n++
 				}
 			}
@@ -76,6 +77,13 @@ func (o *watch) lives(voter *ownReplica) bool {
 			(slices.Contains(c.Voters, voter.id) || slices.Contains(c.Outgoing, voter.id)) &&
 			majority(c.Voters) && (len(c.Outgoing) == 0 || majority(c.Outgoing))
 	})
+}
+
+// knows reports whether a replica takes messages of another, as it does of those that the configuration
+// applied here names, or the address book.
+func (r *ownReplica) knows(other *ownReplica) bool {
+	_, listed := r.p.core.Voter(other.id)
+	return listed || replica.Names(&r.config, other.id, other.p.instance)
 }
 
 // born sees Born applied for the first time.
