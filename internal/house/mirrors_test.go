@@ -106,7 +106,10 @@ func common(a, b stretch) (largest int) {
 // TestTheSimulationMirrorsNoShell: what it writes again of the product is not what ships.
 func TestTheSimulationMirrorsNoShell(t *testing.T) {
 	_, files := sources(t)
-	rooms := []string{"", "cluster", "session", "raftlog", "transport", "lockfsm", "internal/instance", "internal/replica", "internal/queries"}
+	rooms := []string{
+		"", "cluster", "session", "raftlog", "transport", "lockfsm",
+		"internal/instance", "internal/replica", "internal/queries",
+	}
 	var simulated, product []stretch
 	for _, s := range files {
 		top, _, _ := strings.Cut(s.room, "/")
@@ -119,7 +122,8 @@ func TestTheSimulationMirrorsNoShell(t *testing.T) {
 		}
 	}
 	if len(simulated) < 500 || len(product) < 3000 {
-		t.Fatalf("found only %d and %d lists of statements: the rule would pass because it sees nothing", len(simulated), len(product))
+		t.Fatalf("found only %d and %d lists of statements: the rule would pass because it sees nothing",
+			len(simulated), len(product))
 	}
 	largest, where := 0, ""
 	for _, a := range simulated {
