@@ -1,0 +1,31 @@
+package e2e
+
+import (
+	"runtime/trace"
+	"testing"
+)
+
+// TestHandOffsOfALock is what scripts/handoffs traces: 200 locks on the leader and 200 on each
+// follower, one after the other, each in a region of its own.
+func TestHandOffsOfALock(t *testing.T) {
+	if !trace.IsEnabled() {
+		t.Skip("there is no trace to count in: scripts/handoffs makes one")
+	}
+	for _, n := range realFleet(t) {
+		role := "follower"
+		if n.Status().Leading {
+			role = "leader"
+		}
+		for range 200 {
+			region := trace.StartRegion(t.Context(), role)
+			l, err := n.Lock(t.Context(), "k")
+			region.End()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
