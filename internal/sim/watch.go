@@ -94,8 +94,20 @@ func (o *watch) judge(settled bool) {
 		settle = time.Hour
 	}
 	if o.w.fault == "" {
-		o.w.must(history.Judge(o.history, history.Options{Settled: settled, Settle: settle}))
+		o.w.must(history.Judge(o.history, history.Options{Settled: settled && o.recorded(), Settle: settle}))
 	}
+}
+
+// recorded reports whether the history knows the group that was born last. While that has granted
+// nothing, the history ends with an earlier group, whose locks are gone without a word.
+func (o *watch) recorded() bool {
+	var last founding.Charter
+	for _, g := range o.groups {
+		if g.born && g.charter.FoundedUnixMS > last.FoundedUnixMS {
+			last = g.charter
+		}
+	}
+	return last.Group == 0 || slices.ContainsFunc(o.history, func(e history.Event) bool { return uint64(e.Group) == last.Group })
 }
 
 func (c *call) who() check.Who { return check.Who{Node: c.p.m.name, Op: c.id} }
