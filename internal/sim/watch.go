@@ -98,7 +98,7 @@ func (o *watch) judge(settled bool) {
 	}
 }
 
-// recorded reports whether the history knows the group that was born last. While that has granted
+// recorded reports whether the history has a grant of the group that was born last. While that has granted
 // nothing, the history ends with an earlier group, whose locks are gone without a word.
 func (o *watch) recorded() bool {
 	var last founding.Charter
@@ -107,7 +107,9 @@ func (o *watch) recorded() bool {
 			last = g.charter
 		}
 	}
-	return last.Group == 0 || slices.ContainsFunc(o.history, func(e history.Event) bool { return uint64(e.Group) == last.Group })
+	return last.Group == 0 || slices.ContainsFunc(o.history, func(e history.Event) bool {
+		return e.Kind == history.Grant && uint64(e.Group) == last.Group
+	})
 }
 
 func (c *call) who() check.Who { return check.Who{Node: c.p.m.name, Op: c.id} }
