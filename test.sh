@@ -61,13 +61,14 @@ fips() { # FIPS 140-3
 # What runs without the race detector. The cores have no goroutine, so it would find nothing, and take
 # ten times as long; programs and pages take minutes under it, every night.
 plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{house,plain,mutants/...,sim,history,process} ./examples/... ./console ./cmd/...)
-raced=$(go list ./... | grep -vxF "$plain")
+longest=$(go list ./internal/e2e) # it begins first, since it ends last
+raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # Tests that take the race detector minutes, and whose code runs under it in others too.
 hours='ALossyNetwork|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then
-  raced=$(go list ./...)
+  raced="$longest $(go list ./... | grep -vxF "$longest")"
   skip='^$' seeds=(-t 20m) births=(-n 20000) bugs=() real=() attack=(-t 5m)
 else
   skip=$hours seeds=(-n 120) births=() bugs=(-some) real=(-part) attack=(-t 30s)

@@ -122,6 +122,7 @@ func TestALogIsToldOfLostStreams(t *testing.T) {
 				l, _ := p.lead()
 				away := l.Status().ID%3 + 1
 				time.Sleep(2 * l.cfg.Tick)
+				synctest.Wait() // the owner rests: its core may be looked at
 				if pr := l.core.node.Status().Progress[away]; pr.State != tracker.StateReplicate {
 					t.Fatalf("before: %v", pr)
 				}
