@@ -39,7 +39,7 @@ func ReadProgram(root string) (Program, error) {
 	if err != nil {
 		return p, err
 	}
-	environment, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "environment.go"), nil, 0)
+	environment, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "config_env.go"), nil, 0)
 	if err != nil {
 		return p, err
 	}
