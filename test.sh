@@ -64,7 +64,7 @@ plain=$(go list ./cluster/founding ./cluster/voters ./lockfsm/... ./internal/{ho
 longest=$(go list ./internal/e2e) # it begins first, since it ends last
 raced="$longest $(go list ./... | grep -vxF "$plain" | grep -vxF "$longest")"
 # Tests that take the race detector minutes, and whose code runs under it in others too.
-hours='ALossyNetwork|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
+hours='ALossyNetwork|TestScale$|TestRecover$|RecoveredWithoutTheLate|ShrinkingFromTheLast|FlappingMember|PlainMemberFinds|StrangersStayOutside|RemovedDirector|IdleVoterNotices|DiskThatStaysFull|Scaling|DisksBroken|BrokenDiskIsTold|Hostile|FloodOfValidCalls|AHoldOutlivesItsProcess|ADerivedSecretEndsInTime|WhatRepeatsIsSaidSeldom|EachHoldStaysForItsOwnDelay'
 # What it would make wrong, or endless.
 never='AnHour|ClocksDrift|AllocationsOfAPair|Words'
 if $long; then
