@@ -15,8 +15,8 @@ type Counts struct {
 	Strangers  int // of them, those on which nobody has said yet who he is
 
 	FramesSent, FramesReceived uint64
-	RaftDropped                uint64 // raft messages that found the queue full or were too large
-	RaftForeign                uint64 // raft messages that were not from the peer's raft ID, or not for ours
+	RaftDropped                uint64 // raft messages, or duplicates, that found the queue full or were too large
+	RaftForeign                uint64 // raft messages that were not from the peer's raft ID, or not for ours; duplicates without a link
 	FramesForeign              uint64 // frames from another group, or none
 	PacketsDropped             uint64 // either way
 }

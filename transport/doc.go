@@ -132,7 +132,8 @@
 //     Down for that peer comes afterwards. Raft messages are the exception: they may be dropped, and
 //     are counted.
 //   - For one peer the handler sees frames of one stream, then its Down, then frames of the next.
-//     Nothing comes behind a Down from before it. When a peer closes in good order, or retires,
+//     Nothing comes behind a Down from before it, but for a duplicate that is being handed over at
+//     that moment (see Handler). When a peer closes in good order, or retires,
 //     everything that it sent comes before the Down; when it crashes the last frames may be lost with
 //     it.
 //   - No byte of a connection reaches the handler before the hello on it was verified. A refused

@@ -27,7 +27,9 @@ func (p *Port) SendDuplicates(to Peer, messages []*raftpb.Message) {
 			packed = append(packed, b)
 		}
 	}
-	p.gossip.enqueueRaft(to.Addr, packed)
+	if len(packed) > 0 {
+		p.gossip.enqueueRaft(to.Addr, packed)
+	}
 }
 
 // enqueueRaft adds raft messages to the outbox of an address, as far as there is room.

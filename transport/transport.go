@@ -64,6 +64,8 @@ func (f *Frame) empty() bool {
 type Handler interface {
 	// Frame receives what a peer of our own group said. The calls for one peer come one after the other, in the order sent, from the
 	// goroutine that reads the stream: it must not block, because the whole peer waits. f and everything in it belong to the handler.
+	// Duplicates of raft messages are the exception: they come in frames of their own, on another goroutine, in no order with the
+	// frames of the link, and one may come in the moment of its Down.
 	Frame(from Identity, f Frame)
 
 	// Down says that the stream to a peer ended, after its last Frame, or that dialing it failed. What was sent to it before and not
