@@ -3,15 +3,60 @@ package cluster
 import (
 	"cmp"
 	"strings"
+	"time"
 )
 
-// Departure is how an instance leaves its group in good order: its replica votes, appends and
-// acknowledges until a leader other than itself reports that a configuration without it is applied
-// (rules 12 and 13). The zero Departure has asked no leader. It is not safe for concurrent use.
-type Departure struct{ words string }
+// Bounds of a departure.
+const (
+	// Leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than any
+	// election of a group that has a majority.
+	Leaderless = 3 * time.Second
+	// LastWords bounds what perhaps no instance is left to answer: the end of a session when all leave.
+	LastWords = time.Second
+	// DepartPoll is the time between two questions whether this instance may stop.
+	DepartPoll = 20 * time.Millisecond
+)
+
+// Departure is how an instance leaves its group in good order: it waits until its locks are
+// released; then its replica votes, appends and acknowledges until a leader other than itself reports
+// that a configuration without it is applied (rules 12 and 13); then it closes its session. The zero
+// Departure has not begun. It is not safe for concurrent use.
+type Departure struct {
+	// Alone says, at the end, that perhaps no instance is left to answer.
+	Alone bool
+	// Lost says, at the end, why a vote is lost to the instances that stay. Empty means that none is.
+	Lost string
+
+	stage  stage
+	paused bool          // it has not asked again since a leader has answered
+	until  time.Duration // when it goes though others stay
+	words  string        // of the leader
+}
+
+type stage uint8
+
+const (
+	begins stage = iota
+	releases
+	asks
+	seesOff
+	parts
+)
+
+// Step is what an instance that leaves does next.
+type Step uint8
+
+// The steps of a departure. After Part there is none.
+const (
+	Release Step = iota + 1 // wait until it holds no lock, or its time is over
+	Ask                     // ask the leader about the replica, for Leaderless at most, and hand its word to Heard
+	Pause                   // wait for DepartPoll
+	Part                    // close its session if it holds no lock, within LastWords if it is Alone, and stop
+)
 
 // Leaver is what an instance that leaves sees of itself.
 type Leaver struct {
+	Held     bool   // it holds a lock that it waits for
 	Member   bool   // of a group that is born
 	Raft     uint64 // of its replica; zero: it has none
 	Votes    bool   // the replica votes, in the configuration that is applied here
@@ -20,43 +65,62 @@ type Leaver struct {
 	TimeOver bool   // it may wait no longer
 }
 
-// Parting is how a departure goes on.
-type Parting struct {
-	Ask    bool   // ask the leader about the replica, and hand what it says to Heard
-	Alone  bool   // it ends, and perhaps no instance is left to answer
-	SeeOff bool   // before it ends, wait as long as Stays
-	Lost   string // it ends, and a vote is lost to the instances that stay: the reason; empty: none is
+// Next returns the next step.
+func (d *Departure) Next(now time.Duration, l Leaver) Step {
+	switch {
+	case d.stage == begins:
+		d.stage = releases
+		return Release
+	case d.stage == releases && l.Held && !l.TimeOver:
+		return Release
+	case d.stage == releases:
+		d.stage = asks
+	}
+	if d.stage == asks {
+		return d.ask(l)
+	}
+	if d.stage == seesOff && l.stays() && !l.TimeOver && now < d.until {
+		return Pause
+	}
+	return Part
 }
 
-// Next says what to do before a question to the leader.
-func (d *Departure) Next(l Leaver) Parting {
+// ask says what to do before a question to the leader.
+func (d *Departure) ask(l Leaver) Step {
 	switch {
+	case d.paused:
+		d.paused = false
+		return Pause
 	case !l.Member:
-		return Parting{Alone: true}
+		return d.part(true, "")
 	case l.Raft == 0:
-		return Parting{}
+		return d.part(false, "")
 	case l.TimeOver:
-		return Parting{Lost: d.lost(l)}
+		return d.part(false, d.lost(l))
 	}
-	return Parting{Ask: true}
+	return Ask
+}
+
+func (d *Departure) part(alone bool, lost string) Step {
+	d.stage, d.Alone, d.Lost = parts, alone, lost
+	return Part
 }
 
 // Heard takes what the leader has said; nil means that no leader has answered for longer than an
 // election takes. Then there is no instance to hand the vote to.
-func (d *Departure) Heard(l Leaver, said *Counsel) Parting {
+func (d *Departure) Heard(now time.Duration, l Leaver, said *Counsel) {
 	switch {
 	case said == nil && l.TimeOver: // what the leader said before holds
-		return d.Next(l)
 	case said == nil:
 		d.words = ""
-		return Parting{Alone: true, Lost: d.lost(l)}
+		d.part(true, d.lost(l))
 	case said.AllLeaving:
-		return Parting{Alone: true, SeeOff: true}
+		d.stage, d.Alone, d.until = seesOff, true, now+LastWords
 	case said.MayStop:
-		return Parting{}
+		d.part(false, "")
+	default:
+		d.words, d.paused = strings.Join(append([]string{said.Report.Next.Why}, said.Remarks...), "; "), true
 	}
-	d.words = strings.Join(append([]string{said.Report.Next.Why}, said.Remarks...), "; ")
-	return Parting{Ask: true}
 }
 
 // lost says why a vote is lost. Without a leader's word other instances are known to be here only
@@ -68,6 +132,6 @@ func (d *Departure) lost(l Leaver) string {
 	return cmp.Or(d.words, "no leader has answered")
 }
 
-// Stays reports whether a leader that all leave still waits: it goes last, so that the others need
+// stays reports whether a leader that all leave still waits: it goes last, so that the others need
 // not elect another one to be told that they may go.
-func (l Leaver) Stays() bool { return l.Raft != 0 && l.Leads && l.Company }
+func (l Leaver) stays() bool { return l.Raft != 0 && l.Leads && l.Company }

@@ -214,56 +214,95 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
+// leaver is an instance that leaves with a vote while others are connected, but for what change does.
+func leaver(change func(*Leaver)) Leaver {
+	l := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
+	if change != nil {
+		change(&l)
+	}
+	return l
+}
+
 // TestWhatADepartureComesTo: an instance leaves without an error only if the leader lets it, if all
 // leave, or if there is no instance that could need its vote.
 func TestWhatADepartureComesTo(t *testing.T) {
-	voter := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
-	with := func(change func(*Leaver)) Leaver {
-		l := voter
-		change(&l)
-		return l
-	}
-	over, alone := with(func(l *Leaver) { l.TimeOver = true }), with(func(l *Leaver) { l.Company = false })
-	plain := with(func(l *Leaver) { l.Votes = false })
+	over := leaver(func(l *Leaver) { l.TimeOver = true })
+	plain := leaver(func(l *Leaver) { l.Votes = false })
 	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}, Remarks: []string{"settings differ"}}
 	words := "the heir catches up; settings differ"
 	for _, c := range []struct {
 		name   string
 		leaver Leaver
-		said   *Counsel // nil: it is not asked
-		want   Parting
+		asks   bool     // before it is told
+		said   *Counsel // by the leader; nil: no leader answers
+		want   Step
+		alone  bool
+		lost   string
 	}{
-		{"it belongs to no group", Leaver{Raft: 1}, nil, Parting{Alone: true}},
-		{"it has no replica", Leaver{Member: true}, nil, Parting{}},
-		{"there is time", voter, nil, Parting{Ask: true}},
-		{"its time is over", over, nil, Parting{Lost: words}},
-		{"its time is over, and it does not vote", with(func(l *Leaver) { l.TimeOver, l.Votes = true, false }), nil, Parting{}},
-		{"it is needed", voter, waits, Parting{Ask: true}},
-		{"it may stop", voter, &Counsel{MayStop: true}, Parting{}},
-		{"all leave", voter, &Counsel{AllLeaving: true, MayStop: true}, Parting{Alone: true, SeeOff: true}},
+		{"it belongs to no group", Leaver{Raft: 1}, false, nil, Part, true, ""},
+		{"it has no replica", Leaver{Member: true}, false, nil, Part, false, ""},
+		{"its time is over", over, false, nil, Part, false, words},
+		{"its time is over, and it does not vote", leaver(func(l *Leaver) { l.TimeOver, l.Votes = true, false }), false, nil, Part, false, ""},
+		{"it is needed", leaver(nil), true, waits, Pause, false, ""},
+		{"it may stop", leaver(nil), true, &Counsel{MayStop: true}, Part, false, ""},
+		{"all leave", leaver(nil), true, &Counsel{AllLeaving: true, MayStop: true}, Part, true, ""},
+		{"all leave that it leads", leaver(func(l *Leaver) { l.Leads = true }), true, &Counsel{AllLeaving: true}, Pause, true, ""},
+		{"no leader answers", leaver(nil), true, nil, Part, true, "no leader has answered"},
+		{"no leader answers, and no other is here", leaver(func(l *Leaver) { l.Company = false }), true, nil, Part, true, ""},
+		{"no leader answers, and it does not vote", plain, true, nil, Part, true, ""},
 	} {
 		d := Departure{words: words}
-		got := d.Next(c.leaver)
-		if c.said != nil {
-			got = d.Heard(c.leaver, c.said)
+		if step := d.Next(0, c.leaver); step != Release {
+			t.Fatalf("%s: it begins with step %d", c.name, step)
 		}
-		if got != c.want || d.words != words {
-			t.Errorf("%s: %+v, want %+v; the leader's words: %q", c.name, got, c.want, d.words)
+		step := d.Next(0, c.leaver)
+		if (step == Ask) != c.asks {
+			t.Errorf("%s: step %d comes first", c.name, step)
+		}
+		if c.asks {
+			d.Heard(0, c.leaver, c.said)
+			step = d.Next(0, c.leaver)
+		}
+		if step != c.want || d.Alone != c.alone || d.Lost != c.lost {
+			t.Errorf("%s: step %d, alone %v, lost %q; want %d, %v, %q", c.name, step, d.Alone, d.Lost, c.want, c.alone, c.lost)
 		}
 	}
-	for want, l := range map[Parting]Leaver{
-		{Alone: true, Lost: "no leader has answered"}: voter, {Alone: true}: alone, {Lost: words}: over,
-	} {
-		d := Departure{words: words}
-		if got := d.Heard(l, nil); got != want {
-			t.Errorf("no leader answers %+v: %+v, want %+v", l, got, want)
+}
+
+// TestTheOrderOfADeparture: locks first, then the leader's leave, asked for again after a pause; and a
+// leader that all leave goes last, but not later than its last words.
+func TestTheOrderOfADeparture(t *testing.T) {
+	var d Departure
+	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })
+	waits := &Counsel{Report: voters.Report{Next: voters.Step{Why: "the heir catches up"}}}
+	takes := func(when string, now time.Duration, l Leaver, want ...Step) {
+		t.Helper()
+		for _, step := range want {
+			if got := d.Next(now, l); got != step {
+				t.Errorf("%s: step %d, want %d", when, got, step)
+			}
 		}
 	}
-	if d := (Departure{}); d.Heard(plain, nil) != (Parting{Alone: true}) {
-		t.Error("an instance without a vote loses one")
+	takes("it holds a lock", 0, holds, Release, Release)
+	takes("it holds none", 0, stays, Ask)
+	d.Heard(0, stays, waits)
+	takes("it is needed", 0, stays, Pause, Ask)
+	d.Heard(0, leaver(func(l *Leaver) { l.TimeOver = true }), nil)
+	takes("no leader has answered in its time", 0, stays, Ask)
+	d.Heard(0, stays, &Counsel{AllLeaving: true})
+	takes("all leave it", LastWords-1, stays, Pause, Pause)
+	takes("all have left", LastWords-1, leaver(nil), Part)
+	takes("its last words are over", LastWords, stays, Part)
+	if d.Lost != "" || !d.Alone {
+		t.Errorf("it has lost %q, and is alone: %v", d.Lost, d.Alone)
 	}
-	leads := with(func(l *Leaver) { l.Leads = true })
-	if !leads.Stays() || voter.Stays() || with(func(l *Leaver) { l.Leads, l.Company = true, false }).Stays() || (Leaver{Leads: true, Company: true}).Stays() {
-		t.Error("a leader goes last as long as another replica is there, and no other instance does")
+	d = Departure{stage: asks, words: "the heir catches up"}
+	over := leaver(func(l *Leaver) { l.TimeOver, l.Held = true, true })
+	takes("its time is over", 0, over, Part)
+	if d.Lost != "the heir catches up" {
+		t.Errorf("it has lost %q", d.Lost)
+	}
+	if d = (Departure{stage: releases}); d.Next(0, over) != Part {
+		t.Error("it waits for its locks when its time is over")
 	}
 }

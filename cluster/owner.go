@@ -8,6 +8,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/discovery"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -92,49 +93,37 @@ func (c *Cluster) turn() time.Duration {
 	if !c.cfg.Settings.Solo {
 		next = c.resolve(now)
 	}
-	out := core.Tick(now, c.wall(), c.random())
-	c.persist(&out)
+	next = min(next, core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
 	if c.ctx.Err() != nil {
 		return 0
 	}
-	events := core.Follow(now, out.Events)
-	c.publish() // the host finds in the view what it is told
-	for _, e := range events {
-		if c.ctx.Err() != nil {
-			return 0 // Close may have given up on the last one, and the host may be gone
-		}
-		c.carryOut(e)
-	}
-	c.confess()
-	acts := core.Act(now, c.id(), c.word())
-	if c.ctx.Err() != nil {
-		return 0
-	}
-	for _, q := range out.Questions {
-		c.put(q)
-	}
-	c.act(&acts)
 	c.announce()
 	c.publish()
-	next = min(next, out.Next, acts.Next, c.report(now))
-	return max(next-c.now(), time.Millisecond)
+	return max(min(next, c.report(now))-c.now(), time.Millisecond)
 }
 
-func (c *Cluster) act(acts *Acts) {
-	for _, step := range acts.Carry {
-		c.carry(step)
+// hands implements Owner.
+type hands struct{ *Cluster }
+
+func (h hands) Store(out *founding.Output)   { h.persist(out) }
+func (h hands) Ended() bool                  { return h.ctx.Err() != nil } // Close may have given up on a call, and the host may be gone
+func (h hands) Question(q founding.Question) { h.put(q) }
+func (h hands) Carry(step lead.Carry)        { h.carry(step) }
+func (h hands) Errand(e Errand)              { h.errand(e) }
+func (h hands) Gossip(addr string)           { h.rejoin(addr) }
+func (h hands) Dismiss(raft uint64)          { h.cfg.Host.Dismissed(raft) }
+func (h hands) Told(told Told)               { told.Inquiry.Caller.(chan Counsel) <- told.Counsel } // it has room for one
+
+func (h hands) Tell(events []founding.Event) {
+	h.publish() // the host finds in the view what it is told
+	for _, e := range events {
+		if h.Ended() {
+			return
+		}
+		h.carryOut(e)
 	}
-	for _, e := range acts.Errands {
-		c.errand(e)
-	}
-	for _, addr := range acts.Gossip {
-		c.rejoin(addr)
-	}
-	for _, told := range acts.Told {
-		told.Inquiry.Caller.(chan Counsel) <- told.Counsel // it has room for one
-	}
-	if acts.Dismissed != 0 {
-		c.cfg.Host.Dismissed(acts.Dismissed)
+	if !h.Ended() {
+		h.confess()
 	}
 }
 

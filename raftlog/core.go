@@ -53,6 +53,7 @@ type Core struct {
 	durable    uint64 // last index of the last append that is durable
 	ticked     clock.Time
 	rested     bool               // it was at rest since the last Tick
+	unseen     bool               // a survey may tell something new
 	ticks      uint64             // ticks so far
 	heard      map[uint64]hearing // all of config
 	ledAt      uint64             // tick at which the leader has spoken last

@@ -39,7 +39,7 @@ func (c *Core) Change(term uint64, ch Change) bool {
 	}
 	data, err := proto.Marshal(cc)
 	must(err)
-	c.group.changing.data = data
+	c.group.changing.data, c.unseen = data, true
 	return true
 }
 

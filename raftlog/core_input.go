@@ -18,6 +18,7 @@ func (c *Core) Tick(now clock.Time) {
 	if n <= 0 {
 		return
 	}
+	c.unseen = true
 	rested := c.rested
 	if c.rested = c.rests(); rested && n > 1 {
 		c.ticked = now
@@ -137,6 +138,7 @@ func (c *Core) Transfer(to uint64) error {
 		return fmt.Errorf("%w: no other voter has been heard of lately", ErrTransfer)
 	}
 	c.node.TransferLeader(to)
+	c.unseen = true
 	c.observe()
 	if c.transferee != to {
 		return fmt.Errorf("%w: %x is not another voter", ErrTransfer, to)

@@ -21,5 +21,6 @@ func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
 	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
 	c.group.changing.mark = c.last
 	c.listen(false)
+	c.unseen = true
 	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
 }

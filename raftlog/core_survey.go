@@ -53,6 +53,16 @@ func (c *Core) silent(id uint64) (ticks uint64, active bool) {
 	return ticks, ok && h.spoke && ticks < uint64(c.cfg.ElectionTicks)
 }
 
+// Surveyed returns a Survey if it may tell something new: after a tick, a change of role or of the
+// configuration, and a request for one. Not in every turn, since it costs memory.
+func (c *Core) Surveyed() (s Survey, anew bool) {
+	if !c.unseen {
+		return s, false
+	}
+	c.unseen = false
+	return c.Survey(), true
+}
+
 // Survey returns how this replica sees its group. The slices are shared and must not be changed.
 func (c *Core) Survey() Survey {
 	s := Survey{Self: c.id, Config: c.config}

@@ -111,7 +111,7 @@ func (c *Core) observe() {
 	if now.Leading && (now.Term != c.role.Term || !c.role.Leading) {
 		c.listen(true)
 	}
-	c.role = now
+	c.role, c.unseen = now, true
 	c.unsettled = c.ticks + unsettledTicks
 	if now.Leader == 0 {
 		now.LastTerm, now.LastIndex, _ = c.lastEntry() // zero if that cannot be read: then nothing is known of it
@@ -173,7 +173,7 @@ func (c *Core) apply(m *raftpb.Message) {
 			c.configure(e)
 		}
 		if own && !c.group.leads && c.role.Leading {
-			c.group.leads, c.group.changing.mark = true, c.last
+			c.group.leads, c.group.changing.mark, c.unseen = true, c.last, true
 			c.out.Events = append(c.out.Events, Event{Kind: LeadBegins, Term: e.GetTerm()})
 		}
 	}

@@ -22,9 +22,12 @@ func (l *Log) Survey() Survey {
 	return l.survey
 }
 
-// look takes a survey. Not in every turn: it costs memory, and what it says of the others changes with the ticks.
+// look takes a survey, if there is a new one.
 func (l *Log) look() {
-	s := l.core.Survey()
+	s, anew := l.core.Surveyed()
+	if !anew {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.survey = s

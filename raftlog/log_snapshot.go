@@ -31,8 +31,8 @@ type outcome struct {
 	err      error
 }
 
-// capture begins a snapshot of the state as it is now.
-func (l *Log) capture(order Take) error {
+// Take begins a snapshot of the state as it is now.
+func (l shell) Take(order Take) error {
 	l.where, l.called = inApplier, true
 	c, err := l.cfg.Applier.Snapshot()
 	l.where = inRaft
@@ -74,20 +74,19 @@ func (l *Log) step(atRest bool) {
 	t.capture = nil
 }
 
-// prepare has a snapshot made durable beside the log.
-func (l *Log) prepare(s *raftpb.Snapshot) error {
+// Prepare has a snapshot made durable beside the log.
+func (l shell) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
 		l.give(task{snap: s})
-		return nil
+		return false, nil
 	}
 	l.where = inStore
-	err := l.cfg.Store.Prepare(l.ctx, s)
+	err = l.cfg.Store.Prepare(l.ctx, s)
 	l.where = inRaft
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStorage, err)
+		return false, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	l.core.Prepared()
-	return nil
+	return true, nil
 }
 
 // give never blocks: a Prepare follows from the outcome of what was put together, and step waits for whatever is under way.

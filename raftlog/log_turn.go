@@ -7,9 +7,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must leave and ticks must pass.
-const turnRoundsMax = 32
-
 // place says whose code the owner is running, so that a panic can be named.
 type place uint8
 
@@ -81,7 +78,6 @@ func (l *Log) own() {
 // under load there are many turns in one tick, and to read it costs as much as a command.
 func (l *Log) turn(in *inbox, fired bool) error {
 	taken := len(in.batches) + l.core.Queued()
-	next, changed := l.core.NextTick(), in.change != nil || len(in.transfers) > 0
 	if err := l.feed(in); err != nil {
 		return err
 	}
@@ -90,15 +86,9 @@ func (l *Log) turn(in *inbox, fired bool) error {
 		l.core.Tick(l.cfg.Clock.Now())
 		l.core.Remind()
 	}
-	idle := false
-	for range turnRoundsMax {
-		out := l.core.Turn()
-		if idle = out.Idle(); idle {
-			break
-		}
-		if err := l.carry(&out); err != nil {
-			return err
-		}
+	idle, err := l.core.Carry(shell{l})
+	if err != nil {
+		return err
 	}
 	if !idle {
 		l.kick()
@@ -110,9 +100,7 @@ func (l *Log) turn(in *inbox, fired bool) error {
 		l.where, l.called = inRaft, false
 	}
 	l.settle()
-	if changed || l.core.NextTick() != next {
-		l.look()
-	}
+	l.look()
 	l.publish(taken)
 	return nil
 }
@@ -182,82 +170,49 @@ func (l *Log) feed(in *inbox) error {
 	return nil
 }
 
-// carry carries out one output, in the order that its fields ask for. Messages are gathered until the end of the turn: one frame
-// for each peer.
-func (l *Log) carry(out *Output) error {
-	if out.Failed != nil {
-		return out.Failed
-	}
-	for i := range out.Events {
-		if err := l.event(&out.Events[i]); err != nil {
-			return err
-		}
-	}
-	if out.Take != nil {
-		if err := l.capture(*out.Take); err != nil {
-			return err
-		}
-	}
-	l.out = append(l.out, out.Messages...)
-	l.duplicates = append(l.duplicates, out.Duplicates...)
-	for _, m := range out.Snapshots {
-		l.sendSnapshot(m)
-	}
-	if out.Prepare != nil {
-		if err := l.prepare(out.Prepare); err != nil {
-			return err
-		}
-	}
-	if out.Save == nil {
-		return nil
-	}
+// shell implements Shell.
+type shell struct{ *Log }
+
+// Send gathers the messages until the end of the turn.
+func (l shell) Send(messages, duplicates []*raftpb.Message) {
+	l.out = append(l.out, messages...)
+	l.duplicates = append(l.duplicates, duplicates...)
+}
+
+// Save stores a batch here if the store is volatile, or else hands it to the appender.
+func (l shell) Save(b Batch) (done bool, err error) {
 	if !l.cfg.Store.Volatile() {
-		l.saves <- *out.Save // never blocks: the core hands out one at a time
-		return nil
+		l.saves <- b // never blocks: the core hands out one at a time
+		return false, nil
 	}
 	l.where = inStore
-	err := l.cfg.Store.Save(*out.Save)
+	err = l.cfg.Store.Save(b)
 	l.where = inRaft
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStorage, err)
+		return false, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	l.core.Stored()
-	return nil
+	return true, nil
 }
 
-// event is one call of the Applier.
-func (l *Log) event(e *Event) error {
-	l.where, l.called = inApplier, true // if the call panics it stays so
-	a := l.cfg.Applier
+// Event calls the Applier.
+func (l shell) Event(e *Event) error {
+	l.look() // first, so that the Applier finds it changed
 	switch e.Kind {
-	case RoleChanged:
-		l.look() // first, so that whoever is called finds it changed
-		a.Role(e.Role)
-	case Applied:
-		if err := a.Apply(e.Index, e.Term, e.Data); err != nil {
-			return fmt.Errorf("%w: entry %d of term %d: %w", ErrBroken, e.Index, e.Term, err)
-		}
 	case LeadBegins:
 		l.cfg.Logger.Info("leading", "term", e.Term)
-		l.look()
-		a.Leads(e.Term)
-	case RoundDone:
-		a.Confirmed(e.Term, e.Round)
 	case Restored:
 		l.taking.capture = nil // of a state that is no more
-		if err := a.Restore(e.Index, e.Term, e.Data); err != nil {
-			return fmt.Errorf("%w: restoring the snapshot at %d: %w", ErrBroken, e.Index, err)
-		}
-	case Configured:
-		l.look()
-		a.Configured(*e.Config)
 	}
-	l.where = inRaft
-	return nil
+	l.where, l.called = inApplier, true // if the call panics it stays so
+	err := Deliver(e, l.cfg.Applier)
+	if err == nil {
+		l.where = inRaft
+	}
+	return err
 }
 
-// sendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is reported: raft waits for one.
-func (l *Log) sendSnapshot(m *raftpb.Message) {
+// SendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is reported: raft waits for one.
+func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true
 	l.cfg.SendSnapshot(m, func(ok bool) {

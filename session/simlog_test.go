@@ -134,9 +134,7 @@ func (n *simNode) applyEntry(e simEntry) {
 		l := keeper.Leadership{Term: e.term, Sessions: n.machine.Sessions(), Born: n.machine.Born(), GraceOver: n.machine.GraceOver(), BornAt: n.bornAt, Grace: s.config.grace}
 		n.keeperInput(func(now clock.Time) {
 			n.keeper.Leads(now, l)
-			if !l.Born {
-				n.keeper.ProposeBorn(now, l.Term)
-			}
+			n.keeper.AllBound(now)
 		})
 		return
 	}

@@ -163,7 +163,7 @@ func usesByRoom(t *testing.T) map[string]uses {
 }
 
 const (
-	maxAgainst = 341 // of all packages together: what holds today. The goal is 20
+	maxAgainst = 337 // of all packages together: what holds today. The goal is 20
 	maxKnot    = 12  // files
 )
 

@@ -21,10 +21,3 @@ func (r *ownReplica) warnNoRoom(result *lockfsm.Result) {
 	r.noRoom.warn(r.node, "a request was refused because a budget of bytes is used up", "request", result.Kind.String(), "of", holder,
 		"group_bytes", usage.Bytes, "group_budget", usage.Budget, "err", err)
 }
-
-// usage returns the charges of the state as of the end of the last turn.
-func (r *ownReplica) usage() lockfsm.Usage {
-	r.counting.Lock()
-	defer r.counting.Unlock()
-	return r.used
-}

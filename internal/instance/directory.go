@@ -144,6 +144,6 @@ func (l life) Unsaved(err error) {
 	n.diskFailed(DiskFailed, err)
 	if r := n.replica.Load(); r != nil {
 		r.stop()
-		n.bind(nil, r.group)
+		n.bind(nil, r.Group)
 	}
 }

@@ -207,7 +207,7 @@ func (n *Instance) passing(state DiskState, cause string) {
 // that names it. That an empty replica has been started says nothing about a full disk: it fits into
 // the room that is reserved, and fails with the first snapshot, each minute again.
 func (n *Instance) diskWell(r *ownReplica) {
-	if n.replica.Load() != r || !r.isNamed() {
+	if n.replica.Load() != r || !r.IsNamed() {
 		return
 	}
 	n.disk.mu.Lock()

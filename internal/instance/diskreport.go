@@ -159,7 +159,7 @@ func (n *Instance) reportSoon() {
 func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) {
 	r := n.replica.Load()
 	removed := fault != nil && fault.State == DiskRemoved && r != nil
-	if removed && r.role.Load().Leading {
+	if removed && r.Role().Leading {
 		_ = r.log.Transfer(ctx, 0) // without another to take it, it is tried again after the next look
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskAskLimit)
@@ -171,7 +171,7 @@ func (n *Instance) reportDisk(ctx context.Context, fault *DiskFault) (may bool) 
 			continue
 		}
 		all.Go(func() {
-			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.votes()}
+			q := &query.DiskReport{Fault: diskFaultOut(fault), Yield: removed && r.Votes()}
 			a, _ := n.askable(v).ReportDisk(ctx, q) // without an answer it is asked again
 			mu.Lock()
 			defer mu.Unlock()

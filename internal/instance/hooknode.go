@@ -149,8 +149,8 @@ func (n *Instance) noteLeader(r *ownReplica) {
 	}
 	is := lead{instance: n.client.Status().Leader.Peer}
 	if r != nil {
-		role := r.role.Load()
-		is = lead{n.target(role.Leader).Peer, role.Term}
+		role := r.Role()
+		is = lead{r.Leader(n.cluster()).Instance, role.Term}
 	}
 	if is.instance.IsZero() {
 		is.term = 0

@@ -3,7 +3,6 @@ package instance
 import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
-	"github.com/mortise-lock/mortise/raftlog"
 )
 
 // Inside is what the tests of whole nodes, in internal/e2e, are given of this instance.
@@ -20,8 +19,8 @@ func (n *Instance) insideReplica() *outside.Replica {
 		return nil
 	}
 	return &outside.Replica{
-		Group: r.group, ID: r.id, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.questions, Registry: &r.registry,
-		Role: func() raftlog.Role { return *r.role.Load() }, Configuration: r.config.Load, Settings: r.settings.Load,
-		Counts: r.counted, Usage: r.usage, SendSnapshot: r.sendSnapshot, Retire: func(err error) { n.retire(r, err) },
+		Group: r.Group, ID: r.ID, Log: r.log, Keeper: r.keeper, Core: r.core, Questions: r.core.Questions, Registry: &r.core.Registry,
+		Role: r.Role, Configuration: r.Configuration, Settings: r.Settings,
+		Counts: r.Counts, Usage: r.Usage, SendSnapshot: r.sendSnapshot, Retire: func(err error) { n.retire(r, err) },
 	}
 }

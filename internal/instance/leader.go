@@ -18,7 +18,7 @@ func (n *Instance) leaderKnown() {
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
-	known := n.attached.Load() || r != nil && r.role.Load().Leader != 0
+	known := n.attached.Load() || r != nil && r.Role().Leader != 0
 	if known {
 		n.without.Store(0)
 	} else {

@@ -9,21 +9,11 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/internal/plain"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-const (
-	// leaveTime bounds Leave where its context does not.
-	leaveTime = 10 * time.Second
-	// leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than any election of a group that has a
-	// majority.
-	leaderless = 3 * time.Second
-	// lastWords bounds what nobody may be left to answer: the end of a session when all leave.
-	lastWords = time.Second
-	// departPoll is the time between two questions whether this instance may stop.
-	departPoll = 20 * time.Millisecond
-)
+// leaveTime bounds Leave where its context does not.
+const leaveTime = 10 * time.Second
 
 // Leave takes the instance out of the cluster in good order, and closes it. It is mortise's Node.Leave.
 func (n *Instance) Leave(ctx context.Context) error {
@@ -36,90 +26,88 @@ func (n *Instance) Leave(ctx context.Context) error {
 		defer cancel()
 	}
 	n.leaveOnce.Do(func() { close(n.leaving) })
-	var held error
 	for _, c := range n.clients() {
 		c.Leaving()
 	}
-	for _, c := range n.clients() {
-		held = cmp.Or(c.WaitReleased(ctx), held)
-	}
-	last := ctx
-	alone, kept := n.depart(ctx)
-	if alone {
-		var cancel context.CancelFunc
-		last, cancel = context.WithTimeout(ctx, lastWords)
-		defer cancel()
-	}
-	for _, c := range n.clients() {
-		if held != nil {
-			break
-		}
-		switch err := c.CloseSession(last); {
-		case errors.Is(err, client.ErrStillHeld):
-			held = err
-		case err != nil:
-			n.logger.Info("the session was not closed and runs out by itself", "why", err)
-		}
+	d, held := n.depart(ctx)
+	if held == nil {
+		held = n.closeSessions(ctx, d.Alone)
 	}
 	if held != nil {
 		held = fmt.Errorf("mortise: left with locks that were not unlocked; they expire with the session: %w", held)
 	}
+	var lost error
+	if d.Lost != "" {
+		lost = fmt.Errorf("%w: %s", ErrVoteLost, plain.Text(d.Lost))
+		n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", plain.Text(d.Lost))
+	}
 	if c := n.cluster(); c != nil {
 		c.Leave(ctx)
 	}
-	return errors.Join(held, kept, n.Close())
+	return errors.Join(held, lost, n.Close())
 }
 
-// depart waits until the group can do without this instance, and reports whether it may be alone: that no instance is left to wait for.
-// The error says why a vote is lost to those that stay.
-func (n *Instance) depart(ctx context.Context) (alone bool, kept error) {
-	var d cluster.Departure
+// depart takes the steps of a departure until its last one. The error says which locks are held.
+func (n *Instance) depart(ctx context.Context) (d cluster.Departure, held error) {
 	for {
-		leaver := n.leaver(ctx)
-		next := d.Next(leaver)
-		if next.Ask {
-			next = d.Heard(n.ask(ctx, leaver.Raft))
-			if next.Alone && !next.SeeOff && next.Lost == "" {
+		l := n.leaver(ctx)
+		switch d.Next(n.now(), l) {
+		case cluster.Release:
+			for _, c := range n.clients() {
+				held = cmp.Or(c.WaitReleased(ctx), held)
+			}
+		case cluster.Ask:
+			counsel := n.ask(ctx, l.Raft)
+			d.Heard(n.now(), n.leaver(ctx), counsel)
+			if counsel == nil && d.Alone && d.Lost == "" {
 				n.logger.Info("this instance leaves without handing its vote over", "why", cluster.ErrNoLeader)
 			}
+		case cluster.Pause:
+			pause(ctx, cluster.DepartPoll)
+		case cluster.Part:
+			return d, held
 		}
-		if !next.Ask {
-			return next.Alone, n.part(ctx, next)
-		}
-		pause(ctx, departPoll)
 	}
 }
 
-// ask asks the leader about a replica, and returns what this instance sees of itself then. It returns nil if no leader has answered.
-func (n *Instance) ask(ctx context.Context, raft uint64) (cluster.Leaver, *cluster.Counsel) {
-	asking, cancel := context.WithTimeout(ctx, leaderless)
+// closeSessions closes the sessions of this instance, and reports that locks are held.
+func (n *Instance) closeSessions(ctx context.Context, alone bool) error {
+	if alone {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cluster.LastWords)
+		defer cancel()
+	}
+	for _, c := range n.clients() {
+		switch err := c.CloseSession(ctx); {
+		case errors.Is(err, client.ErrStillHeld):
+			return err
+		case err != nil:
+			n.logger.Info("the session was not closed and runs out by itself", "why", err)
+		}
+	}
+	return nil
+}
+
+// ask asks the leader about a replica. It returns nil if no leader has answered.
+func (n *Instance) ask(ctx context.Context, raft uint64) *cluster.Counsel {
+	asking, cancel := context.WithTimeout(ctx, cluster.Leaderless)
 	defer cancel()
 	counsel, err := n.cluster().ConsultFor(asking, raft)
 	if err != nil {
-		return n.leaver(ctx), nil
-	}
-	return n.leaver(ctx), &counsel
-}
-
-// part ends a departure. The error wraps ErrVoteLost.
-func (n *Instance) part(ctx context.Context, p cluster.Parting) error {
-	if p.SeeOff {
-		n.seeOff(ctx)
-	}
-	if p.Lost == "" {
 		return nil
 	}
-	why := plain.Text(p.Lost)
-	n.logger.Warn("this instance leaves with a vote that no other instance has taken over", "why", why)
-	return fmt.Errorf("%w: %s", ErrVoteLost, why)
+	return &counsel
 }
 
-// leaver is what this instance sees of itself.
+// now is the time as the cluster counts it.
+func (n *Instance) now() time.Duration { return time.Duration(n.env.clock.Now()) }
+
+// leaver is what this instance sees of itself. A lock that is held shows while it is waited for.
 func (n *Instance) leaver(ctx context.Context) cluster.Leaver {
 	c, r := n.cluster(), n.replica.Load()
 	l := cluster.Leaver{Member: c != nil && c.Status().Phase == cluster.PhaseMember, TimeOver: ctx.Err() != nil}
 	if r != nil {
-		l.Raft, l.Votes, l.Leads, l.Company = r.id, r.votes(), r.role.Load().Leading, n.company(r)
+		l.Raft, l.Votes, l.Leads, l.Company = r.ID, r.Votes(), r.Role().Leading, r.Company(n.instance(), n.linked)
 	}
 	return l
 }
@@ -132,25 +120,6 @@ func (n *Instance) isLeaving() bool {
 	default:
 		return false
 	}
-}
-
-// seeOff lets a leader that all instances leave go last.
-func (n *Instance) seeOff(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
-	defer cancel()
-	for ctx.Err() == nil && n.leaver(ctx).Stays() {
-		pause(ctx, departPoll)
-	}
-}
-
-// company reports whether another replica of the configuration is connected.
-func (n *Instance) company(r *ownReplica) bool {
-	for _, v := range replica.Placed(r.config.Load()) {
-		if v.Instance != n.instance() && n.linked(v.Instance) {
-			return true
-		}
-	}
-	return false
 }
 
 // pause waits, or until ctx ends.

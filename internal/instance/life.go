@@ -54,8 +54,7 @@ func (l life) Bound(c founding.Charter, raft uint64) {
 // AllBound lets the tentative group's leader propose Born.
 func (l life) AllBound(uint64) {
 	if r := l.node().replica.Load(); r != nil {
-		r.allBound.Store(true)
-		r.proposeBorn()
+		r.keeper.AllBound()
 	}
 }
 
@@ -64,19 +63,19 @@ func (l life) Member(group uint64, voters []cluster.Voter) {
 	n := l.node()
 	n.bind(n.replica.Load(), group)
 	n.prefer(voters)
-	n.client.Rebind(n.record(), targets(voters))
-	n.own.rebind(n.ownRecord(), targets(voters))
+	n.client.Rebind(n.record(), replica.Targets(voters))
+	n.own.rebind(n.ownRecord(), replica.Targets(voters))
 }
 
 // Voters tells the client whom to ask, and the keeper where the leader is.
 func (l life) Voters(voters []cluster.Voter) {
 	n := l.node()
 	n.prefer(voters)
-	n.client.SetTargets(targets(voters))
-	n.own.aim(targets(voters))
+	n.client.SetTargets(replica.Targets(voters))
+	n.own.aim(replica.Targets(voters))
 	n.leaderMoved()
 	if r := n.replica.Load(); r != nil {
-		r.tellKeeper()
+		r.core.TellKeeper()
 	}
 }
 
@@ -126,7 +125,7 @@ func (n *Instance) bind(r *ownReplica, group uint64) bool {
 func (n *Instance) identify(r *ownReplica, group uint64) {
 	id := transport.Self{Key: *n.key.Load(), Group: group, Addr: n.reach()}
 	if r != nil {
-		id.Raft = r.id
+		id.Raft = r.ID
 	}
 	n.port.Identify(id)
 }
@@ -151,7 +150,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 	mine := n.replica.CompareAndSwap(r, nil)
 	if mine {
 		n.farewell(r)
-		n.identify(nil, r.group)
+		n.identify(nil, r.Group)
 	}
 	n.binding.Unlock()
 	n.leaderKnown() // what it said last was true of itself
@@ -160,7 +159,7 @@ func (n *Instance) retire(r *ownReplica, err error) {
 		n.fail(fmt.Errorf("mortise: the replicated state is broken, this node has stopped: %w", err))
 	case mine:
 		if n.dir == nil {
-			n.cluster().Retired(r.id)
+			n.cluster().Retired(r.ID)
 		}
 		log := n.logger.Error
 		if disk {
@@ -172,10 +171,8 @@ func (n *Instance) retire(r *ownReplica, err error) {
 
 // farewell tells the other replicas, as the last frame under this raft ID, that this one has retired: if it led, they elect another at once.
 func (n *Instance) farewell(r *ownReplica) {
-	for _, v := range replica.Placed(r.config.Load()) {
-		if v.Instance != n.instance() {
-			_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
-		}
+	for _, v := range r.Others(n.instance()) {
+		_ = n.port.Send(n.peer(v.Raft), transport.Frame{Retired: true}) // lost: they find out by its silence
 	}
 }
 

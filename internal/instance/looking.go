@@ -28,7 +28,7 @@ func LookOnce[Q, A any](ctx context.Context, n *Instance, method queries.Method[
 
 // leader returns the way to the instance that is believed to lead, which may be this one.
 func (n *Instance) leader() (transport.Conn, error) {
-	if r := n.replica.Load(); r != nil && r.role.Load().Leading {
+	if r := n.replica.Load(); r != nil && r.Role().Leading {
 		self := transport.Identity{Instance: n.instance(), Peer: capability.Peer{Tier: capability.Root}}
 		return n.services.As(self), nil
 	}
@@ -54,12 +54,12 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	if q.Op == replica.OpEvict && (!plain.Is(q.By) || !plain.Is(q.Reason)) {
 		return nil, fmt.Errorf("%w: By %q or the reason %q %s", ErrBadRequest, q.By, q.Reason, plain.NotText)
 	}
-	one, err := r.questions.Ask(q)
+	one, err := r.core.Questions.Ask(q)
 	if err != nil {
 		return nil, err
 	}
-	defer r.questions.Drop(one)
-	role := r.role.Load() // behind Ask: a change of it that comes now ends the question
+	defer r.core.Questions.Drop(one)
+	role := r.Role() // behind Ask: a change of it that comes now ends the question
 	if !role.Leading {
 		return nil, replica.ErrNoLead
 	}
@@ -78,7 +78,7 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	select {
 	case <-one.Done():
 	case <-idle:
-		return r.questions.Idle(one)
+		return r.core.Questions.Idle(one)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-r.ctx.Done():
@@ -89,7 +89,7 @@ func (r *ownReplica) look(ctx context.Context, q replica.Question) (*replica.Ans
 	case err != nil:
 		return nil, err
 	case q.Op == replica.OpMembers || q.Op == replica.OpNames:
-		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.config.Load(), &r.registry)
+		a.AsMembers(q.From == lockfsm.SessionCursor{}, r.Configuration(), &r.core.Registry)
 	default:
 		a.Left = r.left(ctx, a.About())
 	}

@@ -100,7 +100,7 @@ func (p *picture) people(c *cluster.Status) People {
 func (n *Instance) people(c *cluster.Status) People {
 	if r := n.replica.Load(); r != nil {
 		n.known.mu.Lock()
-		for id, name := range r.registry.ReplicaNames() { // none if it has never led
+		for id, name := range r.core.Registry.ReplicaNames() { // none if it has never led
 			n.known.learn(id, Person{Name: plain.Text(name)})
 		}
 		n.known.mu.Unlock()

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
@@ -24,11 +24,11 @@ import (
 // and the keeper of the sessions, who is at work while this replica leads. It lives from the acceptance of a charter, or from the
 // leader's Prepare, until the restart in place, its removal, its retirement, or the end of the node.
 //
-// Its methods that implement raftlog.Applier run on the log's owner goroutine, which owns the fields marked so.
+// Its methods that implement replica.Host run on the log's owner goroutine, which owns the fields marked so.
 type ownReplica struct {
-	node  *Instance
-	group uint64
-	id    uint64 // raft ID
+	node *Instance
+	*replica.View
+	core *replica.Core // owned by the log's owner goroutine, but for what it says itself
 
 	started chan struct{} // closed when log is set
 	log     *raftlog.Log
@@ -39,29 +39,10 @@ type ownReplica struct {
 	stopping atomic.Bool
 	stopped  chan struct{} // closed when stop has ended
 
-	core  *replica.Core  // owned by the log's owner goroutine
-	trail *history.Trail // likewise; nil: nothing is recorded
-
-	retired  bool // guarded by the node's binding
-	role     atomic.Pointer[raftlog.Role]
-	telling  sync.Mutex  // makes reading role and telling it to the keeper one step; never held across a wait
-	allBound atomic.Bool // everybody on the charter's list is bound
-	born     atomic.Bool
-	counting sync.Mutex                            // guards counts and used
-	counts   lockfsm.Counts                        // of the machine, at the end of the last turn
-	used     lockfsm.Usage                         // likewise
-	frame    []*raftpb.Message                     // owned by the log's owner goroutine; for its memory
-	config   atomic.Pointer[raftlog.Configuration] // applied here; never nil
-	revision atomic.Uint64                         // of the state, at the end of the last turn
-
-	questions *replica.Questions               // of those who look at the locks, while this replica leads
-	registry  replica.Registry                 // who has a session, while this replica leads
-	accord    replica.Accord                   // owned by the cluster's owner goroutine
-	settings  atomic.Pointer[replica.Settings] // the group's; nil: not known
-	rules     atomic.Uint32                    // version of the lock rules in force
-	remarks   atomic.Pointer[[]string]         // settings that differ, while this replica leads
-	missed    seldom                           // snapshots that did not arrive
-	noRoom    seldom                           // requests for which a budget of bytes had no room
+	retired bool              // guarded by the node's binding
+	frame   []*raftpb.Message // owned by the log's owner goroutine; for its memory
+	missed  seldom            // snapshots that did not arrive
+	noRoom  seldom            // requests for which a budget of bytes had no room
 }
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
@@ -106,21 +87,24 @@ func joinReplica(n *Instance, group, id uint64) (*ownReplica, error) {
 
 // startReplica starts the log and what it feeds. machine is nil until the leader has sent the first snapshot. It owns the store.
 func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *lockfsm.Machine) (*ownReplica, error) {
-	r := &ownReplica{node: n, group: group, id: id, started: make(chan struct{}), stopped: make(chan struct{})}
-	r.questions = replica.NewQuestions(id)
-	r.core = replica.NewCore(replicaHost{r}, &r.registry, r.questions, machine)
+	r := &ownReplica{node: n, started: make(chan struct{}), stopped: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	if h := n.trace.History(); h != nil {
-		r.trail = history.NewTrail(group, h.Record)
-	}
-	r.role.Store(&raftlog.Role{})
-	r.config.Store(&raftlog.Configuration{})
 	r.keeper = keeper.New(keeper.Config{
-		Clock: n.env.clock, Propose: r.propose, Confirm: r.confirm, Reply: n.reply, Vouch: n.vouch, Stamp: replica.Stamp,
-		WallUnixMS: func() int64 { return n.env.wall().UnixMilli() }, Logger: n.logger,
+		Clock: n.env.clock, Vouch: n.vouch, Stamp: replica.Stamp,
+		Outlets: keeper.Outlets{
+			Propose: r.propose, Confirm: r.confirm, Reply: n.reply, WallUnixMS: func() int64 { return n.env.wall().UnixMilli() },
+		},
 	})
+	config := replica.CoreConfig{
+		Group: group, ID: id, Machine: machine, Keeper: r.keeper, Cluster: n.cluster(), Host: r, Solo: n.config.Alone,
+	}
+	if h := n.trace.History(); h != nil {
+		config.Trail = history.NewTrail(group, h.Record)
+	}
+	r.core = replica.NewCore(config)
+	r.View = r.core.View
 	log, err := raftlog.Start(raftlog.Config{
-		Group: group, ID: id, Store: store, Applier: r, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
+		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
 		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
@@ -158,101 +142,28 @@ func (r *ownReplica) confirm(term, round uint64) {
 	r.log.Confirm(term, round)
 }
 
-// proposeBorn lets the leader of the tentative group propose Born once everybody is bound.
-func (r *ownReplica) proposeBorn() {
-	if role := r.role.Load(); role.Leading && r.allBound.Load() && !r.born.Load() {
-		r.keeper.ProposeBorn(role.Term)
+// RoleChanged implements replica.Host.
+func (r *ownReplica) RoleChanged() { r.node.leaderKnown() }
+
+// Configured implements replica.Host.
+func (r *ownReplica) Configured() { r.node.diskWell(r) }
+
+// Answering implements replica.Host.
+func (r *ownReplica) Answering(result *lockfsm.Result) {
+	if e := result.Evicted; e != nil && result.Kind == lockfsm.Evict {
+		r.node.logger.Warn("a lock was ended by force", "key", e.Key, "token", uint64(e.Token), "holder", replica.HolderName(e.Record, e.Session),
+			"by", string(e.By), "reason", string(e.Reason))
+	}
+	if result.Budget != 0 {
+		r.warnNoRoom(result)
 	}
 }
 
-// Role implements raftlog.Applier.
-func (r *ownReplica) Role(role raftlog.Role) {
-	r.role.Store(&role)
-	r.core.Role(role)
-	r.tellKeeper()
-	r.node.leaderKnown()
-	r.node.cluster().Log(r.id, replica.LogOf(role))
-	r.node.cluster().Look()
-}
+// Born implements replica.Host.
+func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 
-// tellKeeper tells the keeper the present role. It is told again when the address book has changed, since the leader's instance or
-// address may not have been known before; in order, so that an older role never follows a newer one.
-func (r *ownReplica) tellKeeper() {
-	r.telling.Lock()
-	defer r.telling.Unlock()
-	role := r.role.Load()
-	r.keeper.Role(keeper.Role{Term: role.Term, Leading: role.Leading, Leader: r.node.target(role.Leader)})
-}
-
-// Apply implements raftlog.Applier.
-func (r *ownReplica) Apply(index, term uint64, batch []byte) error {
-	return r.core.Apply(index, term, batch)
-}
-
-// Leads implements raftlog.Applier.
-func (r *ownReplica) Leads(term uint64) {
-	r.core.Leads(term)
-	r.proposeBorn()
-}
-
-// Configured implements raftlog.Applier.
-func (r *ownReplica) Configured(c raftlog.Configuration) {
-	r.config.Store(&c)
-	r.node.diskWell(r)
-	applied := replica.Applied(&c)
-	r.node.cluster().Configured(r.group, c.Index, applied.Voters)
-	r.node.cluster().Applied(r.group, applied)
-}
-
-// Confirmed implements raftlog.Applier.
-func (r *ownReplica) Confirmed(term, round uint64) {
-	r.core.Confirmed(term, round)
-}
-
-// Snapshot implements raftlog.Applier.
-func (r *ownReplica) Snapshot() (raftlog.Capture, error) {
-	if r.trail != nil {
-		r.trail.Mark()
-	}
-	return capture{r.core.Machine().Capture()}, nil
-}
-
-// Restore implements raftlog.Applier.
-func (r *ownReplica) Restore(index, _ uint64, state []byte) error {
-	err := r.core.Restore(state)
-	if r.trail != nil && err == nil {
-		r.trail.Start(index, r.core.Machine())
-	}
-	return err
-}
-
-// TurnEnd implements raftlog.Applier.
-func (r *ownReplica) TurnEnd() {
-	machine := r.core.Machine()
-	if machine == nil {
-		return
-	}
-	counts, used := machine.Counts(), machine.Usage()
-	r.counting.Lock()
-	r.counts, r.used = counts, used
-	r.counting.Unlock()
-	r.revision.Store(uint64(machine.Revision()))
-	r.core.TurnEnd()
-}
-
-// counted returns what the state machine held at the end of the last turn.
-func (r *ownReplica) counted() lockfsm.Counts {
-	r.counting.Lock()
-	defer r.counting.Unlock()
-	return r.counts
-}
-
-// Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
-// at once to look for another leader.
-func (r *ownReplica) Retired(err error) {
-	r.keeper.Role(keeper.Role{Term: r.role.Load().Term + 1})
-	r.node.spawn(func() { r.node.retire(r, err) })
-}
+// Retired implements replica.Host. A broken state machine ends the node, anything else only this voter.
+func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
 // send hands raft's messages to the transport, one frame for each replica.
 func (r *ownReplica) send(messages []*raftpb.Message) {

@@ -75,7 +75,7 @@ func (n *Instance) Recover(ctx context.Context, group uint64) error {
 
 // seen returns the time, in Unix milliseconds, up to which tokens have been used as far as this
 // replica knows. A token is the founding time shifted by 21 bits plus the number of changes since.
-func (r *ownReplica) seen() int64 { return int64(r.revision.Load() >> 21) }
+func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 
 // Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
 // or never did.
@@ -137,19 +137,19 @@ func (n *Instance) Picture() *Picture {
 	p.MembersTotal = int(p.Members.GetTotal())
 	p.Leader = p.Sessions[0].Leader.Peer
 	if r := n.replica.Load(); r != nil {
-		role := r.role.Load()
-		p.Votes, p.Term, p.Leading = r.votes(), role.Term, role.Leading
+		role := r.Role()
+		p.Votes, p.Term, p.Leading = r.Votes(), role.Term, role.Leading
 		if p.Leading {
-			p.MembersTotal = r.registry.Members()
+			p.MembersTotal = r.core.Registry.Members()
 		}
-		p.Leader = n.target(role.Leader).Peer
+		p.Leader = r.Leader(n.cluster()).Instance
 	}
 	if c := n.cluster(); c != nil {
 		p.Started, p.Cluster, p.Linked = true, c.Status(), n.linked
 		p.People = n.people(&p.Cluster)
 		p.OnlyVoter = n.onlyVoter(p.Cluster)
 		if report, leads := c.Report(); leads {
-			p.Report, p.Remarks = &report, n.remarks()
+			p.Report, p.Remarks = &report, n.view().Remarks()
 		}
 	}
 	if unread := n.unread.Load(); unread != nil {

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/voters"
@@ -15,24 +14,10 @@ import (
 // This file is where the log, the sessions and the cluster room meet about who votes: what the leader sees goes to the cluster room,
 // which decides, and what it has decided goes to the log.
 
-// votes reports whether this replica is a voter of the configuration that is applied here.
-func (r *ownReplica) votes() bool {
-	c := r.config.Load()
-	return slices.Contains(c.Voters, r.id) || slices.Contains(c.Outgoing, r.id)
-}
-
-// isNamed reports whether the configuration that is applied here has this replica, with a vote or without.
-func (r *ownReplica) isNamed() bool {
-	return slices.ContainsFunc(r.config.Load().Members, func(m raftlog.Member) bool { return m.ID == r.id })
-}
-
-// gone tells the log that the replica of an instance has retired. The instance may say already that it has no raft ID any more, so it is
-// found by who it is.
+// gone tells the log that the replica of an instance has retired.
 func (r *ownReplica) gone(instance nodeid.ID) {
-	for _, v := range replica.Placed(r.config.Load()) {
-		if v.Instance == instance {
-			r.log.Gone(v.Raft)
-		}
+	for _, raft := range r.Of(instance) {
+		r.log.Gone(raft)
 	}
 }
 
@@ -41,38 +26,15 @@ func (n *Instance) linked(instance nodeid.ID) bool {
 	return instance == n.instance() || n.port.Linked(instance)
 }
 
-// Facts implements cluster.Sight: what this replica sees, if it leads. It has the keeper propose what all instances agree on.
+// Facts implements cluster.Sight: what this replica sees, if it leads.
 func (l life) Facts() (voters.Facts, uint64, bool) {
 	n := l.node()
 	r := n.replica.Load()
 	if r == nil {
 		return voters.Facts{}, 0, false
 	}
-	s := r.log.Survey()
-	if s.Term == 0 {
-		return voters.Facts{}, 0, false
-	}
-	stand := replica.Stand{
-		Term: s.Term, Group: r.settings.Load(), Own: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving(), Rules: r.rules.Load(),
-	}
-	f, wishes := r.accord.Facts(n.env.clock.Now(), stand, &s, &r.registry, n.cluster().Voter, n.linked)
-	r.remarks.Store(&f.Remarks)
-	if w := wishes.Adopt; w != nil {
-		r.keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())
-	}
-	if wishes.Raise != 0 {
-		r.keeper.ProposeRaise(s.Term, wishes.Raise)
-	}
-	return f, s.Term, true
-}
-
-// remarks are the settings that differ, as this instance saw them at its last look as a leader.
-func (n *Instance) remarks() []string {
-	r := n.replica.Load()
-	if r == nil || r.remarks.Load() == nil {
-		return nil
-	}
-	return *r.remarks.Load()
+	own, survey := replica.Own{Settings: n.config.Group, Durable: n.dir != nil, Leaving: n.isLeaving()}, r.log.Survey()
+	return r.core.Facts(n.env.clock.Now(), own, &survey, n.linked)
 }
 
 // Carry implements cluster.Host: it hands a step to the log. What becomes of it is seen at the next look.
@@ -95,10 +57,8 @@ func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
 // Leader implements cluster.Host.
 func (l life) Leader() (instance nodeid.ID, addr string) {
 	n := l.node()
-	if r := n.replica.Load(); r != nil {
-		if t := n.target(r.role.Load().Leader); !t.Peer.IsZero() {
-			return t.Peer, t.Addr
-		}
+	if v := n.view().Leader(n.cluster()); !v.Instance.IsZero() {
+		return v.Instance, v.Addr
 	}
 	t := n.client.Status().Leader
 	return t.Peer, t.Addr
@@ -134,7 +94,7 @@ func (n *Instance) unusable(raft uint64, err error) {
 // Removed implements cluster.Host. A replica that could not be started, or has stopped by itself, has nothing to go on for.
 func (l life) Removed(raft uint64) {
 	n := l.node()
-	if r := n.replica.Load(); r == nil || r.id != raft {
+	if r := n.replica.Load(); r == nil || r.ID != raft {
 		n.cluster().Retired(raft)
 	}
 }
@@ -143,7 +103,7 @@ func (l life) Removed(raft uint64) {
 func (l life) Dismissed(raft uint64) {
 	n := l.node()
 	n.spawn(func() { // the end of a replica may wait for its disk
-		if r := n.replica.Load(); r != nil && r.id == raft {
+		if r := n.replica.Load(); r != nil && r.ID == raft {
 			n.dismiss(r)
 		}
 		n.cluster().Retired(raft)
@@ -158,7 +118,7 @@ func (n *Instance) dismiss(r *ownReplica) {
 	defer n.binding.Unlock()
 	r.retired = true
 	if n.replica.CompareAndSwap(r, nil) {
-		n.identify(nil, r.group)
+		n.identify(nil, r.Group)
 		n.logger.Info("this instance no longer votes; it goes on as a member", "why", "others have taken its place")
 	}
 }

@@ -93,41 +93,42 @@ func (in inbound) Down(peer transport.Identity, _ error) {
 // MaySendSnapshot refuses snapshots for an instance without a replica, and those whose sender the
 // configuration does not name.
 func (in inbound) MaySendSnapshot(from transport.Identity, _ *raftpb.Message) error {
-	if in.n.replica.Load() == nil {
-		return errNoVoter
-	}
-	if !in.n.voterIs(from) {
-		return errNoPeer
-	}
-	return nil
+	_, err := in.n.fed(from)
+	return err
 }
 
 func (in inbound) Snapshot(from transport.Identity, m *raftpb.Message) error {
-	r := in.n.replica.Load()
-	if r == nil {
-		return errNoVoter
+	r, err := in.n.fed(from)
+	if err == nil {
+		r.log.Step(m)
 	}
-	if !in.n.voterIs(from) {
-		return errNoPeer
-	}
-	r.log.Step(m)
-	return nil
+	return err
 }
 
-// voterIs reports whether the address book, or the configuration that is applied here, says that the raft ID under which an instance
-// speaks is its own. Raft believes every message of a replica, and the raft ID in a hello is only claimed: without this any member could
-// stop the leader with one message. The book may know a newer configuration than a replica that lags; the replica may know a new one
-// a moment before the book.
+// fed returns the replica here, if it takes messages from that instance.
+func (n *Instance) fed(from transport.Identity) (*ownReplica, error) {
+	r := n.replica.Load()
+	switch {
+	case r == nil:
+		return nil, errNoVoter
+	case !n.voterIs(from):
+		return nil, errNoPeer
+	}
+	return r, nil
+}
+
+// voterIs reports whether the raft ID under which an instance speaks is its own.
 func (n *Instance) voterIs(from transport.Identity) bool {
 	c := n.cluster()
-	if c == nil || from.Peer.Tier != capability.Root {
-		return false
+	return c != nil && from.Peer.Tier == capability.Root && n.view().Speaks(c, from.Raft, from.Instance)
+}
+
+// view is what is seen of the replica here, or nil if there is none.
+func (n *Instance) view() *replica.View {
+	if r := n.replica.Load(); r != nil {
+		return r.View
 	}
-	if v, ok := c.Voter(from.Raft); ok {
-		return v.Instance == from.Instance
-	}
-	r := n.replica.Load()
-	return r != nil && replica.Names(r.config.Load(), from.Raft, from.Instance)
+	return nil
 }
 
 // answers are the services that this instance has for others.
@@ -165,7 +166,11 @@ func (n *Instance) reply(to session.Peer, replies []byte) error {
 		n.replied(to, replies)
 		return nil
 	}
-	return n.port.Send(transport.Peer{Instance: to}, transport.Frame{Replies: replies})
+	err := n.port.Send(transport.Peer{Instance: to}, transport.Frame{Replies: replies})
+	if err != nil {
+		n.logger.Debug("a peer does not take its replies, its attachments end", "peer", to, "error", err)
+	}
+	return err
 }
 
 // replied hands replies to the sessions here: each knows its own, and none keeps the bytes, or changes them.
@@ -176,36 +181,10 @@ func (n *Instance) replied(from session.Peer, replies []byte) {
 	}
 }
 
-// place finds where the instance behind a raft ID is: by the address book, or for a replica that was added a moment ago by what was
-// said of it then.
-func (n *Instance) place(raft uint64) cluster.Voter {
-	if v, ok := n.cluster().Voter(raft); ok {
-		return v
-	}
-	if r := n.replica.Load(); r != nil {
-		return replica.Find(r.config.Load(), raft)
-	}
-	return cluster.Voter{}
-}
-
 // peer finds the instance behind a raft ID, or nobody.
 func (n *Instance) peer(raft uint64) transport.Peer {
-	v := n.place(raft)
+	v := n.view().Place(n.cluster(), raft)
 	return transport.Peer{Instance: v.Instance, Addr: v.Addr}
-}
-
-// target is peer for the session room.
-func (n *Instance) target(raft uint64) session.Target {
-	v := n.place(raft)
-	return session.Target{Peer: v.Instance, Addr: v.Addr}
-}
-
-func targets(voters []cluster.Voter) []session.Target {
-	list := make([]session.Target, 0, len(voters))
-	for _, v := range voters {
-		list = append(list, session.Target{Peer: v.Instance, Addr: v.Addr})
-	}
-	return list
 }
 
 // prefer has the port keep dials free for the voters of the group, and remembers them for spare links.

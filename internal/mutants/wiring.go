@@ -25,7 +25,7 @@ func wiring() []Bug {
 		{Name: "copy-replaces-original", Room: "transport", Hazard: "none", Nodes: "TestHostileCopies", Breaks: "a second process on a copied directory takes the links of the first, and the two take turns for ever"},
 		{Name: "connections-outlive-a-life", Room: "transport", Hazard: "none", Breaks: "a question that was put in one life of an instance is answered by its next life"},
 		{Name: "sender-left-behind", Room: "transport", Hazard: "none", Breaks: "a link whose peer has gone while we were writing to it stays up for ever"},
-		{Name: "raft-from-anybody", Room: "internal/instance", Hazard: "45, 58", Nodes: "TestHostileRaftMessages", Breaks: "any member can speak as a voter and stop the leader"},
+		{Name: "raft-from-anybody", Room: "internal/replica", Hazard: "45, 58", Nodes: "TestHostileRaftMessages", Breaks: "any member can speak as a voter and stop the leader"},
 		{Name: "ready-ignores-voters", Room: ".", Hazard: "L6", Nodes: "TestReadyPacesADeployment",
 			Breaks: "a rolling deployment is faster than the replacement of voters, and the group loses its majority"},
 		{Name: "leaver-does-not-wait", Room: "cluster", Hazard: "B4", Nodes: "TestLeaveHandsTheVoteOver",

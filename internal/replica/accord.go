@@ -24,14 +24,19 @@ type Accord struct { // what was asked for last, and when
 // accordEvery is after how long the same thing is asked for again, in case it was lost.
 const accordEvery = time.Second
 
+// Own is what an instance would have.
+type Own struct {
+	Settings Settings // of its configuration
+	Durable  bool     // it has a directory
+	Leaving  bool     // it is
+}
+
 // Stand is what holds in the group of a leader, and what the leader would have.
 type Stand struct {
-	Term    uint64
-	Group   *Settings // in force; nil: not known
-	Own     Settings  // of the leader's configuration
-	Durable bool      // instances have directories
-	Leaving bool      // the leader is
-	Rules   uint32    // in force
+	Own
+	Term  uint64
+	Group *Settings // in force; nil: not known
+	Rules uint32    // in force
 }
 
 // Wishes are what a leader is to propose to its group, and what its instances do not agree on.
@@ -48,7 +53,7 @@ type Wishes struct {
 func (a *Accord) Facts(
 	now clock.Time, p Stand, s *raftlog.Survey, g *Registry, find func(raft uint64) (founding.Voter, bool), linked func(nodeid.ID) bool,
 ) (voters.Facts, Wishes) {
-	settings := &p.Own
+	settings := &p.Settings
 	if p.Group != nil {
 		settings = p.Group
 	}
@@ -65,7 +70,7 @@ func (a *Accord) Facts(
 // look compares what the registered instances name with what holds. replicas are those that have a
 // vote, or may get one.
 func (a *Accord) look(now clock.Time, p Stand, g *Registry, replicas []voters.Replica) Wishes {
-	found := agree(*p.Group, proposed(p.Own, &g.census, p.Leaving), &g.census, g.census.longest())
+	found := agree(*p.Group, proposed(p.Settings, &g.census, p.Leaving), &g.census, g.census.longest())
 	var w Wishes
 	for _, d := range found.differ {
 		w.Differ = append(w.Differ, d.String())

@@ -17,7 +17,7 @@ func TestWhatIsLostIsAskedForAgain(t *testing.T) {
 	}
 	var a Accord
 	group := groupOf(nil)
-	stand := Stand{Term: 3, Group: &group, Own: five, Rules: 0}
+	stand := Stand{Term: 3, Group: &group, Own: Own{Settings: five}, Rules: 0}
 	for i, step := range []struct {
 		at   time.Duration
 		term uint64

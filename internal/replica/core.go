@@ -1,49 +1,101 @@
 package replica
 
 import (
+	"sync"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// Host is who a Core speaks to: the keeper of the sessions, the cluster room and the observers of one
-// instance. Its methods are called in the middle of the Core's and must not call it.
-type Host interface {
-	// Applying is told of an entry before any command of it.
-	Applying(index uint64, batch []byte)
-	// Applied is told of each result before anyone acts on it, on every replica.
-	Applied(result *lockfsm.Result)
-	// Answer hands a result to those who wait for it. Only a replica that leads is asked to.
-	Answer(result *lockfsm.Result)
-	// Confirmed tells the keeper that a round of its own is done.
-	Confirmed(term, round uint64)
-	// Leads hands the beginning of a lead to the keeper.
+// Keeper is the inbox of the keeper of the sessions.
+type Keeper interface {
+	Role(keeper.Role)
 	Leads(keeper.Leadership)
-	// Born says, once, that the group is born, and returns the time.
-	Born() clock.Time
-	// Charter says what the group goes by: at the start, and when that has changed. settings is nil if
-	// none were kept: they were longer than what is kept, and what this instance was told holds.
-	Charter(rules uint32, settings *Settings)
-	// Look calls for a look at the voters.
+	Applied(*lockfsm.Result)
+	Confirmed(term, round uint64)
+	ProposeAdopt(term uint64, ttl time.Duration, settings []byte, budgets session.Budgets)
+	ProposeRaise(term uint64, version uint32)
+}
+
+// Cluster is the inbox of the cluster's owner, and the address book.
+type Cluster interface {
+	Book
+	Log(raft uint64, log founding.Log)
+	Configured(group, at uint64, voters []founding.Voter)
+	Applied(group uint64, applied founding.Configuration)
+	BornApplied(group uint64)
+	Adopt(group uint64, settings founding.Settings)
 	Look()
 }
 
-// Core is what a replica makes of what its log hands out: it feeds the state machine and says who is
-// to hear of what. The goroutine that owns the log owns it, and alone calls it.
-type Core struct {
-	host      Host
-	registry  *Registry
-	questions *Questions
-	machine   *lockfsm.Machine // nil until a replica that joins has its first snapshot
-	leading   bool
-	born      bool
-	bornAt    clock.Time // when it applied Born here, or restored a snapshot that holds it
+// Host is the instance that has the replica. Its methods are called in the middle of the Core's and
+// must not call it.
+type Host interface {
+	// RoleChanged says that the View has another role.
+	RoleChanged()
+	// Configured says that the View has another configuration.
+	Configured()
+	// Answering is told of a result before the keeper is. Only a replica that leads is asked to.
+	Answering(*lockfsm.Result)
+	// Born says, once, that the group is born, and returns the time.
+	Born() clock.Time
+	// Retired says that the replica has stopped by itself. It is the last call.
+	Retired(error)
 }
 
-// NewCore returns the core of a replica. machine is nil if the leader is to send the first snapshot.
-func NewCore(host Host, registry *Registry, questions *Questions, machine *lockfsm.Machine) *Core {
-	return &Core{host: host, registry: registry, questions: questions, machine: machine}
+// Trail is an account of what a replica applies, as history.Trail writes it.
+type Trail interface {
+	Mark()
+	Start(index uint64, machine *lockfsm.Machine)
+	Entry(index uint64, batch []byte)
+	Result(result lockfsm.Result, machine *lockfsm.Machine)
+}
+
+// CoreConfig is what a Core needs.
+type CoreConfig struct {
+	Group, ID uint64
+	Machine   *lockfsm.Machine // nil if the leader is to send the first snapshot
+	Keeper    Keeper
+	Cluster   Cluster
+	Host      Host
+	Trail     Trail      // nil: no account is kept
+	Step      func() int // the size of a step of a snapshot; nil: always the same
+	Solo      bool       // the group is of one instance that no other may join
+}
+
+// Core is what a replica makes of what its log hands out: it feeds the state machine and says who is
+// to hear of what. It implements raftlog.Applier: the goroutine that owns the log owns it, and alone
+// calls it, but for the methods that say otherwise.
+type Core struct {
+	View      *View
+	Registry  Registry
+	Questions *Questions
+
+	config  CoreConfig
+	telling sync.Mutex // makes reading the role and telling it to the keeper one step; never held across a wait
+	accord  Accord     // owned by the cluster's owner goroutine
+	machine *lockfsm.Machine
+	leading bool
+	born    bool
+	bornAt  clock.Time // when it applied Born here, or restored a snapshot that holds it
+}
+
+// NewCore returns the core of a replica.
+func NewCore(config CoreConfig) *Core {
+	view := &View{Group: config.Group, ID: config.ID}
+	view.role.Store(&raftlog.Role{})
+	view.config.Store(&raftlog.Configuration{})
+	if config.Step == nil {
+		config.Step = func() int { return captureStep }
+	}
+	return &Core{View: view, Questions: NewQuestions(config.ID), config: config, machine: config.Machine}
 }
 
 // Machine returns the state, or nil as long as there is none. Restore replaces it.
@@ -54,56 +106,101 @@ func (c *Core) Patient(waiting []byte, settled bool) bool {
 	return c.machine != nil && c.machine.OnlyWait(waiting, settled)
 }
 
-// Role takes the replica's part in a term. What was asked of the lead before is not answered.
+// Role implements raftlog.Applier. What was asked of the lead before is not answered.
 func (c *Core) Role(role raftlog.Role) {
+	c.View.role.Store(&role)
 	c.leading = role.Leading
-	c.questions.end()
+	c.Questions.end()
+	c.TellKeeper()
+	c.config.Host.RoleChanged()
+	c.config.Cluster.Log(c.View.ID, LogOf(role))
+	c.config.Cluster.Look()
 }
 
-// Confirmed takes that a round is done: a majority has confirmed that this replica led when it was
-// called for, and the state holds all that was committed by then.
+// TellKeeper tells the keeper the present role. It is told again when the address book has changed,
+// since the leader's instance or address may not have been known before; in order, so that an older
+// role never follows a newer one. It is safe for concurrent use.
+func (c *Core) TellKeeper() {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	role := c.View.Role()
+	c.config.Keeper.Role(keeper.Role{
+		Term: role.Term, Leading: role.Leading, Leader: target(c.View.Leader(c.config.Cluster)),
+	})
+}
+
+// Configured implements raftlog.Applier.
+func (c *Core) Configured(config raftlog.Configuration) {
+	c.View.config.Store(&config)
+	c.config.Host.Configured()
+	applied := Applied(&config)
+	c.config.Cluster.Configured(c.View.Group, config.Index, applied.Voters)
+	c.config.Cluster.Applied(c.View.Group, applied)
+}
+
+// Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the round
+// was called for, and the state holds all that was committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
-		c.questions.see(round&^QuestionRound, c.machine)
+		c.Questions.see(round&^QuestionRound, c.machine)
 		return
 	}
-	c.host.Confirmed(term, round)
+	c.config.Keeper.Confirmed(term, round)
 }
 
-// Apply applies one entry. An error says that the state machine can no longer be trusted.
+// Apply implements raftlog.Applier. An error says that the state machine can no longer be trusted.
 func (c *Core) Apply(index, term uint64, batch []byte) error {
-	c.host.Applying(index, batch)
+	trail := c.config.Trail
+	if trail != nil {
+		trail.Entry(index, batch)
+	}
 	c.machine.ApplyEntry(index, term, batch, func(result *lockfsm.Result) {
-		c.host.Applied(result)
+		if trail != nil {
+			trail.Result(*result, c.machine)
+		}
 		if result.Kind == lockfsm.Adopt || result.Kind == lockfsm.Raise {
 			c.charter()
 		}
 		if c.leading {
-			c.registry.Note(result)
-			if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
-				c.questions.changed(result)
-			}
-			c.host.Answer(result)
+			c.answer(result)
 		}
 	})
 	c.noticeBirth()
 	return c.machine.Failed()
 }
 
-// Leads says that the first entry of the own term is applied: what the keeper and the look at the
-// voters begin with is all there.
+// answer hands a result to those who wait for it.
+func (c *Core) answer(result *lockfsm.Result) {
+	c.Registry.Note(result)
+	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
+		c.Questions.changed(result)
+	}
+	c.config.Host.Answering(result)
+	c.config.Keeper.Applied(result)
+}
+
+// Leads implements raftlog.Applier: what the keeper and the look at the voters begin with is all
+// there.
 func (c *Core) Leads(term uint64) {
 	sessions := c.machine.Sessions() // also those that have expired and keep a lock for its delay: they have to be ended
-	c.registry.Begin(sessions)
-	c.host.Leads(keeper.Leadership{
+	c.Registry.Begin(sessions)
+	c.config.Keeper.Leads(keeper.Leadership{
 		Term: term, Sessions: sessions, Born: c.machine.Born(), GraceOver: c.machine.GraceOver(), BornAt: c.bornAt,
 		Grace: c.machine.Charter().Grace,
 	})
-	c.host.Look()
+	c.config.Cluster.Look()
 }
 
-// Restore takes a snapshot in place of the state.
-func (c *Core) Restore(state []byte) error {
+// Snapshot implements raftlog.Applier.
+func (c *Core) Snapshot() (raftlog.Capture, error) {
+	if c.config.Trail != nil {
+		c.config.Trail.Mark()
+	}
+	return &capture{c.machine.Capture(), c.config.Step}, nil
+}
+
+// Restore implements raftlog.Applier.
+func (c *Core) Restore(index, _ uint64, state []byte) error {
 	machine, err := lockfsm.Restore(state)
 	if err != nil {
 		return err
@@ -111,32 +208,71 @@ func (c *Core) Restore(state []byte) error {
 	c.machine = machine
 	c.noticeBirth()
 	c.charter()
-	return machine.Failed()
+	if err := machine.Failed(); err != nil {
+		return err
+	}
+	if c.config.Trail != nil {
+		c.config.Trail.Start(index, machine)
+	}
+	return nil
 }
 
-// TurnEnd hands over who has come or gone, and tells those who watch what has happened.
+// TurnEnd implements raftlog.Applier: it hands over who has come or gone, and tells those who watch
+// what has happened.
 func (c *Core) TurnEnd() {
 	if c.machine == nil {
 		return
 	}
-	c.questions.tellWatchers(c.machine)
-	if c.registry.Publish(c.machine.Session) {
-		c.host.Look()
+	c.View.note(c.machine)
+	c.Questions.tellWatchers(c.machine)
+	if c.Registry.Publish(c.machine.Session) {
+		c.config.Cluster.Look()
 	}
+}
+
+// Retired implements raftlog.Applier. Instances that are attached are told at once to look for
+// another leader.
+func (c *Core) Retired(err error) {
+	c.config.Keeper.Role(keeper.Role{Term: c.View.Role().Term + 1})
+	c.config.Host.Retired(err)
 }
 
 // noticeBirth tells once that the group is born. From now on the grace is counted.
 func (c *Core) noticeBirth() {
 	if !c.born && c.machine.Born() {
-		c.born, c.bornAt = true, c.host.Born()
+		c.born, c.bornAt = true, c.config.Host.Born()
+		c.config.Cluster.BornApplied(c.View.Group)
 	}
 }
 
+// charter says what the group goes by: at the start, and when that has changed. If no settings were
+// kept, they were longer than what is kept, and what this instance was told holds.
 func (c *Core) charter() {
 	charter := c.machine.Charter()
+	c.View.rules.Store(charter.Rules)
 	if settings, err := InForce(charter); err == nil {
-		c.host.Charter(charter.Rules, &settings)
-	} else {
-		c.host.Charter(charter.Rules, nil)
+		c.View.settings.Store(&settings)
+		c.config.Cluster.Adopt(c.View.Group, settings.Founding(c.config.Solo))
 	}
+}
+
+// Facts returns what the log of a leader and the sessions show of who could vote, and its term. It
+// has the keeper propose what all instances agree on. linked reports whether an instance is this
+// one, or has a stream with it. Only the cluster's owner goroutine calls it.
+func (c *Core) Facts(
+	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
+) (f voters.Facts, term uint64, leads bool) {
+	if s.Term == 0 {
+		return f, 0, false
+	}
+	stand := Stand{Own: own, Term: s.Term, Group: c.View.Settings(), Rules: c.View.Rules()}
+	f, wishes := c.accord.Facts(now, stand, s, &c.Registry, c.config.Cluster.Voter, linked)
+	c.View.remarks.Store(&f.Remarks)
+	if w := wishes.Adopt; w != nil {
+		c.config.Keeper.ProposeAdopt(s.Term, w.SessionTTL, wishes.Blob, w.Budgets())
+	}
+	if wishes.Raise != 0 {
+		c.config.Keeper.ProposeRaise(s.Term, wishes.Raise)
+	}
+	return f, s.Term, true
 }

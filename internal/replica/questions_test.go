@@ -5,39 +5,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
-	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// quiet is a Host that nobody listens to.
-type quiet struct{ rounds int }
-
-func (*quiet) Applying(uint64, []byte)    {}
-func (*quiet) Applied(*lockfsm.Result)    {}
-func (*quiet) Answer(*lockfsm.Result)     {}
-func (q *quiet) Confirmed(uint64, uint64) { q.rounds++ }
-func (*quiet) Leads(keeper.Leadership)    {}
-func (*quiet) Born() clock.Time           { return 1 }
-func (*quiet) Charter(uint32, *Settings)  {}
-func (*quiet) Look()                      {}
-
 // leading returns the core of a replica that leads, and its questions.
-func leading(t *testing.T) (*Core, *Questions, *quiet) {
+func leading(t *testing.T) (*Core, *Questions, *heard) {
 	t.Helper()
 	machine, err := lockfsm.New(lockfsm.Charter{Group: 1, FoundedUnixMS: 1, Rules: lockfsm.RulesVersion, SessionTTL: time.Second, Limits: lockfsm.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, host := NewQuestions(4), &quiet{}
-	c := NewCore(host, &Registry{}, q, machine)
+	host := &heard{}
+	c := NewCore(CoreConfig{Group: 1, ID: 4, Machine: machine, Keeper: toKeeper{host}, Cluster: toCluster{host}, Host: host})
 	if err := c.Apply(1, 1, lockfsm.Command{Kind: lockfsm.Born}.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	c.Role(raftlog.Role{Term: 2, Leader: 4, Leading: true})
 	c.Leads(2)
-	return c, q, host
+	return c, c.Questions, host
 }
 
 func (a *Asked) answered() bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// This file stands for the transport's Ask: questions that one instance puts to another, beside their streams.
+// This file is how one instance puts questions to another, beside their streams.
 
 // query is one of them: of birth's, a probe whether somebody is there, or a consultation of the leader.
 type query struct {
@@ -25,54 +25,47 @@ type reply struct {
 	advice cluster.Advice
 }
 
-// ask puts one of birth's questions to an address.
-func (p *proc) ask(q founding.Question) {
-	instance, asked := p.instance, p.birthNow()
-	p.put(q.Addr, q.To, query{body: q.Body}, func(outcome founding.Outcome, r reply) {
-		if p.alive(instance) {
-			p.ofLife(func() { p.core.Result(p.birthNow(), asked, q, outcome, r.from, r.body) })
+// Question implements cluster.Owner.
+func (p *proc) Question(q founding.Question) {
+	asked := p.birthNow()
+	p.put(q.Addr, q.To, query{body: q.Body}, func(now time.Duration, outcome founding.Outcome, r reply) {
+		p.core.Result(now, asked, q, outcome, r.from, r.body)
+	})
+}
+
+// Errand implements cluster.Owner.
+func (p *proc) Errand(e cluster.Errand) {
+	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult}, func(now time.Duration, outcome founding.Outcome, r reply) {
+		if e.Consult != nil {
+			p.core.Advised(now, e, r.advice, outcome == founding.Answered)
+		} else {
+			p.core.Done(now, e, outcome, r.body)
 		}
 	})
 }
 
-// errand puts a question of the cluster's core.
-func (p *proc) errand(e cluster.Errand) {
-	instance := p.instance
-	p.put(e.Addr, e.To, query{body: e.Body, probe: e.Body == nil, consult: e.Consult}, func(outcome founding.Outcome, r reply) {
-		if !p.alive(instance) {
-			return
-		}
-		p.ofLife(func() {
-			if e.Consult != nil {
-				p.core.Advised(p.birthNow(), e, r.advice, outcome == founding.Answered)
-				return
-			}
-			p.core.Done(p.birthNow(), e, outcome, r.body)
-		})
-	})
-}
-
-// consult asks the leader how the voters stand, and calls then; with false if that takes longer than within.
-func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(cluster.Counsel, bool)) {
+// consult asks the leader how the voters stand, and calls then; with nil if that takes longer than within.
+func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(*cluster.Counsel)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
 	p.later(within, func() {
 		p.cluster.post(func(clock.Time) {
 			if p.core.GiveUp(&q) {
-				then(cluster.Counsel{}, false)
+				then(nil)
 			}
 		})
 	})
 }
 
-// put puts a question to whoever is at an address, or only to one instance there. What comes of it comes once, after a second at the latest.
-func (p *proc) put(addr string, to nodeid.ID, q query, then func(founding.Outcome, reply)) {
+// put puts a question to the instance at an address, whichever it is if to is zero. The cluster's owner
+// hears once what comes of it, after a second at the latest, and in this life alone.
+func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false
 	finish := func(outcome founding.Outcome, r reply) {
-		if !answered && !p.dead {
+		if !answered && p.alive(asker.Instance) {
 			answered = true
-			then(outcome, r)
+			p.ofLife(func(now time.Duration) { then(now, outcome, r) })
 		}
 	}
 	w.after(time.Second, func() { finish(founding.Silent, reply{}) })

@@ -59,7 +59,7 @@ const readyWithin = time.Minute
 // settlePoll is the time between two questions whether the voters are settled.
 const settlePoll = 100 * time.Millisecond
 
-// whenReady stands for Ready in the root package: the session is attached, the grace is over, and no change of voters is due.
+// whenReady waits as Node.Ready does: the session is attached, the grace is over, and no change of voters is due.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {
@@ -80,8 +80,8 @@ func (m *machine) whenReady(within time.Duration, then func()) {
 			w.after(settlePoll, look)
 			return
 		}
-		p.consult(cluster.Inquiry{Own: true}, until-w.now, func(c cluster.Counsel, ok bool) {
-			if ok && c.Known && !c.Due {
+		p.consult(cluster.Inquiry{Own: true}, until-w.now, func(c *cluster.Counsel) {
+			if c != nil && c.Known && !c.Due {
 				end()
 				return
 			}
@@ -233,14 +233,14 @@ func (n *nemesis) wipe(m *machine) {
 // disaster loses the disks of a majority of the voters, which only people can mend.
 func (n *nemesis) disaster() {
 	l := n.w.leader()
-	if l == nil || !l.born || n.wipes == 0 || n.w.cfg.Grace == 0 {
+	if l == nil || !l.glue.Machine().Born() || n.wipes == 0 || n.w.cfg.Grace == 0 {
 		return
 	}
 	n.wipes--
 	n.w.note("a majority of the disks is lost")
-	left := len(l.config.Voters)/2 + 1
+	left := len(l.Configuration().Voters)/2 + 1
 	for _, m := range n.w.machines {
-		if m.disk != nil && m.proc != nil && m.proc.replica != nil && slices.Contains(l.config.Voters, m.proc.replica.id) && left > 0 {
+		if m.disk != nil && m.proc != nil && m.proc.replica != nil && slices.Contains(l.Configuration().Voters, m.proc.replica.ID) && left > 0 {
 			left--
 			n.wipe(m)
 		}

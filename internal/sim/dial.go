@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 )
@@ -12,31 +13,31 @@ import (
 // queuedWhileDialing bounds what waits for a stream that is being opened.
 const queuedWhileDialing = 64
 
-// send hands a frame to the stream to a peer, opening one if an address is given. It reports whether the frame was taken, which promises
-// nothing. It stands for transport's Send.
-func (p *proc) send(to nodeid.ID, addr string, f frame) bool {
+// send hands a frame to the stream to a peer, opening one if an address is given. That there is no
+// error promises nothing.
+func (p *proc) send(to nodeid.ID, addr string, f frame) error {
 	w := p.w
 	if p.group == 0 || w.chance(w.net.drop/4) {
-		return false
+		return errLost
 	}
 	f.from = p.identity()
 	if links := p.links[to]; len(links) > 0 {
 		links[len(links)-1].send(f)
-		return true
+		return nil
 	}
 	if waiting, dialing := p.dialing[to]; dialing {
 		if len(waiting) >= queuedWhileDialing {
-			return false
+			return errLost
 		}
 		p.dialing[to] = append(waiting, f)
-		return true
+		return nil
 	}
 	if addr == "" || w.now < p.backOff[to] {
-		return false
+		return errLost
 	}
 	p.dialing[to] = []frame{f}
 	w.after(w.net.hop(), func() { p.dial(to, addr, w.now+dialTimeout) })
-	return true
+	return nil
 }
 
 // dial arrives at an address.
@@ -96,11 +97,11 @@ func (p *proc) down(instance nodeid.ID) {
 		return
 	}
 	p.w.mark('d', nodeidtest.Number(p.instance), nodeidtest.Number(instance))
-	p.clientDown(instance)
+	p.inClient(func(now clock.Time) { p.client.Down(now, instance) })
 	if r := p.replica; r != nil {
 		r.down(instance)
 	}
-	p.look()
+	inbox{p}.Look()
 }
 
 // hangUp closes all streams, in the order of the instances that they lead to.

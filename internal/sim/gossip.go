@@ -11,7 +11,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 )
 
-// This file stands for gossip and for name resolution.
+// This file stands for gossip and for the resolution of names.
 
 // heardOf lists the processes that gossip would show now: the founders that can be heard, in the
 // order of the machines, if this is one. With Replicas every instance founds. The others do not
@@ -30,7 +30,7 @@ func (p *proc) heardOf() []*proc {
 	return all
 }
 
-// gossip stands for gossip and for name resolution: once in a while the cluster room hears who is where.
+// gossip lets the cluster's core hear once in a while which instance is where.
 func (p *proc) gossip() {
 	if p.dead {
 		return

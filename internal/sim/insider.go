@@ -176,7 +176,7 @@ func (i *insider) answer(from founding.Asker, q query, then func(reply)) {
 	}
 }
 
-func (i *insider) send(to *proc, f frame) { i.p.send(to.instance, to.m.addr, f) }
+func (i *insider) send(to *proc, f frame) { _ = i.p.send(to.instance, to.m.addr, f) }
 
 // redirect tells a client unasked that it leads.
 func (i *insider) redirect(to *proc) {

@@ -1,25 +1,19 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster"
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/replica"
 )
 
-// This file stands for leave.go in the root package: whoever stops a process in good order (rules 12 and 13).
+// This file is how people stop a process in good order.
 
-const (
-	leaveTime  = 10 * time.Second
-	leaderless = 3 * time.Second
-	lastWords  = time.Second
-	departPoll = 20 * time.Millisecond
-)
+// leaveTime is how long that may take.
+const leaveTime = 10 * time.Second
 
-// leaver is a Leave under way.
+// leaver is a departure under way.
 type leaver struct {
 	p         *proc
 	until     time.Duration
@@ -27,7 +21,7 @@ type leaver struct {
 	departure cluster.Departure
 }
 
-// leave makes no new calls, waits for those that hold, hands over the vote and the lead, closes the session and stops.
+// leave makes no new calls, gives locks back, takes the steps of a departure, and stops.
 func (p *proc) leave(then func()) {
 	w := p.w
 	if p.leaving {
@@ -44,102 +38,55 @@ func (p *proc) leave(then func()) {
 	}
 	p.inClient(func(now clock.Time) { p.client.Leaving(now) })
 	l := &leaver{p: p, until: w.now + leaveTime, then: then}
-	p.later(0, l.released)
+	p.later(0, l.next)
 }
 
-// released waits until nothing is held.
-func (l *leaver) released() {
-	p := l.p
-	if p.client.Status(p.m.clock()).Held > 0 && p.w.now < l.until {
-		p.later(departPoll, l.released)
-		return
-	}
-	l.depart()
-}
-
-// depart waits until the group can do without this instance.
-func (l *leaver) depart() {
-	p, w := l.p, l.p.w
+// next takes the next step.
+func (l *leaver) next() {
 	sees := l.sees()
-	next := l.departure.Next(sees)
-	if !next.Ask {
-		l.part(next)
-		return
+	switch l.departure.Next(l.p.w.now, sees) {
+	case cluster.Release, cluster.Pause:
+		l.p.later(cluster.DepartPoll, l.next)
+	case cluster.Ask:
+		l.p.consult(cluster.Inquiry{Raft: sees.Raft}, min(cluster.Leaderless, l.until-l.p.w.now), func(said *cluster.Counsel) {
+			l.p.w.watch.parts(l.p, sees.Raft, said)
+			l.departure.Heard(l.p.w.now, l.sees(), said)
+			l.p.later(0, l.next)
+		})
+	case cluster.Part:
+		l.part()
 	}
-	p.consult(cluster.Inquiry{Raft: sees.Raft}, min(leaderless, l.until-w.now), func(c cluster.Counsel, ok bool) {
-		said := &c
-		if !ok {
-			said = nil
-		}
-		if next := l.departure.Heard(l.sees(), said); !next.Ask {
-			w.watch.parts(p, sees.Raft, said)
-			l.part(next)
-			return
-		}
-		p.later(departPoll, l.depart)
-	})
-}
-
-// part ends a departure.
-func (l *leaver) part(next cluster.Parting) {
-	if next.Lost != "" {
-		l.p.w.note("%v leaves with a vote: %s", l.p, next.Lost)
-	}
-	if next.SeeOff {
-		l.seeOff(min(l.p.w.now+lastWords, l.until))
-		return
-	}
-	l.close(next.Alone)
 }
 
 // sees is what the instance sees of itself.
 func (l *leaver) sees() cluster.Leaver {
 	p := l.p
-	sees := cluster.Leaver{Member: p.core.Founding.Phase() == founding.Member, TimeOver: p.w.now >= l.until}
+	sees := cluster.Leaver{Held: l.holds(), Member: p.core.Founding.Phase() == founding.Member, TimeOver: p.w.now >= l.until}
 	if r := p.replica; r != nil {
-		votes := slices.Contains(r.config.Voters, r.id) || slices.Contains(r.config.Outgoing, r.id)
-		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.id, votes, r.role.Leading, r.company()
+		sees.Raft, sees.Votes, sees.Leads, sees.Company = r.ID, r.Votes(), r.Role().Leading, r.Company(p.instance, p.linked)
 	}
 	return sees
 }
 
-// seeOff lets a leader that all instances leave go last.
-func (l *leaver) seeOff(until time.Duration) {
-	if !l.sees().Stays() || l.p.w.now >= until {
-		l.close(true)
-		return
-	}
-	l.p.later(departPoll, func() { l.seeOff(until) })
-}
+func (l *leaver) holds() bool { return l.p.client.Status(l.p.m.clock()).Held > 0 }
 
-// company reports whether another replica of the configuration is connected.
-func (r *ownReplica) company() bool {
-	for _, v := range replica.Placed(&r.config) {
-		if v.Instance != r.p.instance && r.p.linked(v.Instance) {
-			return true
-		}
+// part closes the session, if nothing is held, and stops the process.
+func (l *leaver) part() {
+	p := l.p
+	if why := l.departure.Lost; why != "" {
+		p.w.note("%v leaves with a vote: %s", p, why)
 	}
-	return false
-}
-
-// close closes the session, if nothing is held, and stops the process. alone says that nobody may be left to answer.
-func (l *leaver) close(alone bool) {
-	p, w := l.p, l.p.w
-	if alone {
-		l.until = min(l.until, w.now+lastWords)
+	if l.departure.Alone {
+		l.until = min(l.until, p.w.now+cluster.LastWords)
 	}
-	p.inClient(func(now clock.Time) {
-		if p.client.Status(now).Held == 0 {
-			_ = p.client.CloseSession(now)
-		}
-	})
+	p.inClient(func(now clock.Time) { _ = p.client.CloseSession(now) }) // it refuses if a lock is held
 	p.later(0, l.stop)
 }
 
 func (l *leaver) stop() {
 	p := l.p
-	if !p.client.Closed() && p.client.Status(p.m.clock()).Held == 0 && p.w.now < l.until {
-		p.later(departPoll, l.stop)
+	if !p.client.Closed() && !l.holds() && p.w.now < l.until {
+		p.later(cluster.DepartPoll, l.stop)
 		return
 	}
 	p.m.crash(false)

@@ -115,3 +115,15 @@ func (w *world) at(addr string) *machine {
 	}
 	return nil
 }
+
+// crashAndReturn loses the power for a while.
+func (m *machine) crashAndReturn() {
+	m.crash(true)
+	m.w.after(m.w.between(50*time.Millisecond, 5*time.Second), m.ensureUp)
+}
+
+func (m *machine) ensureUp() {
+	if m.proc == nil && !m.gone {
+		m.start()
+	}
+}

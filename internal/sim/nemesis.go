@@ -217,10 +217,10 @@ func (n *nemesis) voters() {
 func (w *world) leader() *ownReplica {
 	var best *ownReplica
 	for _, m := range w.machines {
-		if m.proc == nil || m.proc.replica == nil || !m.proc.replica.role.Leading {
+		if m.proc == nil || m.proc.replica == nil || !m.proc.replica.Role().Leading {
 			continue
 		}
-		if r := m.proc.replica; best == nil || r.role.Term > best.role.Term {
+		if r := m.proc.replica; best == nil || r.Role().Term > best.Role().Term {
 			best = r
 		}
 	}

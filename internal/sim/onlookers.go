@@ -35,7 +35,7 @@ type gone struct {
 func (w *world) lookSome() {
 	var leaders []*ownReplica
 	for _, m := range w.machines {
-		if p := m.proc; p != nil && p.replica != nil && p.replica.role.Leading {
+		if p := m.proc; p != nil && p.replica != nil && p.replica.Role().Leading {
 			leaders = append(leaders, p.replica)
 		}
 	}
@@ -46,7 +46,7 @@ func (w *world) lookSome() {
 	var believers []*call
 	for _, key := range slices.Sorted(maps.Keys(w.watch.believers)) {
 		for _, c := range w.watch.believers[key] {
-			if c.group == a.r.group {
+			if c.group == a.r.Group {
 				believers = append(believers, c)
 			}
 		}
@@ -55,16 +55,16 @@ func (w *world) lookSome() {
 	case len(believers) > 0 && w.chance(0.7):
 		a.by = believers[w.rng.IntN(len(believers))]
 		a.key, a.token = a.by.keys()[0], a.by.token
-	case over.group == a.r.group:
+	case over.group == a.r.Group:
 		a.key, a.token = over.key, over.token
 	default:
 		return
 	}
 	var err error
-	if a.asked, err = a.r.questions.Ask(replica.Question{Op: replica.OpCheck, Key: a.key, Token: uint64(a.token)}); err != nil {
+	if a.asked, err = a.r.glue.Questions.Ask(replica.Question{Op: replica.OpCheck, Key: a.key, Token: uint64(a.token)}); err != nil {
 		return
 	}
-	term, round := a.r.role.Term, replica.QuestionRound|a.asked.Number
+	term, round := a.r.Role().Term, replica.QuestionRound|a.asked.Number
 	a.r.log.post(func(clock.Time) { a.r.core.Confirm(term, round) })
 	w.after(w.between(0, 5*time.Millisecond), a.wait)
 }
@@ -78,7 +78,7 @@ func (a *looker) wait() {
 			a.w.after(a.w.between(0, 5*time.Millisecond), a.wait)
 			return
 		}
-		a.r.questions.Drop(a.asked)
+		a.r.glue.Questions.Drop(a.asked)
 		return
 	}
 	answer, err := a.asked.Answer()

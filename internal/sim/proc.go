@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
@@ -111,7 +112,7 @@ func (p *proc) identity() identity {
 	}
 	id := identity{instance: p.instance, group: p.group, addr: p.m.addr}
 	if p.replica != nil {
-		id.raft = p.replica.id
+		id.raft = p.replica.ID
 	}
 	return id
 }
@@ -143,7 +144,7 @@ func (w *world) newNonce() (n lockfsm.Nonce) {
 	return n
 }
 
-// frame takes what has arrived on a stream, as inbound does in the root package, behind the checks of the transport.
+// frame takes what has arrived on a stream, behind the checks of the transport.
 func (p *proc) frame(e *end, f frame) {
 	if p.insider != nil {
 		p.insider.frame(f)
@@ -159,11 +160,11 @@ func (p *proc) frame(e *end, f frame) {
 	r := p.replica
 	if f.retired && r != nil {
 		r.gone(f.from.instance)
-		p.ofLife(func() { p.core.Gone(p.birthNow(), f.from.instance) })
+		p.ofLife(func(now time.Duration) { p.core.Gone(now, f.from.instance) })
 	}
 	if len(f.renewals)+len(f.commands) > 0 {
 		if r == nil {
-			p.send(f.from.instance, "", frame{replies: session.NoVoter()})
+			_ = p.send(f.from.instance, "", frame{replies: session.NoVoter()})
 		} else {
 			r.asked(f.from.instance, f.renewals, f.commands)
 		}
@@ -174,16 +175,38 @@ func (p *proc) frame(e *end, f frame) {
 	if r == nil || len(f.raft) == 0 {
 		return
 	}
-	if !p.voterIs(f.from) {
+	if !r.Speaks(p.core, f.from.raft, f.from.instance) {
 		if p.strays.Due(f.from.instance, p.birthNow()) {
 			p.w.note("%v tells %x that it is in no configuration", p, f.from.instance)
-			p.ofLife(func() { p.core.Stray(f.from.instance, f.from.addr) })
+			p.ofLife(func(time.Duration) { p.core.Stray(f.from.instance, f.from.addr) })
 		}
 		return
 	}
 	for _, m := range f.raft {
-		if f.from.raft != 0 && m.GetFrom() == f.from.raft && m.GetTo() == r.id {
+		if f.from.raft != 0 && m.GetFrom() == f.from.raft && m.GetTo() == r.ID {
 			r.step(m)
 		}
 	}
+}
+
+// record is what this instance says of itself when it opens its session.
+func (p *proc) record() []byte {
+	own := p.own()
+	return replica.Record{
+		Instance: p.instance.String(), Name: p.m.name, Zone: p.m.zone, Addr: p.m.addr, Rules: lockfsm.RulesVersion,
+		Settings: own.Named(), Founders: own.Founders,
+	}.Encode()
+}
+
+// later runs f after a while, if the process is there; a paused one waits.
+func (p *proc) later(d time.Duration, f func()) {
+	p.w.after(d, func() {
+		switch until := p.m.pausedUntil; {
+		case p.dead:
+		case p.w.now < until:
+			p.later(until-p.w.now, f)
+		default:
+			f()
+		}
+	})
 }

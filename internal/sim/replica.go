@@ -4,54 +4,50 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/internal/clock"
-	"github.com/mortise-lock/mortise/internal/history"
+	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// ownReplica is a voter: its log, what the log feeds, and the keeper, as replica.go in the root package puts them together.
-type ownReplica struct {
-	p         *proc
-	group, id uint64
+// The numbers of internal/instance, and raftlog's patience.
+const (
+	patience        = 2 * time.Millisecond
+	raftTick        = 25 * time.Millisecond
+	electionTicks   = 20
+	heartbeatTicks  = 4
+	electionTimeout = electionTicks * raftTick
+)
 
-	log     actor // owns core and machine
-	core    *raftlog.Core
-	store   *raftlog.MemoryStore
-	snap    snapshotting
-	saving  *raftlog.Batch // being written: lost, or kept whole, if the process dies now
-	glue    *replica.Core
-	born    bool
-	outbox  []*raftpb.Message
-	results []lockfsm.Result // of the entry that is being applied, for the keeper
+// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It is the
+// log's raftlog.Shell, and the replica.Host of the core between the two.
+type ownReplica struct {
+	p *proc
+	*replica.View
+	glue *replica.Core
+
+	log    actor // owns core and glue
+	core   *raftlog.Core
+	store  *raftlog.MemoryStore
+	snap   snapshotting
+	saving *raftlog.Batch // being written: lost, or kept whole, if the process dies now
+	outbox []*raftpb.Message
+	survey raftlog.Survey // as the log has published it
 
 	keeping actor // owns keeper
 	keeper  *keeper.Core
 
-	role     raftlog.Role
-	allBound bool
-	config   raftlog.Configuration // applied here
-	survey   raftlog.Survey        // as the log has published it
-	stale    bool                  // it is to be published anew in this turn
-
-	registry  replica.Registry
-	questions *replica.Questions
-	accord    replica.Accord
-	settings  *replica.Settings // of the group; nil: not known
-	rules     uint32
-
-	counted bool // among those that lead
-
-	who   string         // for the judges: this life of this replica
-	trail *history.Trail // what it says of what it applies
-	first bool           // nobody has applied the entry before
+	counted bool   // among those that lead
+	who     string // for the judges: this life of this replica
+	first   bool   // no replica has applied the entry before
 }
 
 // foundReplica founds this process's replica of the group of a charter, or opens it again.
@@ -83,10 +79,19 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	w := p.w
 	state, err := store.Load()
 	w.must(err)
-	r := &ownReplica{p: p, group: group, id: id, store: store, keeper: keeper.NewCore()}
-	r.questions = replica.NewQuestions(id)
-	r.glue = replica.NewCore(r, &r.registry, r.questions, machine)
+	r := &ownReplica{p: p, store: store, keeper: keeper.NewCore()}
+	r.log, r.keeping = actor{p: p, turn: r.logTurn}, actor{p: p}
+	r.glue = replica.NewCore(replica.CoreConfig{
+		Group: group, ID: id, Machine: machine, Keeper: keeperInbox{&r.keeping, r.keeper}, Cluster: inbox{p}, Host: r,
+		Trail: w.watch.account(r, group), Step: func() int { return 1 + w.rng.IntN(1+w.rng.IntN(100)) },
+	})
+	r.View = r.glue.View
 	r.keeper.Vouch, r.keeper.Stamp, r.keeper.Step = p.vouch, replica.Stamp, w.cfg.Step
+	to := r.outlets()
+	r.keeping.turn = func(now clock.Time) clock.Time {
+		r.keeper.Turn(now, to)
+		return r.keeper.Next()
+	}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
 		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
 		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
@@ -94,8 +99,6 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 	})
 	w.must(err)
 	w.watch.replicaStarts(r, state, fresh)
-	r.log = actor{p: p, turn: r.logTurn}
-	r.keeping = actor{p: p, turn: r.keeperTurn}
 	r.log.rouse()
 	r.keeping.rouse()
 	return r
@@ -113,69 +116,68 @@ func (r *ownReplica) stop() {
 	r.p.w.watch.stopped(r)
 }
 
-// logTurn is Log.turn: the core's outputs, carried out in order.
 func (r *ownReplica) logTurn(now clock.Time) clock.Time {
-	tick := r.core.NextTick()
 	r.core.Tick(now)
-	for range 32 {
-		out := r.core.Turn()
-		if out.Idle() {
-			break
-		}
-		if out.Failed != nil {
-			r.retire(out.Failed)
-			return 0
-		}
-		r.carry(&out)
-		if r.log.gone() {
-			return 0
-		}
+	idle, err := r.core.Carry(r)
+	if err != nil {
+		r.glue.Retired(err)
+		return 0
+	}
+	if !idle {
+		r.log.rouse()
 	}
 	r.flush()
 	if r.core.Reminds() {
 		r.p.w.after(patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
 	}
 	r.glue.TurnEnd()
-	if r.core.NextTick() != tick || r.stale {
-		r.survey, r.stale = r.core.Survey(), false
-	}
+	r.look()
 	return r.core.NextTick()
 }
 
-func (r *ownReplica) carry(out *raftlog.Output) {
-	for i := range out.Events {
-		r.event(&out.Events[i])
+// look takes a survey, if there is a new one.
+func (r *ownReplica) look() {
+	if s, anew := r.core.Surveyed(); anew {
+		r.survey = s
 	}
-	if out.Take != nil {
-		r.beginSnapshot(*out.Take)
-	}
-	r.outbox = append(r.outbox, out.Messages...) // Duplicates are lost here; step draws its own
-	for _, m := range out.Snapshots {
-		r.sendSnapshot(m)
-	}
-	if out.Prepare != nil {
-		r.prepare(out.Prepare)
-	}
-	if out.Save == nil {
-		return
-	}
-	if r.p.m.disk == nil {
-		r.p.w.must(r.store.Save(*out.Save))
-		r.p.w.watch.saved(r, out.Save)
-		r.core.Stored()
-		return
-	}
-	r.write(out.Save)
 }
 
-// write makes a batch durable, after a while.
-func (r *ownReplica) write(b *raftlog.Batch) {
+// Event implements raftlog.Shell.
+func (r *ownReplica) Event(e *raftlog.Event) error {
+	r.look()
+	watch := r.p.w.watch
+	switch e.Kind {
+	case raftlog.Applied:
+		watch.applies(r, e)
+	case raftlog.Restored:
+		r.snap.capture, r.first = nil, false
+	case raftlog.LeadBegins:
+		r.p.w.note("%v leads group %x in term %d", r.p, r.Group, e.Term)
+	}
+	if err := raftlog.Deliver(e, r.glue); err != nil {
+		return err
+	}
+	if e.Kind == raftlog.Restored || e.Kind == raftlog.Applied && e.Index%stateEvery == 0 {
+		watch.compare(r, e.Index)
+	}
+	return nil
+}
+
+// Send implements raftlog.Shell. The duplicates are lost here; step draws its own.
+func (r *ownReplica) Send(messages, _ []*raftpb.Message) { r.outbox = append(r.outbox, messages...) }
+
+// Save implements raftlog.Shell: a batch is durable after a while.
+func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 	w, d := r.p.w, r.p.m.disk
+	if d == nil {
+		w.must(r.store.Save(batch))
+		w.watch.saved(r, &batch)
+		return true, nil
+	}
 	took := w.between(d.latency/2, d.latency*2)
 	if w.chance(w.nemesis.slowDisk) {
 		took += w.between(0, electionTimeout)
 	}
-	batch := *b
 	r.saving = &batch
 	w.after(took, func() {
 		if r.saving != &batch || r.log.gone() {
@@ -185,103 +187,58 @@ func (r *ownReplica) write(b *raftlog.Batch) {
 		w.watch.saved(r, &batch)
 		r.saving = nil
 		if w.chance(w.nemesis.brittle / 8) {
-			r.p.m.crashAndReturn() // durable, and nobody knows
+			r.p.m.crashAndReturn() // durable, and no process knows
 			return
 		}
 		r.log.post(func(clock.Time) { r.core.Stored() })
 	})
+	return false, nil
 }
 
-// event is one call of the Applier.
-func (r *ownReplica) event(e *raftlog.Event) {
-	switch e.Kind {
-	case raftlog.RoleChanged:
-		r.role, r.stale = e.Role, true
-		r.glue.Role(e.Role)
-		r.p.w.watch.role(r)
-		r.tellKeeper()
-		r.p.leaderKnown()
-		p, id, log := r.p, r.id, replica.LogOf(e.Role)
-		p.ofLife(func() { p.core.Founding.Log(p.birthNow(), id, log) })
-		r.p.look()
-	case raftlog.Applied:
-		r.apply(e)
-	case raftlog.LeadBegins:
-		r.stale = true
-		r.p.w.note("%v leads group %x in term %d", r.p, r.group, e.Term)
-		r.glue.Leads(e.Term)
-		r.proposeBorn()
-	case raftlog.Configured:
-		r.configured(e.Config)
-	case raftlog.RoundDone:
-		r.glue.Confirmed(e.Term, e.Round)
-	case raftlog.Restored:
-		r.snap.capture = nil
-		r.p.w.must(r.glue.Restore(e.Data))
-		r.p.w.watch.restored(r, e)
+// RoleChanged implements replica.Host.
+func (r *ownReplica) RoleChanged() {
+	r.p.w.watch.role(r)
+	r.p.leaderKnown()
+}
+
+// Configured implements replica.Host.
+func (r *ownReplica) Configured() { r.p.w.watch.configured(r, r.Configuration()) }
+
+// Answering implements replica.Host.
+func (r *ownReplica) Answering(*lockfsm.Result) {}
+
+// Born implements replica.Host.
+func (r *ownReplica) Born() clock.Time {
+	r.p.w.watch.born(r)
+	return r.p.m.clock()
+}
+
+// Retired implements replica.Host: the instance stays a member. The other replicas are told, in the
+// last frame under this raft ID.
+func (r *ownReplica) Retired(err error) {
+	p := r.p
+	p.w.note("%v retires: %v", p, err)
+	if errors.Is(err, raftlog.ErrBroken) {
+		p.w.broken("%v: %v", p, err)
 	}
-}
-
-// configured hands on a configuration that is applied here.
-func (r *ownReplica) configured(c *raftlog.Configuration) {
-	r.config, r.stale = *c, true
-	r.p.w.watch.configured(r, c)
-	p, group, applied := r.p, r.group, replica.Applied(c)
-	p.ofLife(func() {
-		p.core.Configured(p.birthNow(), group, applied.At, applied.Voters)
-		p.core.Founding.Applied(p.birthNow(), group, applied)
-	})
-}
-
-func (r *ownReplica) apply(e *raftlog.Event) {
-	r.p.w.watch.applies(r, e)
-	r.p.w.must(r.glue.Apply(e.Index, e.Term, e.Data))
-	r.p.w.watch.applied(r, e)
-	if results := r.results; len(results) > 0 {
-		r.results = nil
-		r.keeping.post(func(now clock.Time) { r.keeper.Applied(now, results) })
-	}
-}
-
-func (r *ownReplica) proposeBorn() {
-	if !r.role.Leading || !r.allBound || r.born {
+	p.w.watch.stats.Retired++
+	r.keeping.run() // it tells those that are attached
+	r.stop()
+	if p.replica != r {
 		return
 	}
-	term := r.role.Term
-	r.keeping.post(func(now clock.Time) { r.keeper.ProposeBorn(now, term) })
-}
-
-func (r *ownReplica) tellKeeper() {
-	role := keeper.Role{Term: r.role.Term, Leading: r.role.Leading, Leader: r.leader()}
-	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
-}
-
-// retire ends a voter that cannot go on; its instance stays a member.
-func (r *ownReplica) retire(err error) {
-	r.p.w.note("%v retires: %v", r.p, err)
-	if errors.Is(err, raftlog.ErrBroken) {
-		r.p.w.broken("%v: %v", r.p, err)
+	for _, v := range r.Others(p.instance) {
+		_ = p.send(v.Instance, v.Addr, frame{retired: true})
 	}
-	r.p.w.watch.stats.Retired++
-	role := keeper.Role{Term: r.role.Term + 1}
-	r.keeping.post(func(now clock.Time) { r.keeper.Role(now, role) })
-	r.keeping.run()
-	r.stop()
-	p, id := r.p, r.id
-	if p.replica == r {
-		p.farewell(r)
-		p.replica = nil
-		p.ofLife(func() { p.core.Retired(p.birthNow(), id) })
-		p.leaderKnown()
-	}
+	p.replica = nil
+	inbox{p}.Retired(r.ID)
+	p.leaderKnown()
 }
 
-// farewell tells the other replicas, as the last frame under this raft ID, that this one has retired.
-func (p *proc) farewell(r *ownReplica) {
-	for _, v := range replica.Placed(&r.config) {
-		if v.Instance != p.instance {
-			p.send(v.Instance, v.Addr, frame{retired: true})
-		}
+// gone tells the log that the replica of an instance is out of reach, or over.
+func (r *ownReplica) gone(instance nodeid.ID) {
+	for _, id := range r.Of(instance) {
+		r.log.post(func(clock.Time) { r.core.Gone(id) })
 	}
 }
 
@@ -294,4 +251,25 @@ func (r *ownReplica) step(m *raftpb.Message) {
 		w.after(w.between(0, electionTimeout), func() { r.log.post(func(clock.Time) { r.core.Step(again) }) })
 	}
 	r.log.post(func(clock.Time) { r.core.Step(m) })
+}
+
+// flush sends what the log has for others: a frame for each of them. What finds no room is lost, and raft sends it again.
+func (r *ownReplica) flush() {
+	for len(r.outbox) > 0 {
+		to := r.outbox[0].GetTo()
+		var mine, others []*raftpb.Message
+		for _, m := range r.outbox {
+			if m.GetTo() == to {
+				mine = append(mine, m)
+			} else {
+				others = append(others, m)
+			}
+		}
+		r.outbox = others
+		r.p.w.watch.sends(r, mine)
+		v := r.Place(r.p.core, to)
+		if r.p.w.chance(r.p.w.net.drop) || r.p.send(v.Instance, v.Addr, frame{raft: mine}) != nil {
+			r.log.post(func(clock.Time) { r.core.Unreachable(to) })
+		}
+	}
 }

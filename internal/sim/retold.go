@@ -36,15 +36,8 @@ func (w *world) unadopted(l *ownReplica) string {
 			named[m.proc.own().Named()] = true
 		}
 	}
-	if own := l.p.own(); len(named) == 1 && l.settings != nil && l.settings.Named() != own.Named() {
+	if own, is := l.p.own(), l.Settings(); len(named) == 1 && is != nil && is.Named() != own.Named() {
 		return "all instances name a setting that the group has not adopted"
 	}
 	return ""
-}
-
-// adopted sees settings come into force.
-func (w *world) adopted(r *ownReplica, s *replica.Settings) {
-	if old := r.settings; old != nil && s.SessionBytes != old.SessionBytes && r.role.Leading {
-		w.watch.stats.Adopted++
-	}
 }

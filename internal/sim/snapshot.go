@@ -9,80 +9,77 @@ import (
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
-// snapshotting is what a replica has to do with the snapshot that it is taking, as the shell of the log does it: in steps on the log's
-// goroutine, then beside it.
+// This file is how the snapshots of a replica are taken, stored and sent: in steps between which
+// anything may happen, as the seed wants it.
+
+// snapshotting is the snapshot that a replica is taking.
 type snapshotting struct {
 	order    raftlog.Take
-	capture  raftlog.Capture  // being taken; nil: none
+	capture  raftlog.Capture  // nil: none
 	prepared *raftpb.Snapshot // the last one that is durable beside the log
 }
 
-// beginSnapshot is the beginning of one. What comes between its steps is up to the seed.
-func (r *ownReplica) beginSnapshot(order raftlog.Take) {
-	r.trail.Mark()
-	r.snap.order, r.snap.capture = order, r.capture()
-	r.stepSnapshot(r.snap.capture)
+// Take implements raftlog.Shell.
+func (r *ownReplica) Take(order raftlog.Take) error {
+	c, err := r.glue.Snapshot()
+	r.snap.order, r.snap.capture = order, c
+	r.stepSnapshot(c)
+	return err
 }
 
-// stepSnapshot has a snapshot's next step taken, unless a restore has ended it by then, and after the last one puts it together. The one
-// that a restore ends in the middle of that is handed in all the same.
+// stepSnapshot has a snapshot's next step taken, unless a restore has ended it by then.
 func (r *ownReplica) stepSnapshot(c raftlog.Capture) {
-	w := r.p.w
-	w.after(r.aside(), func() {
-		r.log.post(func(clock.Time) {
-			if r.snap.capture != c {
-				w.watch.stats.Ended++
-				return
-			}
-			if !c.Step() {
-				r.stepSnapshot(c)
-				return
-			}
+	r.aside(0, func() {
+		switch {
+		case r.snap.capture != c:
+			r.p.w.watch.stats.Ended++
+		case !c.Step():
+			r.stepSnapshot(c)
+		default:
 			r.snap.capture = nil
 			order := r.snap.order
-			w.after(r.aside(), func() {
-				r.log.post(func(clock.Time) {
-					before := r.core.Status()
-					if r.core.Snapshotted(order.Index, c.AppendTo(order.Header, func() {})); r.core.Status().Snapshots == before.Snapshots {
-						w.watch.stats.Ended++
-						return
-					}
-					w.watch.stats.Snapshots++
-					w.watch.stats.Between += int(before.Applied - order.Index)
-				})
-			})
-		})
+			r.aside(0, func() { r.putTogether(order, c) })
+		}
 	})
 }
 
-// prepare makes a snapshot durable beside the log. If the process dies meanwhile there is nothing of it.
-func (r *ownReplica) prepare(s *raftpb.Snapshot) {
-	w := r.p.w
-	if r.p.m.disk == nil {
-		r.snap.prepared = s
-		r.core.Prepared()
+// putTogether hands in a snapshot whose last step is done, even if a restore has ended it since.
+func (r *ownReplica) putTogether(order raftlog.Take, c raftlog.Capture) {
+	stats, before := &r.p.w.watch.stats, r.core.Status()
+	if r.core.Snapshotted(order.Index, c.AppendTo(order.Header, func() {})); r.core.Status().Snapshots == before.Snapshots {
+		stats.Ended++
 		return
 	}
-	w.after(r.aside()+w.between(0, 10*r.p.m.disk.latency), func() {
-		if r.log.gone() {
-			return
-		}
+	stats.Snapshots++
+	stats.Between += int(before.Applied - order.Index)
+}
+
+// Prepare implements raftlog.Shell. If the process dies meanwhile there is nothing of the snapshot.
+func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
+	w, disk := r.p.w, r.p.m.disk
+	if disk == nil {
+		r.snap.prepared = s
+		return true, nil
+	}
+	r.aside(w.between(0, 10*disk.latency), func() {
 		r.snap.prepared = s
 		if w.chance(w.nemesis.brittle / 8) {
 			r.p.m.crashAndReturn() // durable, and not named
 			return
 		}
-		r.log.post(func(clock.Time) { r.core.Prepared() })
+		r.core.Prepared()
 	})
+	return false, nil
 }
 
-// aside is how long a part of it takes, for which nobody waits: now and then long enough for anything to come between.
-func (r *ownReplica) aside() time.Duration {
-	w := r.p.w
+// aside has the log's owner go on after a part that takes a while and that no caller waits for: now
+// and then long enough for anything to come between.
+func (r *ownReplica) aside(took time.Duration, then func()) {
+	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {
-		return w.between(0, 4*electionTimeout)
+		most = 4 * electionTimeout
 	}
-	return w.between(0, 20*time.Millisecond)
+	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }
 
 // names sees a snapshot of the replica's own get its name: it must be durable by then.
@@ -90,4 +87,27 @@ func (r *ownReplica) names(b *raftlog.Batch) {
 	if b.Prepared && b.Snapshot != r.snap.prepared {
 		r.p.w.broken("%s names the snapshot at %d before it is durable", r.who, b.Snapshot.GetMetadata().GetIndex())
 	}
+}
+
+// SendSnapshot implements raftlog.Shell. It always says what became of the snapshot.
+func (r *ownReplica) SendSnapshot(m *raftpb.Message) {
+	w := r.p.w
+	w.watch.stats.SnapshotsSent++
+	from, to, term := r.p.identity(), m.GetTo(), m.GetTerm()
+	v := r.Place(r.p.core, to)
+	report := func(ok bool) { r.log.post(func(clock.Time) { r.core.SnapshotSent(to, term, ok) }) }
+	w.after(w.net.hop()+w.between(0, 20*time.Millisecond), func() {
+		target := w.at(v.Addr)
+		if target == nil || target.proc == nil || !w.net.linked(r.p.m, target) || w.chance(w.net.drop) || w.now < target.pausedUntil {
+			w.after(w.between(0, time.Second), func() { report(false) })
+			return
+		}
+		p := target.proc
+		if p.replica == nil || p.group != from.group || p.replica.ID != to || !p.replica.Speaks(p.core, from.raft, from.instance) {
+			report(false)
+			return
+		}
+		p.replica.step(m)
+		w.after(w.net.hop(), func() { report(true) })
+	})
 }

@@ -44,7 +44,7 @@ func (w *world) order(c lockfsm.Command) {
 	if l == nil {
 		return
 	}
-	term, blob := l.role.Term, c.Append(nil)
+	term, blob := l.Role().Term, c.Append(nil)
 	l.log.post(func(clock.Time) { l.core.Propose(term, blob) })
 }
 

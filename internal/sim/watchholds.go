@@ -153,7 +153,7 @@ func (o *watch) detaches(c *call) {
 // arrives sees somebody come to the queue of a key, behind those who hold it.
 func (o *watch) arrives(r *ownReplica, key string, terms check.Terms) {
 	for _, c := range o.believers[key] {
-		if c.wantsNotice() && !c.told && c.group == r.group && !c.terms().Beside(terms) {
+		if c.wantsNotice() && !c.told && c.group == r.Group && !c.terms().Beside(terms) {
 			o.notices.Wanted(c.who(), o.w.now)
 		}
 	}

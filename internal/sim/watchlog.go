@@ -11,7 +11,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/check"
 	"github.com/mortise-lock/mortise/internal/history"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
@@ -58,7 +57,7 @@ func (o *watch) leaves(p *proc) {
 func (o *watch) lives(voter *ownReplica) bool {
 	var run []*ownReplica
 	for _, m := range o.w.machines {
-		if m.proc != nil && m.proc.replica != nil && m.proc.replica.group == voter.group {
+		if m.proc != nil && m.proc.replica != nil && m.proc.replica.Group == voter.Group {
 			run = append(run, m.proc.replica)
 		}
 	}
@@ -66,56 +65,46 @@ func (o *watch) lives(voter *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
 			for _, r := range run {
-				if slices.Contains(voters, r.id) && r.core.Status().Commit <= candidate.core.Status().Last && r.knows(candidate) {
+				if slices.Contains(voters, r.ID) && r.core.Status().Commit <= candidate.core.Status().Last && r.Speaks(r.p.core, candidate.ID, candidate.p.instance) {
 					n++
 				}
 			}
 			return 2*n > len(voters)
 		}
-		c := candidate.config
-		return (slices.Contains(c.Voters, candidate.id) || slices.Contains(c.Outgoing, candidate.id)) &&
-			(slices.Contains(c.Voters, voter.id) || slices.Contains(c.Outgoing, voter.id)) &&
+		c := candidate.Configuration()
+		return candidate.Votes() && (slices.Contains(c.Voters, voter.ID) || slices.Contains(c.Outgoing, voter.ID)) &&
 			majority(c.Voters) && (len(c.Outgoing) == 0 || majority(c.Outgoing))
 	})
 }
 
-// knows reports whether a replica takes messages of another, as it does of those that the configuration
-// applied here names, or the address book.
-func (r *ownReplica) knows(other *ownReplica) bool {
-	_, listed := r.p.core.Voter(other.id)
-	return listed || replica.Names(&r.config, other.id, other.p.instance)
-}
-
 // born sees Born applied for the first time.
 func (o *watch) born(r *ownReplica) {
-	g := o.groups[r.group]
+	g := o.groups[r.Group]
 	if g.born {
 		return
 	}
 	g.born = true
 	o.stats.Groups++
 	for _, l := range g.charter.List {
-		if o.bound[l.Instance] != r.group {
-			o.w.broken("group %x is born, and %s, which is on its list, was never bound to it", r.group, l.Name)
+		if o.bound[l.Instance] != r.Group {
+			o.w.broken("group %x is born, and %s, which is on its list, was never bound to it", r.Group, l.Name)
 		}
 	}
-	o.w.note("group %x is born", r.group)
+	o.w.note("group %x is born", r.Group)
 	var voters []uint64
 	for _, v := range g.charter.Voters {
 		voters = append(voters, nodeidtest.Number(v.Instance))
 	}
-	o.w.must(o.births.Born(r.group, g.charter.FoundedUnixMS, voters...))
+	o.w.must(o.births.Born(r.Group, g.charter.FoundedUnixMS, voters...))
 	if o.w.cfg.Quiet && o.births.Needless() > 0 {
-		o.w.broken("group %x is born, and a group before it had a majority all the time", r.group)
+		o.w.broken("group %x is born, and a group before it had a majority all the time", r.Group)
 	}
 }
 
 // replicaStarts sees a replica begin, with what its store holds.
 func (o *watch) replicaStarts(r *ownReplica, state raftlog.State, fresh bool) {
 	o.w.numbers++
-	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.id, r.group, o.w.numbers)
-	r.trail = history.NewTrail(r.group, func(e history.Event) { o.trail(r, e) })
-	r.trail.Queue = func(e history.Event, leaves bool) { o.queue(r, e, leaves) }
+	r.who = fmt.Sprintf("%v, replica %x of group %x, life %d", r.p, r.ID, r.Group, o.w.numbers)
 	o.voted(r, state.HardState)
 	o.begins(r, fresh)
 }
@@ -128,7 +117,7 @@ func (o *watch) saved(r *ownReplica, b *raftlog.Batch) {
 
 func (o *watch) voted(r *ownReplica, hard *raftpb.HardState) {
 	if hard != nil {
-		o.w.must(o.raft.Votes(r.group, hard.GetTerm(), r.id, hard.GetVote()))
+		o.w.must(o.raft.Votes(r.Group, hard.GetTerm(), r.ID, hard.GetVote()))
 	}
 }
 
@@ -138,9 +127,13 @@ func (o *watch) sends(r *ownReplica, messages []*raftpb.Message) {
 		if m.GetType() != raftpb.MsgVoteResp || m.GetReject() {
 			continue
 		}
-		o.w.must(o.raft.Votes(r.group, m.GetTerm(), r.id, m.GetTo()))
+		o.w.must(o.raft.Votes(r.Group, m.GetTerm(), r.ID, m.GetTo()))
 		if disk := r.p.m.disk; disk != nil && o.w.chance(o.w.nemesis.brittle) {
-			o.w.after(o.w.between(0, 2*o.w.net.latency), r.p.crashAndReturn)
+			o.w.after(o.w.between(0, 2*o.w.net.latency), func() {
+				if !r.p.dead {
+					r.p.m.crashAndReturn()
+				}
+			})
 		}
 	}
 }
@@ -151,7 +144,7 @@ func (o *watch) trail(r *ownReplica, e history.Event) {
 	if !r.first {
 		return
 	}
-	g := o.groups[r.group]
+	g := o.groups[r.Group]
 	for _, key := range append([]string{e.Key}, e.Keys...) {
 		switch e.Kind {
 		case history.Grant:
@@ -176,7 +169,7 @@ func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 	if !r.first {
 		return
 	}
-	f := &o.groups[r.group].fifo
+	f := &o.groups[r.Group].fifo
 	for _, key := range append([]string{e.Key}, e.Keys...) {
 		if leaves {
 			o.w.must(f.Gone(key, e.Place))
@@ -189,31 +182,42 @@ func (o *watch) queue(r *ownReplica, e history.Event, leaves bool) {
 }
 
 func (o *watch) role(r *ownReplica) {
-	o.counts(r, r.role.Leading)
-	if r.role.Leading {
+	role := r.Role()
+	o.counts(r, role.Leading)
+	if role.Leading {
 		o.stats.Terms++
-		o.w.must(o.raft.Leads(r.group, r.role.Term, r.id))
+		o.w.must(o.raft.Leads(r.Group, role.Term, r.ID))
 	}
-}
-
-// restored sees a replica take over a whole state.
-func (o *watch) restored(r *ownReplica, e *raftlog.Event) {
-	r.first = false
-	r.trail.Start(e.Index, r.glue.Machine())
-	o.compare(r, e.Index)
 }
 
 // applies sees an entry, before it is applied.
 func (o *watch) applies(r *ownReplica, e *raftlog.Event) {
 	sum := check.Sum(e.Data)
-	o.w.must(o.raft.Committed(r.group, e.Index, e.Term, sum, r.who))
+	o.w.must(o.raft.Committed(r.Group, e.Index, e.Term, sum, r.who))
 	o.w.mark('a', e.Index, sum)
-	g := o.groups[r.group]
-	if r.first = o.front.First(r.group, e.Index); r.first || e.Index > g.front {
+	g := o.groups[r.Group]
+	if r.first = o.front.First(r.Group, e.Index); r.first || e.Index > g.front {
 		o.stats.Entries++
 		g.front = max(g.front, e.Index)
 	}
-	r.trail.Entry(e.Index, e.Data)
+}
+
+// account is what a replica says of what it applies. The watch sees each result first.
+type account struct {
+	*history.Trail
+	r *ownReplica
+}
+
+func (o *watch) account(r *ownReplica, group uint64) account {
+	trail := history.NewTrail(group, func(e history.Event) { o.trail(r, e) })
+	trail.Queue = func(e history.Event, leaves bool) { o.queue(r, e, leaves) }
+	return account{trail, r}
+}
+
+// Result implements replica.Trail.
+func (a account) Result(result lockfsm.Result, machine *lockfsm.Machine) {
+	a.r.p.w.watch.result(a.r, &result)
+	a.Trail.Result(result, machine)
 }
 
 func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
@@ -225,25 +229,26 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 			}
 		case lockfsm.Expire:
 			o.stats.Expired++
-			o.groups[r.group].delays.Expired(result.Session, o.w.now)
+			o.groups[r.Group].delays.Expired(result.Session, o.w.now)
 			o.outlived(r, result.Session)
 		case lockfsm.Detach:
 			if result.Detached != 0 {
 				o.stats.Detached++
-				o.groups[r.group].delays.Expired(result.Detached, o.w.now)
+				o.groups[r.Group].delays.Expired(result.Detached, o.w.now)
 			}
 		case lockfsm.EndGrace:
 			o.graceEnds(r)
+		case lockfsm.Adopt:
+			o.stats.Adopted++
 		}
 	}
-	r.trail.Result(*result, r.glue.Machine())
 }
 
 // outlived: promise 3 where it is made. From the moment at which a session's end is applied anywhere its locks can be another's, so its
 // client's lease must be over, whether or not it holds anything.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 	for _, m := range o.w.machines {
-		if p := m.proc; p != nil && p.group == r.group && p.leaseLeft() > 0 && p.client.Status(m.clock()).Session == session {
+		if p := m.proc; p != nil && p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(m.clock()).Session == session {
 			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, p, p.leaseLeft())
 		}
 	}
@@ -252,8 +257,8 @@ func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 // graceEnds: the same for the leases of earlier groups, which the grace is for.
 func (o *watch) graceEnds(r *ownReplica) {
 	for _, m := range o.w.machines {
-		if p := m.proc; p != nil && p.group != r.group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
-			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.group, p, p.group, p.leaseLeft())
+		if p := m.proc; p != nil && p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
+			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, p, p.group, p.leaseLeft())
 		}
 	}
 }
@@ -266,19 +271,12 @@ func (p *proc) leaseLeft() time.Duration {
 	return p.deadline.Sub(p.m.clock())
 }
 
-// applied sees an entry, after it was applied.
-func (o *watch) applied(r *ownReplica, e *raftlog.Event) {
-	if e.Index%stateEvery == 0 {
-		o.compare(r, e.Index)
-	}
-}
-
 // compare looks at the whole state of a replica.
 func (o *watch) compare(r *ownReplica, index uint64) {
 	o.w.must(r.glue.Machine().Check())
-	o.w.must(o.hashes.Applied(r.group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.who))
-	o.w.must(o.groups[r.group].acks.Replica(r.who, index, check.Holders(r.glue.Machine().Entries())))
+	o.w.must(o.hashes.Applied(r.Group, index, check.Sum(r.glue.Machine().Snapshot(nil)), r.who))
+	o.w.must(o.groups[r.Group].acks.Replica(r.who, index, check.Holders(r.glue.Machine().Entries())))
 	o.w.must(o.rising.Observed(r.who, check.Progress{
-		Term: r.role.Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.glue.Machine().Revision()),
+		Term: r.Role().Term, Commit: r.core.Status().Commit, Applied: index, Revision: uint64(r.glue.Machine().Revision()),
 	}))
 }

@@ -21,7 +21,7 @@ const charterAt = 1
 
 // begins sees a replica begin, empty or with what the disk has kept.
 func (o *watch) begins(r *ownReplica, empty bool) {
-	o.w.must(o.members.Begins(r.group, r.id, nodeidtest.Number(r.p.instance), empty))
+	o.w.must(o.members.Begins(r.Group, r.ID, nodeidtest.Number(r.p.instance), empty))
 }
 
 // stopped sees a replica end.
@@ -48,7 +48,7 @@ func (o *watch) counts(r *ownReplica, leads bool) {
 
 // carries sees a step that a leader hands to its log.
 func (o *watch) carries(r *ownReplica, step voters.Step) {
-	if slices.Contains(step.Remove, r.id) || slices.Contains(step.Demote, r.id) {
+	if slices.Contains(step.Remove, r.ID) || slices.Contains(step.Demote, r.ID) {
 		o.w.broken("%v leads and would take its own vote: %s", r.p, step.Why)
 	}
 }
@@ -60,14 +60,14 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	for _, v := range places {
 		members = append(members, check.Member{ID: v.Raft, Instance: nodeidtest.Number(v.Instance)})
 	}
-	fresh, err := o.members.Configured(r.group, c.Index, members, c.Voters)
+	fresh, err := o.members.Configured(r.Group, c.Index, members, c.Voters)
 	o.w.must(err)
-	o.births.Configured(r.group, c.Index, numbers(instances(places, c.Voters)), numbers(instances(places, c.Outgoing)))
+	o.births.Configured(r.Group, c.Index, numbers(instances(places, c.Voters)), numbers(instances(places, c.Outgoing)))
 	if !fresh {
 		return
 	}
 	if n := len(c.Voters); n%2 == 0 && n > 2 {
-		o.w.broken("group %x has %d voters at index %d", r.group, n, c.Index)
+		o.w.broken("group %x has %d voters at index %d", r.Group, n, c.Index)
 	}
 	o.founders(r, places, c.Voters)
 	if c.Index == charterAt {
@@ -80,7 +80,7 @@ func (o *watch) configured(r *ownReplica, c *raftlog.Configuration) {
 	if slices.ContainsFunc(c.Voters, come) && slices.ContainsFunc(c.Outgoing, gone) {
 		o.stats.Replaced++
 	}
-	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.group, c.Index, c.Voters, c.Outgoing, c.Learners)
+	o.w.note("group %x at %d: voters %x, outgoing %x, learners %x", r.Group, c.Index, c.Voters, c.Outgoing, c.Learners)
 }
 
 // parts sees an instance leave in good order. One that was told that it may stop, while others stay, has a
@@ -92,8 +92,8 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
 	o.stats.Leaves++
 	var newest *raftlog.Configuration
 	for _, m := range o.w.machines {
-		if q := m.proc; q != nil && q.replica != nil && q.replica.group == p.group && (newest == nil || q.replica.config.Index > newest.Index) {
-			newest = &q.replica.config
+		if q := m.proc; q != nil && q.replica != nil && q.replica.Group == p.group && (newest == nil || q.replica.Configuration().Index > newest.Index) {
+			newest = q.replica.Configuration()
 		}
 	}
 	if newest != nil && (slices.Contains(newest.Voters, raft) || slices.Contains(newest.Outgoing, raft)) {
@@ -105,7 +105,7 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
 func (o *watch) founders(r *ownReplica, places []founding.Voter, voters []uint64) {
 	for _, instance := range instances(places, voters) {
 		if name := o.names[instance]; len(o.w.cfg.Founders) > 0 && !slices.Contains(o.w.cfg.Founders, name) {
-			o.w.broken("group %x has %q among its voters; the founders are %q", r.group, name, o.w.cfg.Founders)
+			o.w.broken("group %x has %q among its voters; the founders are %q", r.Group, name, o.w.cfg.Founders)
 		}
 	}
 }
@@ -139,20 +139,20 @@ func (w *world) misplaced(l *ownReplica) string {
 	}
 	wanted := min(w.cfg.Voters, eligible)
 	votes := wanted - (wanted+1)%2
-	c := &l.config
+	c := l.Configuration()
 	if len(c.Outgoing) > 0 || len(c.Voters) != votes || len(c.Learners) != wanted-votes {
 		return "the configuration is not what is wanted: " + configText(c)
 	}
 	for _, v := range replica.Placed(c) {
 		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
-			return m.proc != nil && m.proc.instance == v.Instance && m.proc.replica != nil && m.proc.replica.id == v.Raft
+			return m.proc != nil && m.proc.instance == v.Instance && m.proc.replica != nil && m.proc.replica.ID == v.Raft
 		})
 		if !alive {
 			return "nobody runs a replica of the configuration: " + configText(c)
 		}
 	}
 	for _, m := range w.machines {
-		if p := m.proc; p != nil && p.replica != nil && p.replica.config.Index > 0 && !slices.ContainsFunc(c.Members, func(o raftlog.Member) bool { return o.ID == p.replica.id }) {
+		if p := m.proc; p != nil && p.replica != nil && p.replica.Configuration().Index > 0 && !slices.ContainsFunc(c.Members, func(o raftlog.Member) bool { return o.ID == p.replica.ID }) {
 			return p.String() + " runs a replica that was removed"
 		}
 	}

@@ -203,7 +203,8 @@ func (c *Client) turn() (more, open bool) {
 	inbox, closed := c.inbox, c.closed
 	c.inbox, c.inboxBytes, c.otherBytes, c.overflown = c.spare, 0, 0, false
 	c.mu.Unlock()
-	c.giveNonce()
+	to := outlets{c}
+	c.core.Nonces(to)
 	now := c.config.Clock.Now()
 	c.now = now
 	for i := range inbox {
@@ -212,35 +213,18 @@ func (c *Client) turn() (more, open bool) {
 	}
 	c.spare = inbox[:0]
 	if closed {
-		c.core.Stop()
-		c.finish(c.core.Flush(now))
+		c.core.End(now, to)
 		c.answer(&c.waiting, ErrClosed)
 		c.answer(&c.closing, ErrClosed)
 		return false, false
 	}
-	c.giveNonce()
-	c.core.Tick(now)
-	out := c.core.Flush(now)
-	c.finish(out)
-	if len(out.Renewals)+len(out.Commands) > 0 {
-		if err := c.config.Send(out.To, out.Renewals, out.Commands); err != nil {
-			c.core.SendFailed(c.config.Clock.Now())
-		}
-	}
+	more = c.core.Turn(now, to)
 	c.answerDone()
 	if c.core.Closed() {
 		c.answer(&c.closing, nil)
 		c.answer(&c.waiting, ErrClosed)
 	}
-	return out.More, true
-}
-
-func (c *Client) giveNonce() {
-	if c.core.WantsNonce() {
-		var n lockfsm.Nonce
-		c.config.Random(n[:])
-		c.core.GiveNonce(n)
-	}
+	return more, true
 }
 
 // take feeds one input to the core.
@@ -284,44 +268,54 @@ func (c *Client) take(now clock.Time, in *input) {
 	}
 }
 
-// finish carries out an output up to its frame, in the order that Output prescribes.
-func (c *Client) finish(out Output) {
-	for i := range out.Outcomes {
-		if o := &out.Outcomes[i]; o.Kind == OutcomeLost {
-			until := c.config.Clock.Now()
-			if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
-				until = min(until, had)
-			}
-			if limit := o.Request.until; limit != 0 {
-				until = min(until, limit)
-			}
-			o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
-		}
+// outlets implements Outlets.
+type outlets struct{ *Client }
+
+func (c outlets) Nonce() (n lockfsm.Nonce) {
+	c.config.Random(n[:])
+	return n
+}
+
+func (c outlets) Lost(o *Outcome) {
+	until := c.config.Clock.Now()
+	if had := clock.Time(c.deadline.Load()); had != 0 { // the deadline up to now, not the new one
+		until = min(until, had)
 	}
-	c.deadline.Store(int64(out.Deadline))
+	if limit := o.Request.until; limit != 0 {
+		until = min(until, limit)
+	}
+	o.Request.Caller.(*Hold).end(o.Err, o.Why, until)
+}
+
+func (c outlets) Publish(deadline clock.Time) {
+	c.deadline.Store(int64(deadline))
 	c.answer(&c.rebound, nil)
 	c.publish()
-	for i := range out.Outcomes {
-		o := &out.Outcomes[i]
-		h := o.Request.Caller.(*Hold)
-		switch o.Kind {
-		case OutcomeGranted:
-			h.token, h.limit = o.Token, o.Until
-			h.slot <- struct{}{}
-		case OutcomeFailed:
-			h.result = o.Err
-			if held, met := o.Err.(*HeldError); met {
-				h.behind.Store(held)
-			}
-			h.slot <- struct{}{}
-		case OutcomeReleased:
-			h.settle(o.Err)
-		case OutcomeWaits:
-			h.behind.Store(o.Behind)
-		case OutcomeWanted:
-			h.want()
+}
+
+func (c outlets) Outcome(o *Outcome) {
+	h := o.Request.Caller.(*Hold)
+	switch o.Kind {
+	case OutcomeGranted:
+		h.token, h.limit = o.Token, o.Until
+		h.slot <- struct{}{}
+	case OutcomeFailed:
+		h.result = o.Err
+		if held, met := o.Err.(*HeldError); met {
+			h.behind.Store(held)
 		}
+		h.slot <- struct{}{}
+	case OutcomeReleased:
+		h.settle(o.Err)
+	case OutcomeWaits:
+		h.behind.Store(o.Behind)
+	case OutcomeWanted:
+		h.want()
 	}
+}
+
+func (c outlets) Send(to session.Target, renewals, commands []byte) error {
+	return c.config.Send(to, renewals, commands)
 }
 
 // publish makes the state of the core visible to Status.

@@ -188,7 +188,8 @@ func TestMarksComeBeforeTheDeadline(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.finish(Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: &h.req, Err: ErrLost}}, Deadline: 2000})
+		out := Output{Outcomes: []Outcome{{Kind: OutcomeLost, Request: &h.req, Err: ErrLost}}, Deadline: 2000}
+		out.publish(outlets{c})
 	}()
 	for range 10_000 {
 		runtime.Gosched()

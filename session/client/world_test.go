@@ -58,9 +58,12 @@ func newWorld(t *testing.T, clients int, keepers ...session.Peer) *world {
 	for _, k := range keepers {
 		targets = append(targets, session.Target{Peer: k})
 		w.keepers[k] = keeper.New(keeper.Config{
-			Clock: w.clock, Propose: func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
-			Confirm: func(term, round uint64) { w.confirm(k, term, round) }, Reply: func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
-			WallUnixMS: func() int64 { return 1 },
+			Clock: w.clock,
+			Outlets: keeper.Outlets{
+				Propose: func(term uint64, blob []byte) bool { return w.propose(k, term, blob) },
+				Confirm: func(term, round uint64) { w.confirm(k, term, round) }, Reply: func(to session.Peer, b []byte) error { return w.reply(k, to, b) },
+				WallUnixMS: func() int64 { return 1 },
+			},
 		})
 	}
 	for i := range clients {
@@ -182,9 +185,7 @@ func (w *world) elect(leader session.Peer) {
 	}
 	born := w.machine.Born()
 	w.keepers[leader].Leads(keeper.Leadership{Term: w.term, Sessions: w.machine.Sessions(), Born: born, GraceOver: w.machine.GraceOver(), BornAt: w.clock.Now()})
-	if !born {
-		w.keepers[leader].ProposeBorn(w.term)
-	}
+	w.keepers[leader].AllBound()
 }
 
 func (w *world) close() {

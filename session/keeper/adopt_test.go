@@ -110,7 +110,7 @@ func TestAdoptAndRaiseWaitForBorn(t *testing.T) {
 	if b.turn(); len(b.kinds) != 0 {
 		t.Fatalf("proposed %v", b.kinds)
 	}
-	b.core.ProposeBorn(b.now, 5)
+	b.core.AllBound(b.now)
 	b.turn()
 	if !slices.Equal(b.kinds, []string{"stamp", "born"}) {
 		t.Fatalf("proposed %v", b.kinds)
@@ -152,7 +152,7 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 	proposed := make(chan string, 16)
 	k := New(Config{
 		Clock: clock.Boot(),
-		Propose: func(_ uint64, blob []byte) bool {
+		Outlets: Outlets{Propose: func(_ uint64, blob []byte) bool {
 			for len(blob) > 0 {
 				command, rest, err := lockfsm.Next(blob)
 				if err != nil {
@@ -165,7 +165,7 @@ func TestKeeperProposesAdoptAndRaise(t *testing.T) {
 			}
 			return true
 		},
-		Confirm: func(_, _ uint64) {}, Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 },
+			Confirm: func(_, _ uint64) {}, Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
 	})
 	defer k.Close()
 	k.Role(Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})

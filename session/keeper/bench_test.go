@@ -50,7 +50,7 @@ func leadingBench(t *testing.T) *bench {
 	b := newBench(t, 0)
 	b.core.Role(b.now, Role{Term: 5, Leading: true, Leader: session.Target{Peer: nodeidtest.ID(9), Addr: "self"}})
 	b.leads()
-	b.core.ProposeBorn(b.now, 5)
+	b.core.AllBound(b.now)
 	b.step()
 	if !b.core.serving() {
 		t.Fatal("not serving")

@@ -248,7 +248,7 @@ func (k *Core) Proposal(wallUnixMS int64) (term uint64, blob []byte) {
 	}
 	blob = make([]byte, 0, size+64+32*min(len(k.expireDue), expiresPerBlob))
 	blob = lockfsm.Command{Kind: lockfsm.Stamp, WallUnixMS: wallUnixMS}.Append(blob)
-	if k.bornDue && !k.bornSent && !k.born {
+	if k.bearing() {
 		blob = lockfsm.Command{Kind: lockfsm.Born}.Append(blob)
 	}
 	if k.graceDue && !k.graceSent {
@@ -289,7 +289,7 @@ func (k *Core) Proposed(accepted bool) {
 		k.proposeAt = k.now.Add(retryAfter)
 		return
 	}
-	k.bornSent = k.bornSent || k.bornDue
+	k.bornSent = k.bornSent || k.allBound
 	k.graceSent = k.graceSent || k.graceDue
 	if k.born {
 		k.adoptDue, k.raiseDue = nil, 0

@@ -71,7 +71,7 @@ type Core struct {
 	grace  time.Duration
 
 	graceOver            bool
-	bornDue, bornSent    bool
+	allBound, bornSent   bool
 	graceDue, graceSent  bool
 	adoptDue             *adoption  // asked for and not proposed yet
 	raiseDue             uint32     // likewise; 0: nothing
@@ -140,7 +140,7 @@ func (k *Core) throwAway() (attached []*keptPeer) {
 		p.owed, p.owedSent = nil, 0
 	}
 	k.led, k.born, k.graceOver = false, false, false
-	k.bornDue, k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, false, 0
+	k.bornSent, k.graceDue, k.graceSent, k.proposeAt = false, false, false, 0
 	k.adoptDue, k.raiseDue = nil, 0
 	k.opens, k.opened = make(map[lockfsm.Nonce]pendingOpen), make(map[session.Peer]int)
 	k.queue, k.queued, k.blob, k.blobExpires = nil, 0, nil, 0
@@ -167,12 +167,11 @@ func (k *Core) Leads(now clock.Time, l Leadership) {
 	}
 }
 
-// ProposeBorn asks the core to found the group if it still leads in the given term, as soon as it may.
-func (k *Core) ProposeBorn(now clock.Time, term uint64) {
+// AllBound takes that every instance on the list of the group is bound to it. From then on the core
+// proposes Born whenever it leads a group that is not born.
+func (k *Core) AllBound(now clock.Time) {
 	k.begin(now)
-	if term == k.role.Term && k.role.Leading {
-		k.bornDue = true
-	}
+	k.allBound = true
 }
 
 // adoption is what ProposeAdopt asks for.
@@ -276,9 +275,12 @@ func (k *Core) Next() clock.Time {
 
 // due reports whether a command of the keeper's own is due.
 func (k *Core) due() bool {
-	return k.bornDue && !k.bornSent && !k.born || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
+	return k.bearing() || k.graceDue && !k.graceSent || len(k.expireDue) > 0 ||
 		k.born && (k.adoptDue != nil || k.raiseDue != 0) // before Born they would be refused, and forgotten
 }
+
+// bearing reports whether Born is due.
+func (k *Core) bearing() bool { return k.allBound && !k.bornSent && !k.born }
 
 // Status describes the core.
 func (k *Core) Status() Status {

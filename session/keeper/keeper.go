@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -19,24 +18,15 @@ const (
 	inputBytes     = 128      // a frame beside its bytes
 )
 
-// Config is what a Keeper needs. All fields are required except Logger. The functions are called by the keeper's goroutine only,
-// must not block, and may call the keeper's methods.
+// Config is what a Keeper needs. The functions are called by the keeper's goroutine only, must
+// not block, and may call the keeper's methods.
 type Config struct {
 	Clock clock.Clock
-	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It owns the bytes afterwards. False: it
-	// will not be proposed.
-	Propose func(term uint64, commands []byte) bool
-	// Confirm asks for a round by which a quorum confirms our lead; Confirmed is called when it is done.
-	Confirm func(term, round uint64)
-	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the bytes afterwards. An error says that
-	// the frame will not be sent.
-	Reply func(to session.Peer, replies []byte) error
+	Outlets
 	// Vouch is that of Core. Nil vouches for all.
 	Vouch func(from session.Peer, record []byte) (capability [32]byte, ok bool)
 	// Stamp is that of Core.
-	Stamp      func(rights *capability.Capability, record []byte) []byte
-	WallUnixMS func() int64 // the wall clock, for people to read
-	Logger     *slog.Logger
+	Stamp func(rights *capability.Capability, record []byte) []byte
 }
 
 // Keeper is the leader's end of all sessions. One runs on every voter; those that do not lead redirect. All methods are safe for
@@ -84,7 +74,7 @@ const (
 	inputLeads
 	inputApplied
 	inputConfirmed
-	inputBorn
+	inputAllBound
 	inputAdopt
 	inputRaise
 	inputLeft
@@ -113,9 +103,6 @@ type leftQuestion struct {
 
 // New starts a keeper that knows of no leader. The caller must Close it.
 func New(config Config) *Keeper {
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
 	core := NewCore()
 	core.Vouch, core.Stamp = config.Vouch, config.Stamp
 	k := &Keeper{config: config, core: core, wake: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -173,8 +160,8 @@ func (k *Keeper) Confirmed(term, round uint64) {
 	k.post(input{kind: inputConfirmed, term: term, round: round})
 }
 
-// ProposeBorn asks the keeper to found the group, if it leads in the given term.
-func (k *Keeper) ProposeBorn(term uint64) { k.post(input{kind: inputBorn, term: term}) }
+// AllBound tells that every instance on the list of the group is bound to it.
+func (k *Keeper) AllBound() { k.post(input{kind: inputAllBound}) }
 
 // ProposeAdopt asks the keeper to change what the group was founded with, if it leads in the given term: the TTL of the sessions to come, 0 for no
 // change, the settings, none for no change, and the budgets. A later call takes the place of one that was not proposed yet. It is forgotten when the term is
@@ -315,30 +302,11 @@ func (k *Keeper) turn() (open bool) {
 	}
 	in.reset()
 	k.spare = in
-	k.core.Tick(now)
-	if term, blob := k.core.Proposal(k.config.WallUnixMS()); blob != nil {
-		k.core.Proposed(k.config.Propose(term, blob))
-	}
-	if term, round, ok := k.core.Round(); ok {
-		k.config.Confirm(term, round)
-	}
-	for _, r := range k.core.Replies() {
-		k.core.Replied(now, r.Peer, k.send(r))
-	}
+	k.core.Turn(now, &k.config.Outlets)
 	status := k.core.Status()
 	k.mu.Lock()
 	k.status = status
 	k.mu.Unlock()
-	return true
-}
-
-func (k *Keeper) send(r PeerReplies) bool {
-	for _, frame := range r.Frames {
-		if err := k.config.Reply(r.Peer, frame); err != nil {
-			k.config.Logger.Debug("a peer does not take its replies, its attachments end", "peer", r.Peer, "error", err)
-			return false
-		}
-	}
 	return true
 }
 
@@ -359,8 +327,8 @@ func (k *Keeper) take(now clock.Time, b *inbox, in *input) {
 		k.core.Applied(now, b.results[in.from:in.to])
 	case inputConfirmed:
 		k.core.Confirmed(now, in.term, in.round)
-	case inputBorn:
-		k.core.ProposeBorn(now, in.term)
+	case inputAllBound:
+		k.core.AllBound(now)
 	case inputAdopt:
 		k.core.ProposeAdopt(now, in.term, in.adopt.ttl, in.adopt.settings, in.adopt.budgets)
 	case inputRaise:

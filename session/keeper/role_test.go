@@ -27,7 +27,7 @@ func TestSilentUntilItsFirstEntryIsAppliedAndBorn(t *testing.T) {
 	b.core.Applied(b.now, []lockfsm.Result{{Kind: lockfsm.Open, Code: lockfsm.Done, Session: 3, TTL: benchTTL}})
 	b.leads()
 	silent("before Born")
-	b.core.ProposeBorn(b.now, 5)
+	b.core.AllBound(b.now)
 	b.step()
 	b.want(nodeidtest.ID(1), "redirect 5 9") // whoever has asked is invited
 	b.send(nodeidtest.ID(1), open)

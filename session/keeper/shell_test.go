@@ -14,8 +14,8 @@ import (
 // idleKeeper is a keeper without its goroutine: the test has the turns.
 func idleKeeper() *Keeper {
 	return &Keeper{core: NewCore(), wake: make(chan struct{}, 1), config: Config{
-		Clock: new(clock.Manual), Propose: func(uint64, []byte) bool { return true }, Confirm: func(uint64, uint64) {},
-		Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 },
+		Clock: new(clock.Manual), Outlets: Outlets{Propose: func(uint64, []byte) bool { return true }, Confirm: func(uint64, uint64) {},
+			Reply: func(session.Peer, []byte) error { return nil }, WallUnixMS: func() int64 { return 1 }},
 	}}
 }
 

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
+)
+
+// Owner carries out what a Core decides in a turn, in the order of its methods.
+type Owner interface {
+	// Store makes Founding.State durable before anything shows it. If that fails, the owner leaves of
+	// the output what Core.Unsaved leaves of it.
+	Store(*founding.Output)
+	// Ended reports whether the instance has ended: then nothing more is done.
+	Ended() bool
+	// Tell tells the host what has been decided.
+	Tell([]founding.Event)
+	// Question puts a question of birth, whose outcome goes to Core.Result.
+	Question(founding.Question)
+	// Carry hands a step to the log.
+	Carry(lead.Carry)
+	// Errand puts a question, whose outcome goes to Core.Done, or to Core.Advised.
+	Errand(Errand)
+	// Gossip gossips with an address, and then calls Core.Gossiped.
+	Gossip(addr string)
+	// Told hands on the answer to an inquiry.
+	Told(Told)
+	// Dismiss ends a replica that was removed.
+	Dismiss(raft uint64)
+}
+
+// Turn lets the core look at what has happened, and has carried out what it decides. It returns when
+// the next turn is due at the latest. fresh is a raft ID that was never used, and word is random.
+func (c *Core) Turn(now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner) time.Duration {
+	out := c.Tick(now, wallUnixMS, random)
+	if o.Store(&out); o.Ended() {
+		return 0
+	}
+	if o.Tell(c.Follow(now, out.Events)); o.Ended() {
+		return 0
+	}
+	acts := c.Act(now, fresh, word)
+	if o.Ended() {
+		return 0
+	}
+	for _, q := range out.Questions {
+		o.Question(q)
+	}
+	acts.carry(o)
+	return min(out.Next, acts.Next)
+}
+
+func (a *Acts) carry(o Owner) {
+	for _, step := range a.Carry {
+		o.Carry(step)
+	}
+	for _, e := range a.Errands {
+		o.Errand(e)
+	}
+	for _, addr := range a.Gossip {
+		o.Gossip(addr)
+	}
+	for _, told := range a.Told {
+		o.Told(told)
+	}
+	if a.Dismissed != 0 {
+		o.Dismiss(a.Dismissed)
+	}
+}

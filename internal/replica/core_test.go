@@ -1,0 +1,179 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
+	"github.com/mortise-lock/mortise/session/keeper"
+)
+
+// heard keeps what a core says, in order. It is the core's Host, and behind its keeper and cluster.
+type heard struct {
+	said   []string
+	rounds int
+	book   map[uint64]founding.Voter
+}
+
+func (h *heard) says(format string, args ...any) {
+	h.said = append(h.said, fmt.Sprintf(format, args...))
+}
+
+func (h *heard) RoleChanged()              { h.says("role") }
+func (h *heard) Configured()               { h.says("configured") }
+func (h *heard) Answering(*lockfsm.Result) { h.says("answering") }
+func (h *heard) Born() clock.Time          { h.says("born"); return 1 }
+func (h *heard) Retired(err error)         { h.says("retired: %v", err) }
+
+type toKeeper struct{ *heard }
+
+func (k toKeeper) Role(r keeper.Role) {
+	k.says("keeper: term %d, leading %v, leader %s", r.Term, r.Leading, r.Leader.Addr)
+}
+func (k toKeeper) Leads(keeper.Leadership)  { k.says("keeper: leads") }
+func (k toKeeper) Applied(*lockfsm.Result)  { k.says("keeper: applied") }
+func (k toKeeper) Confirmed(uint64, uint64) { k.rounds++ }
+func (k toKeeper) ProposeAdopt(term uint64, _ time.Duration, _ []byte, _ session.Budgets) {
+	k.says("keeper: adopt in term %d", term)
+}
+func (k toKeeper) ProposeRaise(term uint64, version uint32) {
+	k.says("keeper: raise to %d in term %d", version, term)
+}
+
+type toCluster struct{ *heard }
+
+func (c toCluster) Voter(raft uint64) (founding.Voter, bool) { v, ok := c.book[raft]; return v, ok }
+func (c toCluster) Log(raft uint64, log founding.Log) {
+	c.says("cluster: log of %d ends in term %d", raft, log.LastTerm)
+}
+func (c toCluster) Configured(_, at uint64, voters []founding.Voter) {
+	c.says("cluster: %d voters at %d", len(voters), at)
+}
+func (c toCluster) Applied(_ uint64, a founding.Configuration) {
+	c.says("cluster: applied %d, incoming %d", a.At, len(a.Incoming))
+}
+func (c toCluster) BornApplied(group uint64)                { c.says("cluster: %d is born", group) }
+func (c toCluster) Adopt(group uint64, _ founding.Settings) { c.says("cluster: %d adopts", group) }
+func (c toCluster) Look()                                   { c.says("cluster: look") }
+
+// takes compares what was said since the last call.
+func (h *heard) takes(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if !slices.Equal(h.said, want) {
+		t.Errorf("%s: it says %q, want %q", when, h.said, want)
+	}
+	h.said = nil
+}
+
+// configuration is one of replicas 1 to n, which instances of the same numbers have; the last is no voter.
+func configuration(n uint64) (c raftlog.Configuration) {
+	c.Index = 7
+	for id := uint64(1); id <= n; id++ {
+		place := founding.Voter{Raft: id, Instance: nodeidtest.ID(id), Addr: fmt.Sprintf("log:%d", id)}
+		c.Members = append(c.Members, raftlog.Member{ID: id, Context: founding.AppendPlace(nil, place)})
+		if id < n {
+			c.Voters = append(c.Voters, id)
+		}
+	}
+	return c
+}
+
+// TestWhoHearsOfARole: the keeper is told the leader's address as the address book has it, then the
+// configuration, and is told again when the book has changed.
+func TestWhoHearsOfARole(t *testing.T) {
+	h := &heard{book: map[uint64]founding.Voter{}}
+	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
+	c.Configured(configuration(4))
+	h.takes(t, "a configuration", "configured", "cluster: 4 voters at 7", "cluster: applied 7, incoming 0")
+	c.Role(raftlog.Role{Term: 5, LastTerm: 3, LastIndex: 9})
+	h.takes(t, "no leader", "keeper: term 5, leading false, leader ", "role", "cluster: log of 4 ends in term 3", "cluster: look")
+	c.Role(raftlog.Role{Term: 5, Leader: 2})
+	h.takes(t, "a leader", "keeper: term 5, leading false, leader log:2", "role", "cluster: log of 4 ends in term 0", "cluster: look")
+	h.book[2] = founding.Voter{Raft: 2, Instance: nodeidtest.ID(2), Addr: "book:2"}
+	c.TellKeeper()
+	h.takes(t, "the leader has moved", "keeper: term 5, leading false, leader book:2")
+	if r := c.View.Role(); r.Leader != 2 {
+		t.Errorf("others see the role %+v", r)
+	}
+	c.Retired(errors.New("over"))
+	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
+}
+
+// TestWhatLeadingBrings: only a replica that leads hands results to its keeper, behind its host; the
+// birth of the group is told once.
+func TestWhatLeadingBrings(t *testing.T) {
+	c, _, h := leading(t)
+	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
+		"keeper: term 2, leading true, leader ", "role", "cluster: log of 4 ends in term 0", "cluster: look",
+		"keeper: leads", "cluster: look")
+	batch := lockfsm.Command{Kind: lockfsm.EndGrace}.Append(nil)
+	if err := c.Apply(2, 2, batch); err != nil {
+		t.Fatal(err)
+	}
+	h.takes(t, "a result of its own", "answering", "keeper: applied")
+	c.Role(raftlog.Role{Term: 3, Leader: 1})
+	h.said = nil
+	if err := c.Apply(3, 3, batch); err != nil {
+		t.Fatal(err)
+	}
+	h.takes(t, "a result of another's")
+	if err := c.Restore(3, 3, c.Machine().Snapshot(nil)); err != nil {
+		t.Fatal(err)
+	}
+	h.takes(t, "a snapshot of a group that is born")
+	if c.View.Rules() != lockfsm.RulesVersion {
+		t.Errorf("others see version %d of the rules", c.View.Rules())
+	}
+}
+
+// TestWhatAViewShows: who has which raft ID, and where, by the address book before the configuration.
+func TestWhatAViewShows(t *testing.T) {
+	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
+	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
+	book, v, none := toCluster{h}, c.View, (*View)(nil)
+	if v.Votes() || v.IsNamed() || v.Speaks(book, 1, nodeidtest.ID(1)) {
+		t.Error("a replica without a configuration takes part in one")
+	}
+	c.Configured(configuration(4))
+	if v.Votes() || !v.IsNamed() {
+		t.Error("the last replica is a learner")
+	}
+	for _, s := range []struct {
+		view           *View
+		raft, instance uint64
+		want           bool
+	}{
+		{v, 1, 1, true}, {v, 1, 2, false}, {v, 5, 5, false}, {v, 3, 33, true}, {v, 3, 3, false}, {none, 3, 33, true}, {none, 1, 1, false},
+	} {
+		if got := s.view.Speaks(book, s.raft, nodeidtest.ID(s.instance)); got != s.want {
+			t.Errorf("instance %d speaks as %d: %v", s.instance, s.raft, got)
+		}
+	}
+	for raft, want := range map[uint64]string{1: "log:1", 3: "book:3", 9: ""} {
+		if got := v.Place(book, raft).Addr; got != want {
+			t.Errorf("replica %d is at %q, want %q", raft, got, want)
+		}
+	}
+	if none.Place(book, 3).Addr != "book:3" || none.Place(book, 1).Addr != "" || none.Leader(book) != (founding.Voter{}) {
+		t.Error("an instance without a replica knows another place than the book's")
+	}
+	if ids := v.Of(nodeidtest.ID(2)); !slices.Equal(ids, []uint64{2}) {
+		t.Errorf("instance 2 has replicas %d", ids)
+	}
+	self := nodeidtest.ID(4)
+	only := func(id uint64) func(nodeid.ID) bool {
+		return func(instance nodeid.ID) bool { return instance == nodeidtest.ID(id) }
+	}
+	if len(v.Others(self)) != 3 || v.Company(self, only(4)) || !v.Company(self, only(2)) {
+		t.Errorf("the others are %+v", v.Others(self))
+	}
+}

@@ -1,0 +1,155 @@
+package replica
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/raftlog"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// View is what the other parts of an instance see of its replica: the log's owner goroutine writes
+// it, in a Core, and any goroutine may read it. An instance without a replica has a nil View, which
+// has no place in any configuration.
+type View struct {
+	Group, ID uint64 // of the replica
+
+	role     atomic.Pointer[raftlog.Role]
+	config   atomic.Pointer[raftlog.Configuration]
+	settings atomic.Pointer[Settings]
+	rules    atomic.Uint32
+	revision atomic.Uint64
+	remarks  atomic.Pointer[[]string]
+
+	counting sync.Mutex // guards what follows; held for an assignment
+	counts   lockfsm.Counts
+	used     lockfsm.Usage
+}
+
+// Book is the address book of an instance. It may know a newer configuration than the log.
+type Book interface {
+	Voter(raft uint64) (founding.Voter, bool)
+}
+
+// Role returns the replica's part in its term.
+func (v *View) Role() raftlog.Role { return *v.role.Load() }
+
+// Configuration returns the one that is applied here, which must not be changed. It is never nil.
+func (v *View) Configuration() *raftlog.Configuration { return v.config.Load() }
+
+// Settings returns the settings that are in force in the group, or nil if they are not known.
+func (v *View) Settings() *Settings { return v.settings.Load() }
+
+// Rules returns the version of the lock rules that is in force in the group.
+func (v *View) Rules() uint32 { return v.rules.Load() }
+
+// Revision returns that of the state at the end of the last turn.
+func (v *View) Revision() lockfsm.Revision { return lockfsm.Revision(v.revision.Load()) }
+
+// Counts returns what the state held at the end of the last turn.
+func (v *View) Counts() lockfsm.Counts {
+	v.counting.Lock()
+	defer v.counting.Unlock()
+	return v.counts
+}
+
+// Usage returns the charges of the state at the end of the last turn.
+func (v *View) Usage() lockfsm.Usage {
+	v.counting.Lock()
+	defer v.counting.Unlock()
+	return v.used
+}
+
+// Remarks are the settings that differ, as this replica saw them when it last looked as a leader.
+func (v *View) Remarks() []string {
+	if v == nil || v.remarks.Load() == nil {
+		return nil
+	}
+	return *v.remarks.Load()
+}
+
+// note takes what the state holds at the end of a turn.
+func (v *View) note(machine *lockfsm.Machine) {
+	counts, used := machine.Counts(), machine.Usage()
+	v.counting.Lock()
+	v.counts, v.used = counts, used
+	v.counting.Unlock()
+	v.revision.Store(uint64(machine.Revision()))
+}
+
+// Votes reports whether the replica is a voter of the configuration that is applied here.
+func (v *View) Votes() bool {
+	c := v.Configuration()
+	return slices.Contains(c.Voters, v.ID) || slices.Contains(c.Outgoing, v.ID)
+}
+
+// IsNamed reports whether that configuration has the replica, with a vote or without.
+func (v *View) IsNamed() bool {
+	return slices.ContainsFunc(v.Configuration().Members, func(m raftlog.Member) bool { return m.ID == v.ID })
+}
+
+// Of returns the raft IDs that the configuration gives to an instance. The instance may claim no
+// raft ID any more, so its replica is found by the instance.
+func (v *View) Of(instance nodeid.ID) (ids []uint64) {
+	for _, m := range Placed(v.Configuration()) {
+		if m.Instance == instance {
+			ids = append(ids, m.Raft)
+		}
+	}
+	return ids
+}
+
+// Others returns the replicas of the configuration that run on other instances than self.
+func (v *View) Others(self nodeid.ID) []founding.Voter {
+	return slices.DeleteFunc(Placed(v.Configuration()), func(m founding.Voter) bool { return m.Instance == self })
+}
+
+// Company reports whether one of the Others is connected.
+func (v *View) Company(self nodeid.ID, linked func(nodeid.ID) bool) bool {
+	return slices.ContainsFunc(v.Others(self), func(m founding.Voter) bool { return linked(m.Instance) })
+}
+
+// Speaks reports whether the address book, or the configuration that is applied here, says that the
+// raft ID under which an instance speaks is its own. Raft believes every message of a replica, and
+// an instance only claims its raft ID: without this any member could stop the leader with one
+// message. The book may know a newer configuration than a replica that lags; the replica may know a
+// new one a moment before the book.
+func (v *View) Speaks(book Book, raft uint64, instance nodeid.ID) bool {
+	if m, ok := book.Voter(raft); ok {
+		return m.Instance == instance
+	}
+	return v != nil && Names(v.Configuration(), raft, instance)
+}
+
+// Place finds where the instance behind a raft ID is: by the address book, or for a replica that
+// was added a moment ago by the configuration.
+func (v *View) Place(book Book, raft uint64) founding.Voter {
+	m, ok := book.Voter(raft)
+	if ok || v == nil {
+		return m
+	}
+	return Find(v.Configuration(), raft)
+}
+
+// Leader returns the replica that leads as far as this one knows, or the zero Voter.
+func (v *View) Leader(book Book) founding.Voter {
+	if v == nil {
+		return founding.Voter{}
+	}
+	return v.Place(book, v.Role().Leader)
+}
+
+// Targets names the instances of some replicas to the sessions.
+func Targets(voters []founding.Voter) []session.Target {
+	list := make([]session.Target, 0, len(voters))
+	for _, v := range voters {
+		list = append(list, target(v))
+	}
+	return list
+}
+
+func target(v founding.Voter) session.Target { return session.Target{Peer: v.Instance, Addr: v.Addr} }

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/mortise-lock/mortise/cluster"
+	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
+	"github.com/mortise-lock/mortise/cluster/voters"
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/session/client"
+)
+
+// This file is what a process does for the core of its cluster: it implements cluster.Owner, and shows
+// the core, as cluster.Sight, what the process knows.
+
+func (p *proc) clusterTurn(clock.Time) clock.Time {
+	next := p.core.Turn(p.birthNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)
+	return p.m.origin + clock.Time(next)
+}
+
+// Store implements cluster.Owner.
+func (p *proc) Store(*founding.Output) { p.persist() }
+
+// persist makes birth's state durable. The power may fail right before it is, or right after.
+func (p *proc) persist() bool {
+	brittle := p.w.nemesis.brittle
+	if d := p.m.disk; d == nil || p.saved == p.core.Founding.Revision() {
+		brittle = 0
+	} else if !p.w.chance(brittle) {
+		state := p.core.Founding.State()
+		d.state, p.saved = &state, p.core.Founding.Revision()
+	} else {
+		p.m.crashAndReturn()
+		return false
+	}
+	p.w.watch.binds(p)
+	if p.w.chance(brittle) {
+		p.m.crashAndReturn()
+	}
+	return !p.dead
+}
+
+// Ended implements cluster.Owner.
+func (p *proc) Ended() bool { return p.dead }
+
+// Carry implements cluster.Owner. What becomes of a step is seen at the next look.
+func (p *proc) Carry(c lead.Carry) {
+	r, step := p.replica, c.Step
+	if r == nil {
+		return
+	}
+	p.w.note("%v changes the voters: %v %x, promote %x, demote %x, remove %x: %s", p, step.Kind, step.ID, step.Promote, step.Demote, step.Remove, step.Why)
+	p.w.watch.carries(r, step)
+	if change, changes := replica.Change(step, c.About); changes {
+		r.log.post(func(clock.Time) { r.core.Change(c.Term, change) })
+	} else if step.Kind == voters.Transfer {
+		r.log.post(func(clock.Time) { _ = r.core.Transfer(step.ID) })
+	}
+}
+
+// Gossip implements cluster.Owner: gossip.go shows an address when it can be heard.
+func (p *proc) Gossip(addr string) { p.core.Gossiped(addr) }
+
+// Told implements cluster.Owner.
+func (p *proc) Told(told cluster.Told) {
+	told.Inquiry.Caller.(func(*cluster.Counsel))(&told.Counsel)
+}
+
+// Dismiss implements cluster.Owner.
+func (p *proc) Dismiss(raft uint64) {
+	if r := p.replica; r != nil && r.ID == raft {
+		p.w.note("%v ends its replica %x", p, r.ID)
+		p.stopReplica()
+		p.leaderKnown()
+	}
+	inbox{p}.Retired(raft)
+}
+
+// Tell implements cluster.Owner.
+func (p *proc) Tell(events []founding.Event) {
+	for _, e := range events {
+		if p.carryOut(e); p.dead {
+			return
+		}
+	}
+}
+
+func (p *proc) carryOut(e founding.Event) {
+	r := p.replica
+	switch e.Kind {
+	case founding.BoundTo:
+		p.bound(e)
+	case founding.AllBound:
+		if r != nil {
+			r.keeping.post(r.keeper.AllBound)
+		}
+	case founding.Joined:
+		p.w.note("%v is a member of group %x", p, e.Group)
+		p.group, p.member = e.Group, true
+		p.rebind(p.record(), e.Voters)
+	case founding.Heard:
+		p.inClient(func(now clock.Time) { p.client.SetTargets(now, replica.Targets(e.Voters)) })
+		if r != nil {
+			r.glue.TellKeeper()
+		}
+	case founding.Restarted:
+		p.w.note("%v restarts in place as %x: %s", p, e.Instance, e.Text)
+		p.restartInPlace(e.Instance)
+	case founding.Prepared:
+		p.w.note("%v is prepared for group %x as %x", p, e.Group, e.Raft)
+		p.stopReplica()
+		p.replica, p.group = joinReplica(p, e.Group, e.Raft), e.Group
+	case founding.Removed: // the replica goes on until it is dismissed
+		p.w.note("%v is removed: replica %x", p, e.Raft)
+		if r == nil || r.ID != e.Raft {
+			inbox{p}.Retired(e.Raft)
+		}
+	case founding.Barred:
+		p.w.broken("%v is barred though no directory was copied: %s", p, e.Text)
+	}
+}
+
+// bound starts the replica of a voter.
+func (p *proc) bound(e founding.Event) {
+	p.w.note("%v is bound to group %x as %x", p, e.Group, e.Raft)
+	p.group = e.Group
+	if e.Raft == 0 {
+		return
+	}
+	r, fresh := foundReplica(p, e.Charter, e.Raft)
+	if fresh && p.core.Founding.Phase() == founding.Member {
+		p.w.broken("%v is a member and its log is gone", p)
+	}
+	p.replica = r
+	if len(e.Charter.Voters) == 1 {
+		r.log.post(func(clock.Time) { r.core.Campaign() })
+	}
+}
+
+// restartInPlace ends the old life: its locks first.
+func (p *proc) restartInPlace(instance nodeid.ID) {
+	p.w.watch.leaves(p)
+	p.rebind(nil, nil)
+	p.w.watch.births.EndedEverywhere(nodeidtest.Number(p.instance))
+	p.m.instance = instance
+	p.w.watch.names[instance] = p.m.name
+	p.stopReplica()
+	if d := p.m.disk; d != nil {
+		d.log, d.group, d.id = nil, 0, 0
+	}
+	p.hangUp()
+	p.instance, p.group, p.member = instance, 0, false
+	clear(p.dialing)
+	clear(p.backOff)
+}
+
+// stopReplica ends the replica, if there is one.
+func (p *proc) stopReplica() {
+	if r := p.replica; r != nil {
+		r.stop()
+		p.replica = nil
+	}
+}
+
+// Facts implements cluster.Sight: what this replica sees, if it leads.
+func (p *proc) Facts() (f voters.Facts, term uint64, leads bool) {
+	r := p.replica
+	if r == nil {
+		return f, 0, false
+	}
+	own := replica.Own{Settings: p.own(), Durable: p.w.cfg.Durable, Leaving: p.leaving}
+	f, term, leads = r.glue.Facts(p.m.clock(), own, &r.survey, p.linked)
+	for _, o := range f.Replicas {
+		if o.Instance.IsZero() {
+			p.w.broken("%v surveys %x, which its configuration does not name", p, o.ID)
+			return f, 0, false
+		}
+	}
+	return f, term, leads
+}
+
+// Guide implements cluster.Sight.
+func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
+
+// Leader implements cluster.Sight.
+func (p *proc) Leader() (instance nodeid.ID, addr string) {
+	if v := p.view().Leader(p.core); !v.Instance.IsZero() {
+		return v.Instance, v.Addr
+	}
+	t := p.client.Status(p.m.clock()).Leader
+	return t.Peer, t.Addr
+}
+
+// view is what is seen of the replica here, or nil if there is none.
+func (p *proc) view() *replica.View {
+	if p.replica == nil {
+		return nil
+	}
+	return p.replica.View
+}
+
+// linked reports whether this instance is that one, or has a stream with it.
+func (p *proc) linked(instance nodeid.ID) bool {
+	return instance == p.instance || len(p.links[instance]) > 0
+}
+
+// leaderKnown tells birth whether this instance knows a leader: its own replica is one witness of
+// that, and its session another.
+func (p *proc) leaderKnown() {
+	r := p.replica
+	known := p.phase == client.Attached || r != nil && r.Role().Leader != 0
+	p.ofLife(func(now time.Duration) { p.core.Founding.Leader(now, known) })
+}

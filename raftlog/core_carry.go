@@ -1,0 +1,103 @@
+package raftlog
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must leave and ticks must pass.
+const turnRoundsMax = 32
+
+// Shell carries out what a Core wants. An error retires the replica.
+type Shell interface {
+	// Event hands one event to the Applier, as Deliver does.
+	Event(*Event) error
+	// Take begins a snapshot.
+	Take(Take) error
+	// Send sends messages, at the end of the turn: one frame for each peer.
+	Send(messages, duplicates []*raftpb.Message)
+	// SendSnapshot sends a message that carries a snapshot, by a way of its own.
+	SendSnapshot(*raftpb.Message)
+	// Prepare makes a snapshot durable beside the log. It reports whether that is done already; else
+	// the owner calls Core.Prepared once it is.
+	Prepare(*raftpb.Snapshot) (done bool, err error)
+	// Save makes a batch durable. It reports whether that is done already; else the owner calls
+	// Core.Stored once it is.
+	Save(Batch) (done bool, err error)
+}
+
+// Carry has everything carried out that there is to do. It reports whether nothing is left.
+func (c *Core) Carry(s Shell) (idle bool, err error) {
+	for range turnRoundsMax {
+		out := c.Turn()
+		if out.Idle() {
+			return true, nil
+		}
+		if err := c.carry(&out, s); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// carry has one output carried out, in the order that its fields ask for.
+func (c *Core) carry(out *Output, s Shell) error {
+	if out.Failed != nil {
+		return out.Failed
+	}
+	for i := range out.Events {
+		if err := s.Event(&out.Events[i]); err != nil {
+			return err
+		}
+	}
+	if out.Take != nil {
+		if err := s.Take(*out.Take); err != nil {
+			return err
+		}
+	}
+	s.Send(out.Messages, out.Duplicates)
+	for _, m := range out.Snapshots {
+		s.SendSnapshot(m)
+	}
+	if out.Prepare != nil {
+		done, err := s.Prepare(out.Prepare)
+		if err != nil {
+			return err
+		}
+		if done {
+			c.Prepared()
+		}
+	}
+	if out.Save == nil {
+		return nil
+	}
+	done, err := s.Save(*out.Save)
+	if done && err == nil {
+		c.Stored()
+	}
+	return err
+}
+
+// Deliver calls the method of an Applier that an event stands for. An error wraps ErrBroken.
+func Deliver(e *Event, a Applier) error {
+	switch e.Kind {
+	case RoleChanged:
+		a.Role(e.Role)
+	case Applied:
+		if err := a.Apply(e.Index, e.Term, e.Data); err != nil {
+			return fmt.Errorf("%w: entry %d of term %d: %w", ErrBroken, e.Index, e.Term, err)
+		}
+	case LeadBegins:
+		a.Leads(e.Term)
+	case RoundDone:
+		a.Confirmed(e.Term, e.Round)
+	case Restored:
+		if err := a.Restore(e.Index, e.Term, e.Data); err != nil {
+			return fmt.Errorf("%w: restoring the snapshot at %d: %w", ErrBroken, e.Index, err)
+		}
+	case Configured:
+		a.Configured(*e.Config)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package client
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/lockfsm"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Outlets carry out what a Core wants. They must not call it.
+type Outlets interface {
+	// Nonce returns random bytes.
+	Nonce() lockfsm.Nonce
+	// Lost marks the hold of a request as lost.
+	Lost(*Outcome)
+	// Publish makes the deadline of all holds known, or zero without a session: they are lost then
+	// unless a renewal is acknowledged before.
+	Publish(deadline clock.Time)
+	// Outcome hands on another outcome.
+	Outcome(*Outcome)
+	// Send hands one frame to the transport. It owns the bytes afterwards. An error says that the frame
+	// will not be sent.
+	Send(to session.Target, renewals, commands []byte) error
+}
+
+// Nonces gives the core a nonce if it wants one. It comes before the inputs of a turn.
+func (c *Core) Nonces(o Outlets) {
+	if c.WantsNonce() {
+		c.GiveNonce(o.Nonce())
+	}
+}
+
+// Turn lets time pass, behind everything that has arrived, and carries out what the core wants. It
+// reports whether there is more to send at once.
+func (c *Core) Turn(now clock.Time, o Outlets) (more bool) {
+	c.Nonces(o)
+	c.Tick(now)
+	out := c.Flush(now)
+	out.publish(o)
+	if len(out.Renewals)+len(out.Commands) > 0 && o.Send(out.To, out.Renewals, out.Commands) != nil {
+		c.SendFailed(now)
+	}
+	return out.More
+}
+
+// End ends the core: everything that waits fails, and what is held is lost.
+func (c *Core) End(now clock.Time, o Outlets) {
+	c.Stop()
+	out := c.Flush(now)
+	out.publish(o)
+}
+
+// publish carries out an output up to its frame, in the order that Output prescribes.
+func (out *Output) publish(o Outlets) {
+	for i := range out.Outcomes {
+		if each := &out.Outcomes[i]; each.Kind == OutcomeLost {
+			o.Lost(each)
+		}
+	}
+	o.Publish(out.Deadline)
+	for i := range out.Outcomes {
+		if each := &out.Outcomes[i]; each.Kind != OutcomeLost {
+			o.Outcome(each)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package keeper
+
+import (
+	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/session"
+)
+
+// Outlets are where the turn of a Core leads. All are required. They are called by the goroutine that
+// owns the core, and must not block or call the core.
+type Outlets struct {
+	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It
+	// owns the bytes afterwards. False means that it will not be proposed.
+	Propose func(term uint64, commands []byte) bool
+	// Confirm asks for a round by which a quorum confirms the lead; Confirmed is called when it is done.
+	Confirm func(term, round uint64)
+	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the
+	// bytes afterwards. An error says that the frame will not be sent.
+	Reply func(to session.Peer, replies []byte) error
+	// WallUnixMS reads the wall clock, for people.
+	WallUnixMS func() int64
+}
+
+// Turn lets time pass, behind everything that has arrived, and carries out what the core wants.
+func (k *Core) Turn(now clock.Time, to *Outlets) {
+	k.Tick(now)
+	if term, blob := k.Proposal(to.WallUnixMS()); blob != nil {
+		k.Proposed(to.Propose(term, blob))
+	}
+	if term, round, ok := k.Round(); ok {
+		to.Confirm(term, round)
+	}
+	for _, r := range k.Replies() {
+		k.Replied(now, r.Peer, to.send(r))
+	}
+}
+
+func (to *Outlets) send(r PeerReplies) bool {
+	for _, frame := range r.Frames {
+		if to.Reply(r.Peer, frame) != nil {
+			return false // the attachments of the peer end
+		}
+	}
+	return true
+}
