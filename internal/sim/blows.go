@@ -103,8 +103,7 @@ func (n *nemesis) flap(m *machine) {
 		}
 		if cut {
 			for _, o := range w.machines {
-				n.cutOneWay(m, o)
-				n.cutOneWay(o, m)
+				n.cutBothWays(m, o)
 			}
 			w.after(period/2, n.mend)
 		} else {
@@ -204,7 +203,7 @@ func (n *nemesis) pounce(first *machine) {
 		return
 	}
 	n.lurking--
-	other := w.machines[w.rng.IntN(len(w.machines))]
+	other := w.any()
 	w.after(w.between(0, 4*w.net.latency), func() { n.crash(first, true) })
 	if w.chance(0.5) {
 		w.after(w.between(0, 8*w.net.latency), func() { n.crash(other, true) })
@@ -238,11 +237,12 @@ func (n *nemesis) disaster() {
 	}
 	n.wipes--
 	n.w.note("a majority of the disks is lost")
-	left := len(l.Configuration().Voters)/2 + 1
-	for _, m := range n.w.machines {
-		if m.disk != nil && m.proc != nil && m.proc.replica != nil && slices.Contains(l.Configuration().Voters, m.proc.replica.ID) && left > 0 {
+	voters := l.Configuration().Voters
+	left := len(voters)/2 + 1
+	for r := range n.w.replicas() {
+		if left > 0 && slices.Contains(voters, r.ID) {
 			left--
-			n.wipe(m)
+			n.wipe(r.p.m)
 		}
 	}
 }

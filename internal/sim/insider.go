@@ -66,7 +66,7 @@ func (i *insider) lie() {
 	w := i.w
 	w.after(w.between(0, insiderPause), i.lie)
 	i.serve()
-	to := w.machines[w.rng.IntN(len(w.machines))].proc
+	to := w.any().proc
 	if to == nil || to.core.Founding.Phase() == founding.Newborn {
 		return
 	}
@@ -104,7 +104,7 @@ func (i *insider) lie() {
 // addr is where it says that it is reached: now and then where another is.
 func (i *insider) addr() string {
 	if i.w.chance(0.3) {
-		return i.w.machines[i.w.rng.IntN(len(i.w.machines))].addr
+		return i.w.any().addr
 	}
 	return i.p.m.addr
 }
@@ -139,7 +139,7 @@ func (i *insider) liar(to *proc) *founding.Core {
 	at, voters := i.configuration(to)
 	settings := w.cfg.settings()
 	c := founding.New(founding.Config{
-		Instance: i.p.instance, Name: w.machines[w.rng.IntN(len(w.machines))].name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
+		Instance: i.p.instance, Name: w.any().name, Addr: i.addr(), Settings: settings, Rules: lockfsm.RulesVersion,
 		Durable: w.chance(0.5), Life: 1 + uint64(w.rng.IntN(100)),
 		Stored: &founding.State{Instance: i.p.instance, Phase: founding.Member, Group: group, Settings: settings, At: at, Voters: voters, Supersedes: supersedes},
 	})
@@ -253,8 +253,8 @@ func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
 
 func (i *insider) replies(k *keeper.Core) {
 	for _, replies := range k.Replies() {
-		for _, m := range i.w.machines {
-			if p := m.proc; p != nil && p.instance == replies.Peer && p.group != 0 {
+		for p := range i.w.procs() {
+			if p.instance == replies.Peer && p.group != 0 {
 				i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}
 				for _, b := range replies.Frames {
 					i.send(p, frame{replies: b})
@@ -269,7 +269,7 @@ func (i *insider) replies(k *keeper.Core) {
 func (i *insider) gossip(to *proc) gossip.Meta {
 	said := gossip.Meta{Instance: i.p.instance, Group: to.group, Addr: i.addr(), At: to.core.At() + uint64(i.w.rng.Int64N(1<<50))}
 	if i.w.chance(0.5) {
-		if p := i.w.machines[i.w.rng.IntN(len(i.w.machines))].proc; p != nil {
+		if p := i.w.any().proc; p != nil {
 			said.Instance = p.instance
 		}
 	}

@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // nemesis does bad things, one blow after another, with pauses between them.
 type nemesis struct {
@@ -23,8 +26,44 @@ func (w *world) unleash() {
 	}
 }
 
-// quietBlows are those of strike in which a machine only goes and comes.
-var quietBlows = [...]int{0, 2, 4, 15, 15, 20, 20, 20, 22, 23, 26}
+// blow is one bad thing that happens to a machine, and perhaps to another one.
+type blow struct {
+	often, quiet int // how often it is drawn of all, and in a quiet run
+	do           func(n *nemesis, m, o *machine)
+}
+
+// blows are all of them: what happens by itself, what people do to a cluster, machines that fail one
+// after another, and outages of the whole network. In a quiet run a machine only goes and comes.
+func blows() []blow {
+	return []blow{
+		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},
+		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, true) }},
+		{1, 1, func(n *nemesis, _, _ *machine) { n.atLeader(func(l *machine) { n.crash(l, n.w.chance(0.5)) }) }},
+		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(0, n.w.cfg.TTL)) }},
+		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(n.w.cfg.TTL/2, 3*n.w.cfg.TTL)) }},
+		{1, 0, func(n *nemesis, _, _ *machine) {
+			n.atLeader(func(l *machine) { n.pause(l, n.w.between(electionTimeout/2, 3*n.w.cfg.TTL)) })
+		}},
+		{2, 0, func(n *nemesis, _, _ *machine) { n.partition() }},
+		{1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},
+		{1, 0, func(n *nemesis, m, o *machine) { n.cutBothWays(m, o) }},
+		{1, 0, func(n *nemesis, m, _ *machine) { n.atLeader(func(l *machine) { n.cutLeader(l, m) }) }},
+		{1, 0, func(n *nemesis, m, _ *machine) { n.breakStreams(m) }},
+		{1, 0, (*nemesis).swap},
+		{1, 2, func(_ *nemesis, m, _ *machine) { m.leaveAndReturn() }},
+		{1, 0, func(n *nemesis, m, _ *machine) { n.disk(m) }},
+		{1, 0, func(n *nemesis, _, _ *machine) { n.all() }},
+		{2, 0, func(n *nemesis, _, _ *machine) { n.voters() }},
+		{2, 3, func(n *nemesis, _, _ *machine) { n.roll() }},
+		{1, 1, func(n *nemesis, m, _ *machine) { n.flap(m) }},
+		{2, 1, func(n *nemesis, m, _ *machine) { n.scale(m) }},
+		{1, 0, func(n *nemesis, _, _ *machine) { n.exodus() }},
+		{1, 1, (*nemesis).two},
+		{1, 0, func(n *nemesis, _, _ *machine) { n.disaster() }},
+		{2, 0, func(n *nemesis, _, _ *machine) { n.lurk() }},
+		{3, 0, func(n *nemesis, _, _ *machine) { n.outage() }},
+	}
+}
 
 // strike does one bad thing and comes back later.
 func (n *nemesis) strike() {
@@ -32,91 +71,25 @@ func (n *nemesis) strike() {
 	if w.calm {
 		return
 	}
-	m, o := w.machines[w.rng.IntN(len(w.machines))], w.machines[w.rng.IntN(len(w.machines))]
-	blow := w.rng.IntN(33)
-	if w.cfg.Quiet {
-		blow = quietBlows[w.rng.IntN(len(quietBlows))]
+	var drawn []blow
+	for _, b := range blows() {
+		often := b.often
+		if w.cfg.Quiet {
+			often = b.quiet
+		}
+		drawn = append(drawn, slices.Repeat([]blow{b}, often)...)
 	}
-	if blow < 20 {
-		n.fault(blow, m, o)
-	} else {
-		n.operate(blow, m, o)
-	}
+	drawn[w.rng.IntN(len(drawn))].do(n, w.any(), w.any())
 	if w.chance(0.4) {
 		w.after(w.between(0, 4*w.cfg.TTL), n.mend)
 	}
 	w.after(w.between(0, 2*w.cfg.Trouble.Every), n.strike)
 }
 
-// fault is one of the things that happen by themselves.
-func (n *nemesis) fault(blow int, m, o *machine) {
-	w := n.w
-	switch blow {
-	case 0, 1:
-		n.crash(m, false)
-	case 2, 3:
-		n.crash(m, true)
-	case 4:
-		if l := w.leader(); l != nil {
-			n.crash(l.p.m, w.chance(0.5))
-		}
-	case 5:
-		n.pause(m, w.between(0, w.cfg.TTL))
-	case 6:
-		n.pause(m, w.between(w.cfg.TTL/2, 3*w.cfg.TTL))
-	case 7:
-		if l := w.leader(); l != nil {
-			n.pause(l.p.m, w.between(electionTimeout/2, 3*w.cfg.TTL))
-		}
-	case 8, 9:
-		n.partition()
-	case 10:
-		n.cutOneWay(m, o)
-	case 11:
-		n.cutOneWay(m, o)
-		n.cutOneWay(o, m)
-	case 12:
-		if l := w.leader(); l != nil && l.p.m != m {
-			n.cutOneWay(l.p.m, m)
-			if w.chance(0.5) {
-				n.cutOneWay(m, l.p.m)
-			}
-		}
-	case 13:
-		n.breakStreams(m)
-	case 14:
-		n.swap(m, o)
-	case 15:
-		m.leaveAndReturn()
-	case 16:
-		n.disk(m)
-	case 17:
-		n.all()
-	case 18, 19:
-		n.voters()
-	}
-}
-
-// operate is one of those that people do to a cluster, machines that fail one after another, or an
-// outage of the whole network.
-func (n *nemesis) operate(blow int, m, o *machine) {
-	switch blow {
-	case 20, 21:
-		n.roll()
-	case 22:
-		n.flap(m)
-	case 23, 24:
-		n.scale(m)
-	case 25:
-		n.exodus()
-	case 26:
-		n.two(m, o)
-	case 27:
-		n.disaster()
-	case 28, 29:
-		n.lurk()
-	case 30, 31, 32:
-		n.outage()
+// atLeader does something to the machine of the leader, if there is one.
+func (n *nemesis) atLeader(do func(*machine)) {
+	if l := n.w.leader(); l != nil {
+		do(l.p.m)
 	}
 }
 
@@ -167,6 +140,19 @@ func (n *nemesis) cutOneWay(a, b *machine) {
 	}
 }
 
+func (n *nemesis) cutBothWays(a, b *machine) {
+	n.cutOneWay(a, b)
+	n.cutOneWay(b, a)
+}
+
+// cutLeader lets nothing get from the leader to another, and perhaps nothing back.
+func (n *nemesis) cutLeader(l, m *machine) {
+	n.cutOneWay(l, m)
+	if n.w.chance(0.5) {
+		n.cutOneWay(m, l)
+	}
+}
+
 // breakStreams resets the streams of a machine, at one end each.
 func (n *nemesis) breakStreams(m *machine) {
 	if m.proc != nil {
@@ -205,26 +191,10 @@ func (n *nemesis) all() {
 // voters restarts all voters at once, so fast that others still believe in their locks when a new group can be founded.
 func (n *nemesis) voters() {
 	n.w.note("all voters are restarted")
-	for _, m := range n.w.machines {
-		if m.proc != nil && m.proc.replica != nil {
-			m.crash(false)
-			n.w.after(n.w.between(time.Millisecond, 300*time.Millisecond), m.ensureUp)
-		}
+	for r := range n.w.replicas() {
+		r.p.m.crash(false)
+		n.w.after(n.w.between(time.Millisecond, 300*time.Millisecond), r.p.m.ensureUp)
 	}
-}
-
-// leader returns a replica that leads, if any does: the one with the highest term.
-func (w *world) leader() *ownReplica {
-	var best *ownReplica
-	for _, m := range w.machines {
-		if m.proc == nil || m.proc.replica == nil || !m.proc.replica.Role().Leading {
-			continue
-		}
-		if r := m.proc.replica; best == nil || r.Role().Term > best.Role().Term {
-			best = r
-		}
-	}
-	return best
 }
 
 // heal ends all trouble for good.

@@ -34,9 +34,9 @@ type gone struct {
 // lookSome asks a leader about a hold that somebody believes in, or about one that is over.
 func (w *world) lookSome() {
 	var leaders []*ownReplica
-	for _, m := range w.machines {
-		if p := m.proc; p != nil && p.replica != nil && p.replica.Role().Leading {
-			leaders = append(leaders, p.replica)
+	for r := range w.replicas() {
+		if r.Role().Leading {
+			leaders = append(leaders, r)
 		}
 	}
 	if len(leaders) == 0 {

@@ -94,7 +94,7 @@ func (w *world) resumeSome() {
 	if w.chance(0.3) {
 		thinks = w.cfg.TTL
 	}
-	m := w.machines[w.rng.IntN(len(w.machines))]
+	m := w.any()
 	w.after(w.between(0, thinks), func() {
 		if p := m.proc; p != nil && !p.dead && !p.leaving && !w.quiet {
 			w.watch.forced.Asked(seen.Key, seen.Token)

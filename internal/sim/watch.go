@@ -290,16 +290,18 @@ func (o *watch) frees(c *call) {
 		o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(c.until)})
 	}
 	o.record(c.p, history.Event{Kind: history.Unlock, Op: c.id})
+	o.forgets(c)
+}
+
+// forgets sees a holder know that it holds nothing any more.
+func (o *watch) forgets(c *call) {
 	o.over(c)
 	o.disbelieve(c)
 	o.freed(c)
 }
 
-// loses sees a holder told that its lock is lost.
-func (o *watch) loses(c *call, why error) {
-	o.stats.Lost++
-	o.w.note("%v call %d has lost %v: %v", c.p, c.id, c.keys(), why)
-	o.toldWhy(c, why)
+// ends sees a hold end for its holder in another way than by an unlock.
+func (o *watch) ends(c *call) {
 	o.lapse(c.req.Key)
 	until := o.w.now
 	if c.lapsed {
@@ -307,9 +309,15 @@ func (o *watch) loses(c *call, why error) {
 	}
 	o.write(c)
 	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
-	o.over(c)
-	o.disbelieve(c)
-	o.freed(c)
+	o.forgets(c)
+}
+
+// loses sees a holder told that its lock is lost.
+func (o *watch) loses(c *call, why error) {
+	o.stats.Lost++
+	o.w.note("%v call %d has lost %v: %v", c.p, c.id, c.keys(), why)
+	o.toldWhy(c, why)
+	o.ends(c)
 }
 
 // released sees an unlock confirmed, or its end.

@@ -138,16 +138,7 @@ func (o *watch) resumed(e *history.Event) {
 // detaches sees a holder let go of a hold that is to stay.
 func (o *watch) detaches(c *call) {
 	o.w.note("%v call %d detaches %v", c.p, c.id, c.keys())
-	o.lapse(c.req.Key)
-	o.write(c)
-	until := o.w.now
-	if c.lapsed {
-		until = c.until
-	}
-	o.record(c.p, history.Event{Kind: history.Lost, Op: c.id, Until: int64(until)})
-	o.over(c)
-	o.disbelieve(c)
-	o.freed(c)
+	o.ends(c)
 }
 
 // arrives sees somebody come to the queue of a key, behind those who hold it.

@@ -55,12 +55,7 @@ func (o *watch) leaves(p *proc) {
 // applied, if that is one in which the given voter votes. A replica that has committed more than the
 // candidate has does not vote for it, nor does one that does not know whose replica the candidate is.
 func (o *watch) lives(voter *ownReplica) bool {
-	var run []*ownReplica
-	for _, m := range o.w.machines {
-		if m.proc != nil && m.proc.replica != nil && m.proc.replica.Group == voter.Group {
-			run = append(run, m.proc.replica)
-		}
-	}
+	run := slices.DeleteFunc(slices.Collect(o.w.replicas()), func(r *ownReplica) bool { return r.Group != voter.Group })
 	return slices.ContainsFunc(run, func(candidate *ownReplica) bool {
 		majority := func(voters []uint64) bool {
 			n := 0
@@ -247,8 +242,8 @@ func (o *watch) result(r *ownReplica, result *lockfsm.Result) {
 // outlived: promise 3 where it is made. From the moment at which a session's end is applied anywhere its locks can be another's, so its
 // client's lease must be over, whether or not it holds anything.
 func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
-	for _, m := range o.w.machines {
-		if p := m.proc; p != nil && p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(m.clock()).Session == session {
+	for p := range o.w.procs() {
+		if p.group == r.Group && p.leaseLeft() > 0 && p.client.Status(p.m.clock()).Session == session {
 			o.w.broken("session %d has expired, and the lease of %v goes on for %v", session, p, p.leaseLeft())
 		}
 	}
@@ -256,8 +251,8 @@ func (o *watch) outlived(r *ownReplica, session lockfsm.SessionID) {
 
 // graceEnds: the same for the leases of earlier groups, which the grace is for.
 func (o *watch) graceEnds(r *ownReplica) {
-	for _, m := range o.w.machines {
-		if p := m.proc; p != nil && p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
+	for p := range o.w.procs() {
+		if p.group != r.Group && p.leaseLeft() > 0 && o.w.cfg.Grace > 0 {
 			o.w.broken("the grace of group %x is over, and the lease of %v in group %x goes on for %v", r.Group, p, p.group, p.leaseLeft())
 		}
 	}

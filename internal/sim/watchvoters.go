@@ -91,9 +91,9 @@ func (o *watch) parts(p *proc, raft uint64, said *cluster.Counsel) {
 	}
 	o.stats.Leaves++
 	var newest *raftlog.Configuration
-	for _, m := range o.w.machines {
-		if q := m.proc; q != nil && q.replica != nil && q.replica.Group == p.group && (newest == nil || q.replica.Configuration().Index > newest.Index) {
-			newest = q.replica.Configuration()
+	for r := range o.w.replicas() {
+		if c := r.Configuration(); r.Group == p.group && (newest == nil || c.Index > newest.Index) {
+			newest = c
 		}
 	}
 	if newest != nil && (slices.Contains(newest.Voters, raft) || slices.Contains(newest.Outgoing, raft)) {
@@ -143,18 +143,17 @@ func (w *world) misplaced(l *ownReplica) string {
 	if len(c.Outgoing) > 0 || len(c.Voters) != votes || len(c.Learners) != wanted-votes {
 		return "the configuration is not what is wanted: " + configText(c)
 	}
-	for _, v := range replica.Placed(c) {
-		alive := slices.ContainsFunc(w.machines, func(m *machine) bool {
-			return m.proc != nil && m.proc.instance == v.Instance && m.proc.replica != nil && m.proc.replica.ID == v.Raft
-		})
-		if !alive {
-			return "nobody runs a replica of the configuration: " + configText(c)
+	missing := len(c.Members)
+	for r := range w.replicas() {
+		switch {
+		case replica.Names(c, r.ID, r.p.instance):
+			missing--
+		case r.Configuration().Index > 0:
+			return r.p.String() + " runs a replica that was removed"
 		}
 	}
-	for _, m := range w.machines {
-		if p := m.proc; p != nil && p.replica != nil && p.replica.Configuration().Index > 0 && !slices.ContainsFunc(c.Members, func(o raftlog.Member) bool { return o.ID == p.replica.ID }) {
-			return p.String() + " runs a replica that was removed"
-		}
+	if missing > 0 {
+		return "no process runs a replica of the configuration: " + configText(c)
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"time"
 )
@@ -98,6 +99,41 @@ func (w *world) pass(until time.Duration, done func() bool) bool {
 	}
 	return false
 }
+
+// procs lists the processes that run.
+func (w *world) procs() iter.Seq[*proc] {
+	return func(yield func(*proc) bool) {
+		for _, m := range w.machines {
+			if m.proc != nil && !yield(m.proc) {
+				return
+			}
+		}
+	}
+}
+
+// replicas lists the replicas that run.
+func (w *world) replicas() iter.Seq[*ownReplica] {
+	return func(yield func(*ownReplica) bool) {
+		for p := range w.procs() {
+			if p.replica != nil && !yield(p.replica) {
+				return
+			}
+		}
+	}
+}
+
+// leader returns a replica that leads, if any does: the one with the highest term.
+func (w *world) leader() (best *ownReplica) {
+	for r := range w.replicas() {
+		if role := r.Role(); role.Leading && (best == nil || role.Term > best.Role().Term) {
+			best = r
+		}
+	}
+	return best
+}
+
+// any returns a random machine.
+func (w *world) any() *machine { return w.machines[w.rng.IntN(len(w.machines))] }
 
 // between returns a random duration from a to b.
 func (w *world) between(a, b time.Duration) time.Duration {
