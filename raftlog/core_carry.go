@@ -2,6 +2,7 @@ package raftlog
 
 import (
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 )
@@ -100,4 +101,24 @@ func Deliver(e *Event, a Applier) error {
 		a.Configured(*e.Config)
 	}
 	return nil
+}
+
+// EachReplica gives the messages to send, together with the replica that they are for. send must not
+// keep the slice, whose memory is that of frame. EachReplica returns the memory for the next call.
+func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
+	for i, first := range messages {
+		to := first.GetTo()
+		if slices.ContainsFunc(messages[:i], func(m *raftpb.Message) bool { return m.GetTo() == to }) {
+			continue
+		}
+		frame = frame[:0]
+		for _, m := range messages[i:] {
+			if m.GetTo() == to {
+				frame = append(frame, m)
+			}
+		}
+		send(to, frame)
+		clear(frame)
+	}
+	return frame
 }

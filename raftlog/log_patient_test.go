@@ -16,7 +16,7 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 		l, app := p.logs[1], p.apps[1]
 		l.Campaign()
 		synctest.Wait()
-		time.Sleep(patience / 2) // no tick falls on what follows
+		time.Sleep(Patience / 2) // no tick falls on what follows
 		began := time.Now()
 		for _, step := range []struct {
 			at      time.Duration
@@ -25,14 +25,14 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 			entries int
 		}{
 			{0, "a", "", 0},
-			{patience / 2, "!", "a!", 1},
-			{patience - 1, "b", "a!", 1},
-			{patience, "", "a!", 1}, // the patience of a would be over
-			{2*patience - 1, "", "a!", 1},
-			{2 * patience, "", "a!b", 2},
-			{3 * patience, "c", "a!b", 2},
-			{4*patience - 1, "d", "a!b", 2}, // it comes on top of c, whose patience counts
-			{4 * patience, "", "a!bcd", 3},
+			{Patience / 2, "!", "a!", 1},
+			{Patience - 1, "b", "a!", 1},
+			{Patience, "", "a!", 1}, // the patience of a would be over
+			{2*Patience - 1, "", "a!", 1},
+			{2 * Patience, "", "a!b", 2},
+			{3 * Patience, "c", "a!b", 2},
+			{4*Patience - 1, "d", "a!b", 2}, // it comes on top of c, whose patience counts
+			{4 * Patience, "", "a!bcd", 3},
 		} {
 			time.Sleep(step.at - time.Since(began))
 			synctest.Wait()
@@ -46,7 +46,7 @@ func TestPatienceIsEachBatchsOwn(t *testing.T) {
 				}
 			})
 		}
-		if took := time.Since(began) + patience/2; took >= l.cfg.Tick {
+		if took := time.Since(began) + Patience/2; took >= l.cfg.Tick {
 			t.Errorf("a tick passed meanwhile: %v", took)
 		}
 	})

@@ -16,12 +16,12 @@ const (
 	inStore
 )
 
-// patience is after how long the core is reminded of a batch that stands back, see Config.Patient. The reminder of one before may be under way then,
+// Patience is after how long the core is reminded of a batch that stands back, see Config.Patient. The reminder of one before may be under way then,
 // and two are not: so it lasts up to twice as long. No much shorter timer is exact while a process is idle.
-const patience = 2 * time.Millisecond
+const Patience = 2 * time.Millisecond
 
 // own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
-// woken by the inbox and by one timer: the next tick, the end of patience, or the next step of a snapshot. A panic of anything that it calls ends the replica and nothing else.
+// woken by the inbox and by one timer: the next tick, the end of Patience, or the next step of a snapshot. A panic of anything that it calls ends the replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -68,7 +68,7 @@ func (l *Log) own() {
 			set = true
 		}
 		if l.core.Reminds() {
-			timer.Reset(patience)
+			timer.Reset(Patience)
 			set = true
 		}
 	}

@@ -21,13 +21,8 @@ import (
 	"github.com/mortise-lock/mortise/transport"
 )
 
-// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a failover stays below two seconds.
-const (
-	raftTick        = 25 * time.Millisecond
-	electionTicks   = 20
-	heartbeatTicks  = 4
-	snapshotTimeout = time.Minute
-)
+// snapshotTimeout bounds the sending of a snapshot.
+const snapshotTimeout = time.Minute
 
 // Instance is one running instance. Make one with New and Start. All methods are safe for concurrent use.
 type Instance struct {

@@ -11,14 +11,13 @@ func (n *Instance) phaseChanged(phase client.Phase) {
 	}
 }
 
-// leaderKnown passes on what gossip and birth go by: whether there is a leader. Its own replica is one witness of that and its session
-// another: a replica that has just been prepared, or that was removed, hears of no leader while the group is well.
+// leaderKnown passes on what gossip and birth go by: whether there is a leader.
 func (n *Instance) leaderKnown() {
 	n.knowing.Lock() // so that what was true earlier is not said later; never held across a wait
 	defer n.knowing.Unlock()
 	r := n.replica.Load()
 	n.noteLeader(r)
-	known := n.attached.Load() || r != nil && r.Role().Leader != 0
+	known := r.view().KnowsLeader(n.attached.Load())
 	if known {
 		n.without.Store(0)
 	} else {

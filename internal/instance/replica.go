@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 
 	"go.etcd.io/raft/v3/raftpb"
@@ -47,10 +46,7 @@ type ownReplica struct {
 
 // foundReplica starts this instance's replica of the group of a charter, and founds it if it has not been before.
 func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, error) {
-	machine, err := lockfsm.New(lockfsm.Charter{
-		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: n.env.limits, Settings: replica.FoundedWith(c.Settings).Encode(),
-	})
+	machine, err := replica.Founded(&c, n.env.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +58,7 @@ func foundReplica(n *Instance, c founding.Charter, id uint64) (*ownReplica, erro
 	case fresh && n.cluster().Status().Phase == cluster.PhaseMember:
 		err = errors.New("the log is not there, although this voter has promised something before: empty the directory, the instance then joins as a new one")
 	case fresh:
-		err = raftlog.Found(store, c.Group, id, replica.Members(c.Voters), machine.Snapshot(nil))
+		err = replica.Found(store, &c, id, machine)
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -105,7 +101,7 @@ func startReplica(n *Instance, group, id uint64, store raftlog.Store, machine *l
 	r.View = r.core.View
 	log, err := raftlog.Start(raftlog.Config{
 		Group: group, ID: id, Store: store, Applier: r.core, Send: r.send, SendDuplicates: r.sendDuplicates, SendSnapshot: r.sendSnapshot, Clock: n.env.clock,
-		Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
+		Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks, Patient: r.core.Patient, Logger: n.logger,
 	})
 	if err != nil {
 		r.keeper.Close()
@@ -185,21 +181,7 @@ func (r *ownReplica) sendDuplicates(messages []*raftpb.Message) {
 // keep the slice.
 func (r *ownReplica) eachReplica(messages []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) {
 	<-r.started
-	for i, first := range messages {
-		to := first.GetTo()
-		if slices.ContainsFunc(messages[:i], func(m *raftpb.Message) bool { return m.GetTo() == to }) {
-			continue
-		}
-		mine := r.frame[:0]
-		for _, m := range messages[i:] {
-			if m.GetTo() == to {
-				mine = append(mine, m)
-			}
-		}
-		send(to, mine)
-		clear(mine)
-		r.frame = mine
-	}
+	r.frame = raftlog.EachReplica(messages, r.frame, send)
 }
 
 func (r *ownReplica) sendSnapshot(m *raftpb.Message, done func(ok bool)) {

@@ -57,10 +57,7 @@ func (l life) Guide() nodeid.ID { return l.node().client.Status().Asked }
 // Leader implements cluster.Host.
 func (l life) Leader() (instance nodeid.ID, addr string) {
 	n := l.node()
-	if v := n.view().Leader(n.cluster()); !v.Instance.IsZero() {
-		return v.Instance, v.Addr
-	}
-	t := n.client.Status().Leader
+	t := n.view().LeaderOr(n.cluster(), n.client.Status().Leader)
 	return t.Peer, t.Addr
 }
 

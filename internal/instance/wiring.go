@@ -124,11 +124,13 @@ func (n *Instance) voterIs(from transport.Identity) bool {
 }
 
 // view is what is seen of the replica here, or nil if there is none.
-func (n *Instance) view() *replica.View {
-	if r := n.replica.Load(); r != nil {
-		return r.View
+func (n *Instance) view() *replica.View { return n.replica.Load().view() }
+
+func (r *ownReplica) view() *replica.View {
+	if r == nil {
+		return nil
 	}
-	return nil
+	return r.View
 }
 
 // answers are the services that this instance has for others.

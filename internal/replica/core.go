@@ -14,6 +14,15 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
+// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a
+// failover stays below two seconds.
+const (
+	RaftTick        = 25 * time.Millisecond
+	ElectionTicks   = 20
+	HeartbeatTicks  = 4
+	ElectionTimeout = ElectionTicks * RaftTick
+)
+
 // Keeper is the inbox of the keeper of the sessions.
 type Keeper interface {
 	Role(keeper.Role)

@@ -143,6 +143,19 @@ func (v *View) Leader(book Book) founding.Voter {
 	return v.Place(book, v.Role().Leader)
 }
 
+// LeaderOr returns the Leader, or that of the session here if the replica knows none.
+func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
+	if m := v.Leader(book); !m.Instance.IsZero() {
+		return target(m)
+	}
+	return attached
+}
+
+// KnowsLeader reports whether the instance knows a leader: its replica is one witness of that, and its
+// session, which may be attached, is another. A replica that has just been prepared, or that was
+// removed, hears of no leader while the group is well.
+func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
+
 // Targets names the instances of some replicas to the sessions.
 func Targets(voters []founding.Voter) []session.Target {
 	list := make([]session.Target, 0, len(voters))

@@ -6,6 +6,7 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
+	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -102,8 +103,21 @@ func Change(step voters.Step, about founding.Voter) (raftlog.Change, bool) {
 	return raftlog.Change{}, false
 }
 
-// Members returns the voters of a charter as the members of the log that it founds.
-func Members(founders []founding.Voter) []raftlog.Member {
+// Founded returns the state with which the group of a charter begins.
+func Founded(c *founding.Charter, limits lockfsm.Limits) (*lockfsm.Machine, error) {
+	return lockfsm.New(lockfsm.Charter{
+		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
+		Limits: limits, Settings: FoundedWith(c.Settings).Encode(),
+	})
+}
+
+// Found makes an empty store that of a founder of that group.
+func Found(store raftlog.Store, c *founding.Charter, id uint64, machine *lockfsm.Machine) error {
+	return raftlog.Found(store, c.Group, id, members(c.Voters), machine.Snapshot(nil))
+}
+
+// members returns the voters of a charter as the members of the log that it founds.
+func members(founders []founding.Voter) []raftlog.Member {
 	var list []raftlog.Member
 	for _, v := range founders {
 		list = append(list, raftlog.Member{ID: v.Raft, Context: founding.AppendPlace(nil, v)})

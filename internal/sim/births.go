@@ -66,12 +66,7 @@ func RunBirth(number uint64, cfg Config) *Report {
 		}
 		w.pass(w.now+w.between(2*time.Second, 9*time.Second), nil)
 	}
-	report := &Report{Config: cfg}
-	if w.fault == "" {
-		report.Settled = w.settle()
-	}
-	w.finish(report)
-	return report
+	return w.finish()
 }
 
 // cutBy cuts those whose bit is set from the others: both ways, or in one direction.

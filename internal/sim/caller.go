@@ -52,18 +52,13 @@ func (p *proc) caller() {
 // call makes a call, perhaps under the lock of another one.
 func (p *proc) call(outer *call) *call {
 	w := p.w
-	w.numbers++
-	c := &call{p: p, id: w.numbers, outer: outer}
-	c.req = w.draw(outer)
-	c.req.Caller = c
-	c.hold = w.between(0, w.cfg.Hold)
+	c := p.newCall(w.draw(outer))
+	c.outer = outer
 	if w.chance(w.cfg.Long) {
 		c.hold = w.between(0, 3*w.cfg.TTL)
 	}
 	w.wish(c)
-	p.calls = append(p.calls, c)
-	w.watch.asks(c)
-	p.inClient(func(now clock.Time) { p.client.Acquire(now, &c.req) })
+	c.ask()
 	if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, w.cfg.TTL), c.leave)
 	} else if w.chance(w.cfg.Cancel) {
@@ -72,16 +67,25 @@ func (p *proc) call(outer *call) *call {
 	return c
 }
 
+// newCall returns a call that asks for that, and has not asked yet.
+func (p *proc) newCall(r client.Request) *call {
+	p.w.numbers++
+	c := &call{p: p, id: p.w.numbers, req: r, hold: p.w.between(0, p.w.cfg.Hold)}
+	c.req.Caller = c
+	return c
+}
+
+func (c *call) ask() {
+	c.p.calls = append(c.p.calls, c)
+	c.p.w.watch.asks(c)
+	c.p.inClient(func(now clock.Time) { c.p.client.Acquire(now, &c.req) })
+}
+
 // next lets the caller go on after a while: with what it does under the outer lock, which it then gives back, or with another call.
 func (c *call) next() {
 	p := c.p
 	c.stage = over
-	for i, o := range p.calls {
-		if o == c {
-			p.calls = append(p.calls[:i:i], p.calls[i+1:]...)
-			break
-		}
-	}
+	p.calls = without(p.calls, c)
 	if o := c.outer; c.once {
 		return
 	} else if o == nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid"
-	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/keeper"
@@ -40,11 +39,7 @@ const (
 func (w *world) infiltrate() {
 	m := newMachine(w, len(w.machines))
 	m.disk = nil
-	w.streams++
-	p := &proc{
-		w: w, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams, links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{},
-		backOff: map[nodeid.ID]time.Duration{},
-	}
+	p := m.newProc()
 	locks, err := lockfsm.New(lockfsm.Charter{
 		Group: w.id(), FoundedUnixMS: m.wallUnixMS(), Rules: lockfsm.RulesVersion, SessionTTL: w.cfg.TTL, Limits: w.cfg.Limits,
 	})
@@ -184,7 +179,7 @@ func (i *insider) redirect(to *proc) {
 	k := keeper.NewCore()
 	k.Role(now, keeper.Role{Term: insiderTerm, Leader: i.target()})
 	k.Receive(now, to.instance, nil, nil)
-	i.replies(k)
+	i.turn(k)
 }
 
 // steal speaks for a session that it has seen: it attaches it at an instance that may lead, or opens it again there.
@@ -231,18 +226,23 @@ func (i *insider) frame(f frame) {
 	i.serve()
 }
 
-// serve does what a keeper's shell and a log do, for a group of one.
-func (i *insider) serve() {
-	now := i.p.m.clock()
-	i.keeper.Tick(now)
-	if _, blob := i.keeper.Proposal(i.p.m.wallUnixMS()); blob != nil {
-		i.keeper.Proposed(true)
-		i.keeper.Applied(now, i.apply(blob))
+// serve is a turn of its keeper, and of a log for a group of one.
+func (i *insider) serve() { i.turn(i.keeper) }
+
+func (i *insider) turn(k *keeper.Core) {
+	now, then := i.p.m.clock(), []func(){}
+	to := &keeper.Outlets{
+		WallUnixMS: i.p.m.wallUnixMS, Reply: i.reply,
+		Propose: func(_ uint64, blob []byte) bool {
+			then = append(then, func() { k.Applied(now, i.apply(blob)) })
+			return true
+		},
+		Confirm: func(term, round uint64) { then = append(then, func() { k.Confirmed(now, term, round) }) },
 	}
-	if term, round, ok := i.keeper.Round(); ok {
-		i.keeper.Confirmed(now, term, round)
+	for k.Turn(now, to); len(then) > 0; k.Turn(now, to) {
+		then[0]()
+		then = then[1:]
 	}
-	i.replies(i.keeper)
 }
 
 func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
@@ -251,18 +251,14 @@ func (i *insider) apply(blob []byte) (results []lockfsm.Result) {
 	return results
 }
 
-func (i *insider) replies(k *keeper.Core) {
-	for _, replies := range k.Replies() {
-		for p := range i.w.procs() {
-			if p.instance == replies.Peer && p.group != 0 {
-				i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}
-				for _, b := range replies.Frames {
-					i.send(p, frame{replies: b})
-				}
-			}
+func (i *insider) reply(to session.Peer, b []byte) error {
+	for p := range i.w.procs() {
+		if p.instance == to && p.group != 0 {
+			i.p.group, i.says = p.group, identity{instance: i.p.instance, group: p.group, addr: i.p.m.addr}
+			i.send(p, frame{replies: b})
 		}
-		k.Replied(i.p.m.clock(), replies.Peer, true)
 	}
+	return nil
 }
 
 // gossip is what is heard of it: any instance, at any address, with any configuration.

@@ -29,7 +29,7 @@ func (p *proc) leave(then func()) {
 	}
 	w.note("%v leaves", p)
 	p.leaving = true
-	for _, c := range append([]*call(nil), p.calls...) {
+	for _, c := range p.calls {
 		if c.stage == waits {
 			c.leave()
 		} else if w.chance(0.8) { // its context has ended too

@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // nemesis does bad things, one blow after another, with pauses between them.
@@ -42,7 +44,7 @@ func blows() []blow {
 		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(0, n.w.cfg.TTL)) }},
 		{1, 0, func(n *nemesis, m, _ *machine) { n.pause(m, n.w.between(n.w.cfg.TTL/2, 3*n.w.cfg.TTL)) }},
 		{1, 0, func(n *nemesis, _, _ *machine) {
-			n.atLeader(func(l *machine) { n.pause(l, n.w.between(electionTimeout/2, 3*n.w.cfg.TTL)) })
+			n.atLeader(func(l *machine) { n.pause(l, n.w.between(replica.ElectionTimeout/2, 3*n.w.cfg.TTL)) })
 		}},
 		{2, 0, func(n *nemesis, _, _ *machine) { n.partition() }},
 		{1, 0, func(n *nemesis, m, o *machine) { n.cutOneWay(m, o) }},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
+	"github.com/mortise-lock/mortise/internal/replica"
 )
 
 // network carries streams and questions between machines. A cut works in one direction: what is sent that way waits, as TCP makes it
@@ -136,7 +137,7 @@ func (e *end) arrive() {
 	e.other.heard = w.now
 	e.other.p.frame(e.other, f)
 	if w.chance(w.net.repeat) { // no stream does that; the protocol must not mind
-		w.after(w.between(0, electionTimeout), func() {
+		w.after(w.between(0, replica.ElectionTimeout), func() {
 			if e.other.open && !e.other.p.dead {
 				e.other.p.frame(e.other, f)
 			}
@@ -170,12 +171,7 @@ func (e *end) finish() {
 
 // lost tells the rooms that the last stream to a peer has ended.
 func (p *proc) lost(e *end) {
-	links := p.links[e.peer]
-	for i, l := range links {
-		if l == e {
-			p.links[e.peer] = append(links[:i:i], links[i+1:]...)
-		}
-	}
+	p.links[e.peer] = without(p.links[e.peer], e)
 	if len(p.links[e.peer]) == 0 {
 		p.down(e.peer)
 	}

@@ -188,10 +188,7 @@ func (p *proc) Guide() nodeid.ID { return p.client.Status(p.m.clock()).Asked }
 
 // Leader implements cluster.Sight.
 func (p *proc) Leader() (instance nodeid.ID, addr string) {
-	if v := p.view().Leader(p.core); !v.Instance.IsZero() {
-		return v.Instance, v.Addr
-	}
-	t := p.client.Status(p.m.clock()).Leader
+	t := p.view().LeaderOr(p.core, p.client.Status(p.m.clock()).Leader)
 	return t.Peer, t.Addr
 }
 
@@ -208,10 +205,8 @@ func (p *proc) linked(instance nodeid.ID) bool {
 	return instance == p.instance || len(p.links[instance]) > 0
 }
 
-// leaderKnown tells birth whether this instance knows a leader: its own replica is one witness of
-// that, and its session another.
+// leaderKnown tells birth whether this instance knows a leader.
 func (p *proc) leaderKnown() {
-	r := p.replica
-	known := p.phase == client.Attached || r != nil && r.Role().Leader != 0
+	known := p.view().KnowsLeader(p.phase == client.Attached)
 	p.ofLife(func(now time.Duration) { p.core.Founding.Leader(now, known) })
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
-	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
@@ -50,13 +49,19 @@ type proc struct {
 	calls []*call // unfinished, in the order in which they were made
 }
 
+// newProc returns a process of which nothing runs yet.
+func (m *machine) newProc() *proc {
+	m.w.streams++
+	return &proc{
+		w: m.w, m: m, instance: nodeidtest.ID(m.w.id()), stream: m.w.streams,
+		links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
+	}
+}
+
 // start starts a process on the machine.
 func (m *machine) start() *proc {
 	w := m.w
-	p := &proc{
-		w: w, m: m, instance: nodeidtest.ID(w.id()), stream: w.streams + 1, links: map[nodeid.ID][]*end{}, dialing: map[nodeid.ID][]frame{}, backOff: map[nodeid.ID]time.Duration{},
-	}
-	w.streams++
+	p := m.newProc()
 	m.told = w.told
 	cfg := founding.Config{Name: m.name, Addr: m.addr, Settings: w.cfg.settings(), Rules: lockfsm.RulesVersion}
 	if d := m.disk; d != nil {
@@ -187,15 +192,6 @@ func (p *proc) frame(e *end, f frame) {
 			r.step(m)
 		}
 	}
-}
-
-// record is what this instance says of itself when it opens its session.
-func (p *proc) record() []byte {
-	own := p.own()
-	return replica.Record{
-		Instance: p.instance.String(), Name: p.m.name, Zone: p.m.zone, Addr: p.m.addr, Rules: lockfsm.RulesVersion,
-		Settings: own.Named(), Founders: own.Founders,
-	}.Encode()
 }
 
 // later runs f after a while, if the process is there; a paused one waits.

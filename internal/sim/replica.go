@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"time"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -16,15 +16,6 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/raftlog"
 	"github.com/mortise-lock/mortise/session/keeper"
-)
-
-// The numbers of internal/instance, and raftlog's patience.
-const (
-	patience        = 2 * time.Millisecond
-	raftTick        = 25 * time.Millisecond
-	electionTicks   = 20
-	heartbeatTicks  = 4
-	electionTimeout = electionTicks * raftTick
 )
 
 // ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It is the
@@ -53,15 +44,12 @@ type ownReplica struct {
 // foundReplica founds this process's replica of the group of a charter, or opens it again.
 func foundReplica(p *proc, c founding.Charter, id uint64) (r *ownReplica, fresh bool) {
 	w := p.w
-	machine, err := lockfsm.New(lockfsm.Charter{
-		Group: c.Group, FoundedUnixMS: c.FoundedUnixMS, Rules: c.Rules, SessionTTL: c.Settings.SessionTTL, Grace: c.Settings.Grace,
-		Limits: w.cfg.Limits, Settings: replica.FoundedWith(c.Settings).Encode(),
-	})
+	machine, err := replica.Founded(&c, w.cfg.Limits)
 	w.must(err)
 	w.watch.founded(&c)
 	store, fresh := p.m.openLog(c.Group, id)
 	if fresh {
-		w.must(raftlog.Found(store, c.Group, id, replica.Members(c.Voters), machine.Snapshot(nil)))
+		w.must(replica.Found(store, &c, id, machine))
 	}
 	return startReplica(p, c.Group, id, store, machine, fresh), fresh
 }
@@ -93,7 +81,7 @@ func startReplica(p *proc, group, id uint64, store *raftlog.MemoryStore, machine
 		return r.keeper.Next()
 	}
 	r.core, err = raftlog.NewCore(raftlog.CoreConfig{
-		State: state, Now: p.m.clock(), Tick: raftTick, ElectionTicks: electionTicks, HeartbeatTicks: heartbeatTicks,
+		State: state, Now: p.m.clock(), Tick: replica.RaftTick, ElectionTicks: replica.ElectionTicks, HeartbeatTicks: replica.HeartbeatTicks,
 		EntriesInFlight: 2, Patient: r.glue.Patient, QueueBytes: 1 << 20, SnapshotBytes: w.cfg.SnapshotBytes, KeepEntries: w.cfg.KeepEntries,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelError + 1})),
 	})
@@ -128,7 +116,7 @@ func (r *ownReplica) logTurn(now clock.Time) clock.Time {
 	}
 	r.flush()
 	if r.core.Reminds() {
-		r.p.w.after(patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
+		r.p.w.after(raftlog.Patience, func() { r.log.post(func(clock.Time) { r.core.Remind() }) })
 	}
 	r.glue.TurnEnd()
 	r.look()
@@ -176,7 +164,7 @@ func (r *ownReplica) Save(batch raftlog.Batch) (done bool, err error) {
 	}
 	took := w.between(d.latency/2, d.latency*2)
 	if w.chance(w.nemesis.slowDisk) {
-		took += w.between(0, electionTimeout)
+		took += w.between(0, replica.ElectionTimeout)
 	}
 	r.saving = &batch
 	w.after(took, func() {
@@ -248,28 +236,20 @@ func (r *ownReplica) step(m *raftpb.Message) {
 	m = proto.Clone(m).(*raftpb.Message)
 	if w.chance(w.net.repeat) {
 		again := proto.Clone(m).(*raftpb.Message)
-		w.after(w.between(0, electionTimeout), func() { r.log.post(func(clock.Time) { r.core.Step(again) }) })
+		w.after(w.between(0, replica.ElectionTimeout), func() { r.log.post(func(clock.Time) { r.core.Step(again) }) })
 	}
 	r.log.post(func(clock.Time) { r.core.Step(m) })
 }
 
 // flush sends what the log has for others: a frame for each of them. What finds no room is lost, and raft sends it again.
 func (r *ownReplica) flush() {
-	for len(r.outbox) > 0 {
-		to := r.outbox[0].GetTo()
-		var mine, others []*raftpb.Message
-		for _, m := range r.outbox {
-			if m.GetTo() == to {
-				mine = append(mine, m)
-			} else {
-				others = append(others, m)
-			}
-		}
-		r.outbox = others
+	raftlog.EachReplica(r.outbox, nil, func(to uint64, mine []*raftpb.Message) {
+		mine = slices.Clone(mine)
 		r.p.w.watch.sends(r, mine)
 		v := r.Place(r.p.core, to)
 		if r.p.w.chance(r.p.w.net.drop) || r.p.send(v.Instance, v.Addr, frame{raft: mine}) != nil {
 			r.log.post(func(clock.Time) { r.core.Unreachable(to) })
 		}
-	}
+	})
+	r.outbox = nil
 }

@@ -43,20 +43,20 @@ func Run(cfg Config) *Report {
 		w.people()
 	}
 	w.pass(w.now+cfg.Virtual, nil)
-	report := &Report{Config: cfg}
-	if cfg.Heal && w.fault == "" {
-		report.Settled = w.settle()
-	}
-	w.finish(report)
-	return report
+	return w.finish()
 }
 
-// finish judges the history and fills in the report.
-func (w *world) finish(report *Report) {
-	w.watch.judge(report.Config.Heal)
+// finish heals everything, if that is wanted, judges the history and reports.
+func (w *world) finish() *Report {
+	settled := time.Duration(0)
+	if w.cfg.Heal && w.fault == "" {
+		settled = w.settle()
+	}
+	w.watch.judge(w.cfg.Heal)
 	w.watch.stats.Events = w.events
-	report.Hash, report.Fault, report.Transcript = w.run.Sum64(), w.fault, w.notes
-	report.Stats, report.History = w.watch.stats, w.watch.history
+	return &Report{
+		Config: w.cfg, Hash: w.run.Sum64(), Fault: w.fault, Transcript: w.notes, Stats: w.watch.stats, History: w.watch.history, Settled: settled,
+	}
 }
 
 // settle heals everything and requires progress: everybody becomes a member of one group, every caller is served, nothing is left.

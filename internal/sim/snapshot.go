@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/raftlog"
 )
 
@@ -77,7 +78,7 @@ func (r *ownReplica) Prepare(s *raftpb.Snapshot) (done bool, err error) {
 func (r *ownReplica) aside(took time.Duration, then func()) {
 	w, most := r.p.w, 20*time.Millisecond
 	if w.chance(0.1) {
-		most = 4 * electionTimeout
+		most = 4 * replica.ElectionTimeout
 	}
 	w.after(took+w.between(0, most), func() { r.log.post(func(clock.Time) { then() }) })
 }

@@ -38,7 +38,8 @@ func (w *world) pace(s step) {
 	})
 }
 
-// order has whoever leads commit a command that is the leader's own, as the root package does for those who ask it to. Nobody may ever carry it out.
+// order has the leader commit a command of its own, as it does for a program that asks it to. It may
+// never be carried out.
 func (w *world) order(c lockfsm.Command) {
 	l := w.leader()
 	if l == nil {
@@ -106,18 +107,15 @@ func (w *world) resumeSome() {
 // resume makes a call that takes a hold up.
 func (p *proc) resume(key string, token lockfsm.Token) {
 	w := p.w
-	w.numbers++
-	c := &call{p: p, id: w.numbers, once: true, detaches: w.chance(0.3), hold: w.between(0, w.cfg.Hold)}
-	c.req = client.Request{Key: key, Terms: &client.Terms{Resume: token}, Caller: c}
+	c := p.newCall(client.Request{Key: key, Terms: &client.Terms{Resume: token}})
+	c.once, c.detaches = true, w.chance(0.3)
 	if w.chance(0.3) {
 		c.req.Terms.Delay = w.between(time.Millisecond, longestDelay*w.cfg.TTL).Round(time.Millisecond)
 		if known := w.watch.shorter[token]; known == 0 || c.req.Terms.Delay < known {
 			w.watch.shorter[token] = c.req.Terms.Delay
 		}
 	}
-	p.calls = append(p.calls, c)
-	w.watch.asks(c)
-	p.inClient(func(now clock.Time) { p.client.Acquire(now, &c.req) })
+	c.ask()
 	if w.chance(w.cfg.Cancel) {
 		w.after(w.between(0, 5*time.Millisecond), c.leave)
 	}

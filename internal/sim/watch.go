@@ -223,7 +223,7 @@ func (c *call) believes() bool {
 
 // lapse ends the beliefs in a key that have ended by the clock.
 func (o *watch) lapse(key string) {
-	for _, c := range append([]*call(nil), o.believers[key]...) {
+	for _, c := range o.believers[key] {
 		if !c.believes() {
 			c.lapsed, c.until = true, min(o.w.now, c.p.m.global(c.limit()))
 			o.disbelieve(c)
@@ -340,10 +340,7 @@ func (o *watch) released(c *call, err error) {
 func (o *watch) disbelieve(c *call) {
 	for _, key := range c.keys() {
 		o.w.must(o.beliefs.End(key, c.who(), o.w.now))
-		all := o.believers[key]
-		if i := slices.Index(all, c); i >= 0 {
-			o.believers[key] = append(all[:i:i], all[i+1:]...)
-		}
+		o.believers[key] = without(o.believers[key], c)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -130,6 +131,11 @@ func (w *world) leader() (best *ownReplica) {
 		}
 	}
 	return best
+}
+
+// without returns a list without one of its elements. The list, which may be gone through, stays as it is.
+func without[T comparable](list []T, one T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }
 
 // any returns a random machine.

@@ -1,9 +1,13 @@
 package sim
 
-import "github.com/mortise-lock/mortise/internal/replica"
+import (
+	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/lockfsm"
+)
 
-// This file is how people change a setting of a running group: instances that start are told a new
-// value than those that run, and the group adopts it when all name it.
+// This file is what instances are started with, and how operators change a setting of a running group:
+// instances that start are given another value than those that run, and the group adopts it when all
+// name it.
 
 // retell changes now and then what instances are told that start from then on.
 func (w *world) retell() {
@@ -28,12 +32,21 @@ func (p *proc) own() replica.Settings {
 	return own
 }
 
+// record is what this instance says of itself when it opens its session.
+func (p *proc) record() []byte {
+	own := p.own()
+	return replica.Record{
+		Instance: p.instance.String(), Name: p.m.name, Zone: p.m.zone, Addr: p.m.addr, Rules: lockfsm.RulesVersion,
+		Settings: own.Named(), Founders: own.Founders,
+	}.Encode()
+}
+
 // unadopted says what all instances name and the group does not have, or returns "".
 func (w *world) unadopted(l *ownReplica) string {
 	named := map[replica.Named]bool{}
-	for _, m := range w.machines {
-		if m.proc != nil && !m.gone {
-			named[m.proc.own().Named()] = true
+	for p := range w.procs() {
+		if !p.m.gone {
+			named[p.own().Named()] = true
 		}
 	}
 	if own, is := l.p.own(), l.Settings(); len(named) == 1 && is != nil && is.Named() != own.Named() {
