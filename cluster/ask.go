@@ -10,11 +10,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-const (
-	asksMax   = 8 // questions under way at a time
-	askWithin = time.Second
-)
-
 // put asks one question as soon as fewer than asksMax are under way, and none to the same address.
 // Each has a goroutine of its own, so that an address that does not answer takes one of the places
 // and holds up nothing else.

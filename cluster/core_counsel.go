@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/cluster/founding"
+	"github.com/mortise-lock/mortise/cluster/lead"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -15,6 +16,9 @@ const (
 	consultEvery = 100 * time.Millisecond // between two attempts, plus up to half of it at random
 	consultHops  = 3                      // how often an attempt follows "not me, ask ..."
 )
+
+// Counsel is what the leader of a group says.
+type Counsel = lead.Counsel
 
 // Consultation is the question how the voters of a group stand, and whether a replica may stop.
 type Consultation struct {

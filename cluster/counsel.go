@@ -6,14 +6,10 @@ import (
 	"fmt"
 
 	"github.com/mortise-lock/mortise/cluster/gossip"
-	"github.com/mortise-lock/mortise/cluster/lead"
 )
 
 // ErrNoLeader is what Consult returns if nobody leads, or nobody who leads has answered.
 var ErrNoLeader = errors.New("cluster: no leader has answered")
-
-// Counsel is what the leader of a group says.
-type Counsel = lead.Counsel
 
 // Consult asks the leader, or this instance itself if it leads, how the voters stand and whether the replica here may stop. It asks until
 // somebody who leads has answered, one question at a time; when ctx ends before, the error wraps ErrNoLeader and its cause.

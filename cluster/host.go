@@ -7,9 +7,6 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
-// Voter is one replica of the group, a voter or a learner, with the address under which its newest life was last known.
-type Voter = founding.Voter
-
 // Host is told what has been decided and carries it out. Its methods are called on the cluster's owner goroutine, one at a time and in
 // the order of the decisions. While one runs, no question is answered, so each returns soon. They may call Voter, Members, Status,
 // HasLeader, BornApplied, Configured, Retired, Look and Stray, but must not wait for Answer, Consult, Recover, Leave or Close.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
@@ -35,9 +34,6 @@ type SilentError struct {
 }
 
 func (e *SilentError) Error() string { return "no answer: " + e.Why }
-
-// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it is reached at.
-type Asker = founding.Asker
 
 // Net carries questions and gossip between instances. Ask carries those of package founding. All methods are called concurrently. An address is host:port.
 type Net interface {
