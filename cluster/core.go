@@ -48,7 +48,7 @@ type CoreConfig struct {
 
 // Core is what one instance decides as a part of the cluster: it puts the cores of founding and of
 // lead together with the address book, and decides what is told to which instance. An owner feeds
-// it with all that has happened, and then takes the three steps of a turn:
+// it with all that has happened, and then calls Turn, which takes three steps:
 //
 //	Tick ──▶ what founding has decided, to be stored
 //	Follow ──▶ what to tell the host, once that is stored

@@ -1,11 +1,13 @@
 // Package replica is what a voter decides between its log, its state machine, the keeper of the
 // sessions and its cluster: what follows from each entry, who has a session, what the voters look
-// like, which settings and rules all instances agree on, and what a leader answers about the locks. The root package and the simulation run the same code.
+// like, which settings and rules all instances agree on, and what a leader answers about the locks.
+// internal/instance and the simulation run the same code.
 //
 //	                     log's owner goroutine                    cluster's owner goroutine
-//	log ──▶ Core ──▶ Host: keeper, cluster, observers
-//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Accord.Facts ──▶ voters.Facts, Wishes
-//	          │ └──▶ Questions: answers, watches
+//	log ──▶ Core ──▶ Keeper, Cluster, Host, Trail
+//	          │ ├──▶ Registry: Note, Publish ────────────────▶ Core.Facts ──▶ voters.Facts, and the keeper
+//	          │ ├──▶ Questions: answers, watches
+//	          │ ├──▶ View: for any goroutine
 //	          └────▶ lockfsm.Machine                           Change: the log's configuration
 //
 // # Guarantees
@@ -21,8 +23,8 @@
 //
 // # Concurrency
 //
-// A [Registry] is between two goroutines, and [Questions] between askers and the log's owner, as their
-// methods say. All else is pure or is owned by its caller. No clock is read.
+// A [Registry] is between two goroutines, [Questions] between askers and the log's owner, and a [View]
+// between that owner and all others, as their methods say. All else is pure or is owned by its caller. No clock is read.
 //
 // # Failure
 //

@@ -26,7 +26,7 @@ const (
 )
 
 // Core decides everything that a [Client] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
-// it inputs, each with the time, in any order; then call Flush, carry out what it returns, and call Tick at the latest at Next. It is
+// it inputs, each with the time, in any order; then call Turn, and come back at the latest at Next. It is
 // not safe for concurrent use. The simulation uses it without the shell.
 type Core struct {
 	askTTL  time.Duration

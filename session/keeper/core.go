@@ -48,7 +48,7 @@ type Leadership struct {
 }
 
 // Core decides everything that a [Keeper] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
-// it inputs, each with the time; then call Tick, carry out Proposal, Round and Replies, and come back at the latest at Next. It is not
+// it inputs, each with the time; then call Turn, and come back at the latest at Next. It is not
 // safe for concurrent use. The simulation uses it without the shell.
 type Core struct {
 	// Vouch returns the hash of the capability that the certificate of a connected peer has, zero for a full instance, and whether the
