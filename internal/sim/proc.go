@@ -163,23 +163,28 @@ func (p *proc) frame(e *end, f frame) {
 		return
 	}
 	r := p.replica
-	if f.retired && r != nil {
+	if r != nil && len(f.raft) > 0 {
+		r.raft(f)
+	}
+	if r != nil && f.retired {
 		r.gone(f.from.instance)
 		p.ofLife(func(now time.Duration) { p.core.Gone(now, f.from.instance) })
 	}
-	if len(f.renewals)+len(f.commands) > 0 {
-		if r == nil {
-			_ = p.send(f.from.instance, "", frame{replies: session.NoVoter()})
-		} else {
-			r.asked(f.from.instance, f.renewals, f.commands)
-		}
+	switch asks := len(f.renewals)+len(f.commands) > 0; {
+	case asks && r == nil:
+		_ = p.send(f.from.instance, "", frame{replies: session.NoVoter()})
+	case asks:
+		r.asked(f.from.instance, f.renewals, f.commands)
 	}
 	if len(f.replies) > 0 {
 		p.clientReceive(f.from.instance, f.replies)
 	}
-	if r == nil || len(f.raft) == 0 {
-		return
-	}
+}
+
+// raft hands messages to the log if their sender may send them. A replica that no configuration names
+// any more is told so.
+func (r *ownReplica) raft(f frame) {
+	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {
 		if p.strays.Due(f.from.instance, p.birthNow()) {
 			p.w.note("%v tells %x that it is in no configuration", p, f.from.instance)
