@@ -30,12 +30,12 @@ const (
 	askWithin = time.Second
 )
 
-// Voter is one replica of the group, a voter or a learner, with the address under which its newest life
-// was last known.
+// Voter is one replica of the group, a voter or a learner, with the address under which its newest
+// life was last known.
 type Voter = founding.Voter
 
-// Asker is the instance that puts a question: the ID that it has proved, and the address that it says it
-// is reached at.
+// Asker is the instance that puts a question: the ID that it has proved, and the address that it
+// says it is reached at.
 type Asker = founding.Asker
 
 // CoreConfig is what a Core knows of its instance.

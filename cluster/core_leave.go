@@ -11,16 +11,17 @@ const (
 	// Leaderless is how long a leaver goes on asking for a leader to hand its vote to: longer than any
 	// election of a group that has a majority.
 	Leaderless = 3 * time.Second
-	// LastWords bounds what perhaps no instance is left to answer: the end of a session when all leave.
+	// LastWords bounds what perhaps no instance is left to answer: the end of a session when all
+	// leave.
 	LastWords = time.Second
 	// DepartPoll is the time between two questions whether this instance may stop.
 	DepartPoll = 20 * time.Millisecond
 )
 
 // Departure is how an instance leaves its group in good order: it waits until its locks are
-// released; then its replica votes, appends and acknowledges until a leader other than itself reports
-// that a configuration without it is applied (rules 12 and 13); then it closes its session. The zero
-// Departure has not begun. It is not safe for concurrent use.
+// released; then its replica votes, appends and acknowledges until a leader other than itself
+// reports that a configuration without it is applied (rules 12 and 13); then it closes its session.
+// The zero Departure has not begun. It is not safe for concurrent use.
 type Departure struct {
 	// Alone says, at the end, that perhaps no instance is left to answer.
 	Alone bool
@@ -58,7 +59,7 @@ const (
 type Leaver struct {
 	Held     bool   // it holds a lock that it waits for
 	Member   bool   // of a group that is born
-	Raft     uint64 // of its replica; zero: it has none
+	Raft     uint64 // of its replica, or zero without one
 	Votes    bool   // the replica votes, in the configuration that is applied here
 	Leads    bool   // and leads
 	Company  bool   // another replica of that configuration is connected

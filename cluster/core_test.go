@@ -214,7 +214,8 @@ func TestARemovedReplicaGoesOnUntilTheLeaderSaysThatItMayStop(t *testing.T) {
 	}
 }
 
-// leaver is an instance that leaves with a vote while others are connected, but for what change does.
+// leaver is an instance that leaves with a vote while others are connected, but for what change
+// does.
 func leaver(change func(*Leaver)) Leaver {
 	l := Leaver{Member: true, Raft: 1, Votes: true, Company: true}
 	if change != nil {
@@ -234,7 +235,7 @@ func TestWhatADepartureComesTo(t *testing.T) {
 		name   string
 		leaver Leaver
 		asks   bool     // before it is told
-		said   *Counsel // by the leader; nil: no leader answers
+		said   *Counsel // by the leader, or nil if no leader answers
 		want   Step
 		alone  bool
 		lost   string
@@ -269,8 +270,8 @@ func TestWhatADepartureComesTo(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfADeparture: locks first, then the leader's leave, asked for again after a pause; and a
-// leader that all leave goes last, but not later than its last words.
+// TestTheOrderOfADeparture: locks first, then the leader's leave, asked for again after a pause;
+// and a leader that all leave goes last, but not later than its last words.
 func TestTheOrderOfADeparture(t *testing.T) {
 	var d Departure
 	holds, stays := leaver(func(l *Leaver) { l.Held = true }), leaver(func(l *Leaver) { l.Leads = true })

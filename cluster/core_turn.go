@@ -30,9 +30,12 @@ type Owner interface {
 	Dismiss(raft uint64)
 }
 
-// Turn lets the core look at what has happened, and has carried out what it decides. It returns when
-// the next turn is due at the latest. fresh is a raft ID that was never used, and word is random.
-func (c *Core) Turn(now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner) time.Duration {
+// Turn lets the core look at what has happened, and has carried out what it decides. It returns
+// when the next turn is due at the latest. fresh is a raft ID that was never used, and word is
+// random.
+func (c *Core) Turn(
+	now time.Duration, wallUnixMS int64, random founding.Random, fresh, word uint64, o Owner,
+) time.Duration {
 	out := c.Tick(now, wallUnixMS, random)
 	if o.Store(&out); o.Ended() {
 		return 0

@@ -7,7 +7,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must leave and ticks must pass.
+// turnRoundsMax bounds the outputs carried out in one turn: during a long replay messages must
+// leave and ticks must pass.
 const turnRoundsMax = 32
 
 // Shell carries out what a Core wants. An error retires the replica.
@@ -103,8 +104,9 @@ func Deliver(e *Event, a Applier) error {
 	return nil
 }
 
-// EachReplica gives the messages to send, together with the replica that they are for. send must not
-// keep the slice, whose memory is that of frame. EachReplica returns the memory for the next call.
+// EachReplica gives the messages to send, together with the replica that they are for. send must
+// not keep the slice, whose memory is that of frame. EachReplica returns the memory for the next
+// call.
 func EachReplica(messages, frame []*raftpb.Message, send func(to uint64, mine []*raftpb.Message)) []*raftpb.Message {
 	for i, first := range messages {
 		to := first.GetTo()

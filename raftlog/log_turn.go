@@ -16,12 +16,15 @@ const (
 	inStore
 )
 
-// Patience is after how long the core is reminded of a batch that stands back, see Config.Patient. The reminder of one before may be under way then,
-// and two are not: so it lasts up to twice as long. No much shorter timer is exact while a process is idle.
+// Patience is after how long the core is reminded of a batch that stands back, see Config.Patient.
+// The reminder of one before may be under way then, and two are not: so it lasts up to twice as
+// long. No much shorter timer is exact while a process is idle.
 const Patience = 2 * time.Millisecond
 
-// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the store is volatile, Save and Prepare. It is
-// woken by the inbox and by one timer: the next tick, the end of Patience, or the next step of a snapshot. A panic of anything that it calls ends the replica and nothing else.
+// own is the owner goroutine: it alone touches the core and calls the Applier, Send and, if the
+// store is volatile, Save and Prepare. It is woken by the inbox and by one timer: the next tick,
+// the end of Patience, or the next step of a snapshot. A panic of anything that it calls ends the
+// replica and nothing else.
 func (l *Log) own() {
 	var err error
 	defer close(l.owner)
@@ -211,7 +214,8 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
-// SendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is reported: raft waits for one.
+// SendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is
+// reported: raft waits for one.
 func (l shell) SendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
 	l.called = true

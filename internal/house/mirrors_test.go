@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// maxCopied is how many statements in a row, those inside them counted, a function of the simulation
-// may have in common with one of the product. It is what holds today: two, as any two programs have.
-// When the simulation mirrored shells there were ten.
+// maxCopied is how many statements in a row, those inside them counted, a function of the
+// simulation may have in common with one of the product. It is what holds today: two, as any two
+// programs have. When the simulation mirrored shells there were ten.
 const maxCopied = 2
 
 // stretch is a list of statements of a function: its body, or what stands in a block or case of it.

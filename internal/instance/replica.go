@@ -23,7 +23,8 @@ import (
 // and the keeper of the sessions, who is at work while this replica leads. It lives from the acceptance of a charter, or from the
 // leader's Prepare, until the restart in place, its removal, its retirement, or the end of the node.
 //
-// Its methods that implement replica.Host run on the log's owner goroutine, which owns the fields marked so.
+// Its methods that implement replica.Host run on the log's owner goroutine, which owns the fields
+// marked so.
 type ownReplica struct {
 	node *Instance
 	*replica.View
@@ -158,7 +159,8 @@ func (r *ownReplica) Answering(result *lockfsm.Result) {
 // Born implements replica.Host.
 func (r *ownReplica) Born() clock.Time { return r.node.env.clock.Now() }
 
-// Retired implements replica.Host. A broken state machine ends the node, anything else only this voter.
+// Retired implements replica.Host. A broken state machine ends the node, anything else only this
+// voter.
 func (r *ownReplica) Retired(err error) { r.node.spawn(func() { r.node.retire(r, err) }) }
 
 // send hands raft's messages to the transport, one frame for each replica.

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that a
-// failover stays below two seconds.
+// The election timeout is 500 ms: longer than any stall of a healthy machine, and short enough that
+// a failover stays below two seconds.
 const (
 	RaftTick        = 25 * time.Millisecond
 	ElectionTicks   = 20
@@ -74,14 +74,14 @@ type CoreConfig struct {
 	Keeper    Keeper
 	Cluster   Cluster
 	Host      Host
-	Trail     Trail      // nil: no account is kept
-	Step      func() int // the size of a step of a snapshot; nil: always the same
+	Trail     Trail      // nil if no account is kept
+	Step      func() int // the size of a step of a snapshot, or nil
 	Solo      bool       // the group is of one instance that no other may join
 }
 
-// Core is what a replica makes of what its log hands out: it feeds the state machine and says who is
-// to hear of what. It implements raftlog.Applier: the goroutine that owns the log owns it, and alone
-// calls it, but for the methods that say otherwise.
+// Core is what a replica makes of what its log hands out: it feeds the state machine and says who
+// is to hear of what. It implements raftlog.Applier: the goroutine that owns the log owns it, and
+// alone calls it, but for the methods that say otherwise.
 type Core struct {
 	View      *View
 	Registry  Registry
@@ -147,8 +147,8 @@ func (c *Core) Configured(config raftlog.Configuration) {
 	c.config.Cluster.Applied(c.View.Group, applied)
 }
 
-// Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the round
-// was called for, and the state holds all that was committed by then.
+// Confirmed implements raftlog.Applier: a majority has confirmed that this replica led when the
+// round was called for, and the state holds all that was committed by then.
 func (c *Core) Confirmed(term, round uint64) {
 	if round&QuestionRound != 0 {
 		c.Questions.see(round&^QuestionRound, c.machine)
@@ -178,7 +178,7 @@ func (c *Core) Apply(index, term uint64, batch []byte) error {
 	return c.machine.Failed()
 }
 
-// answer hands a result to those who wait for it.
+// answer hands a result to what waits for it.
 func (c *Core) answer(result *lockfsm.Result) {
 	c.Registry.Note(result)
 	if result.Kind == lockfsm.Evict || result.Kind == lockfsm.Put {
@@ -226,8 +226,8 @@ func (c *Core) Restore(index, _ uint64, state []byte) error {
 	return nil
 }
 
-// TurnEnd implements raftlog.Applier: it hands over who has come or gone, and tells those who watch
-// what has happened.
+// TurnEnd implements raftlog.Applier: it hands over which sessions have come or gone, and tells the
+// watches what has happened.
 func (c *Core) TurnEnd() {
 	if c.machine == nil {
 		return
@@ -265,9 +265,9 @@ func (c *Core) charter() {
 	}
 }
 
-// Facts returns what the log of a leader and the sessions show of who could vote, and its term. It
-// has the keeper propose what all instances agree on. linked reports whether an instance is this
-// one, or has a stream with it. Only the cluster's owner goroutine calls it.
+// Facts returns what the log of a leader and the sessions show of the instances that could vote,
+// and its term. It has the keeper propose what all instances agree on. linked reports whether an
+// instance is this one, or has a stream with it. Only the cluster's owner goroutine calls it.
 func (c *Core) Facts(
 	now clock.Time, own Own, s *raftlog.Survey, linked func(nodeid.ID) bool,
 ) (f voters.Facts, term uint64, leads bool) {

@@ -74,7 +74,8 @@ func (h *heard) takes(t *testing.T, when string, want ...string) {
 	h.said = nil
 }
 
-// configuration is one of replicas 1 to n, which instances of the same numbers have; the last is no voter.
+// configuration is one of replicas 1 to n, which instances of the same numbers have; the last is no
+// voter.
 func configuration(n uint64) (c raftlog.Configuration) {
 	c.Index = 7
 	for id := uint64(1); id <= n; id++ {
@@ -87,17 +88,19 @@ func configuration(n uint64) (c raftlog.Configuration) {
 	return c
 }
 
-// TestWhoHearsOfARole: the keeper is told the leader's address as the address book has it, then the
-// configuration, and is told again when the book has changed.
-func TestWhoHearsOfARole(t *testing.T) {
+// TestARoleIsToldInOrder: the keeper is told the leader's address as the address book has it, then
+// the configuration, and is told again when the book has changed.
+func TestARoleIsToldInOrder(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
 	c.Configured(configuration(4))
 	h.takes(t, "a configuration", "configured", "cluster: 4 voters at 7", "cluster: applied 7, incoming 0")
 	c.Role(raftlog.Role{Term: 5, LastTerm: 3, LastIndex: 9})
-	h.takes(t, "no leader", "keeper: term 5, leading false, leader ", "role", "cluster: log of 4 ends in term 3", "cluster: look")
+	h.takes(t, "no leader", "keeper: term 5, leading false, leader ", "role",
+		"cluster: log of 4 ends in term 3", "cluster: look")
 	c.Role(raftlog.Role{Term: 5, Leader: 2})
-	h.takes(t, "a leader", "keeper: term 5, leading false, leader log:2", "role", "cluster: log of 4 ends in term 0", "cluster: look")
+	h.takes(t, "a leader", "keeper: term 5, leading false, leader log:2", "role",
+		"cluster: log of 4 ends in term 0", "cluster: look")
 	h.book[2] = founding.Voter{Raft: 2, Instance: nodeidtest.ID(2), Addr: "book:2"}
 	c.TellKeeper()
 	h.takes(t, "the leader has moved", "keeper: term 5, leading false, leader book:2")
@@ -108,8 +111,8 @@ func TestWhoHearsOfARole(t *testing.T) {
 	h.takes(t, "the end", "keeper: term 6, leading false, leader ", "retired: over")
 }
 
-// TestWhatLeadingBrings: only a replica that leads hands results to its keeper, behind its host; the
-// birth of the group is told once.
+// TestWhatLeadingBrings: only a replica that leads hands results to its keeper, behind its host;
+// the birth of the group is told once.
 func TestWhatLeadingBrings(t *testing.T) {
 	c, _, h := leading(t)
 	h.takes(t, "the birth and the lead", "born", "cluster: 1 is born",
@@ -135,7 +138,8 @@ func TestWhatLeadingBrings(t *testing.T) {
 	}
 }
 
-// TestWhatAViewShows: who has which raft ID, and where, by the address book before the configuration.
+// TestWhatAViewShows: who has which raft ID, and where, by the address book before the
+// configuration.
 func TestWhatAViewShows(t *testing.T) {
 	h := &heard{book: map[uint64]founding.Voter{3: {Raft: 3, Instance: nodeidtest.ID(33), Addr: "book:3"}}}
 	c := NewCore(CoreConfig{Group: 1, ID: 4, Keeper: toKeeper{h}, Cluster: toCluster{h}, Host: h})
@@ -152,7 +156,8 @@ func TestWhatAViewShows(t *testing.T) {
 		raft, instance uint64
 		want           bool
 	}{
-		{v, 1, 1, true}, {v, 1, 2, false}, {v, 5, 5, false}, {v, 3, 33, true}, {v, 3, 3, false}, {none, 3, 33, true}, {none, 1, 1, false},
+		{v, 1, 1, true}, {v, 1, 2, false}, {v, 5, 5, false}, {v, 3, 33, true}, {v, 3, 3, false},
+		{none, 3, 33, true}, {none, 1, 1, false},
 	} {
 		if got := s.view.Speaks(book, s.raft, nodeidtest.ID(s.instance)); got != s.want {
 			t.Errorf("instance %d speaks as %d: %v", s.instance, s.raft, got)

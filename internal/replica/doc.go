@@ -23,8 +23,9 @@
 //
 // # Concurrency
 //
-// A [Registry] is between two goroutines, [Questions] between askers and the log's owner, and a [View]
-// between that owner and all others, as their methods say. All else is pure or is owned by its caller. No clock is read.
+// A [Registry] is between two goroutines, [Questions] between askers and the log's owner, and a
+// [View] between that owner and all others, as their methods say. All else is pure or is owned by
+// its caller. No clock is read.
 //
 // # Failure
 //

@@ -17,7 +17,9 @@ func leading(t *testing.T) (*Core, *Questions, *heard) {
 		t.Fatal(err)
 	}
 	host := &heard{}
-	c := NewCore(CoreConfig{Group: 1, ID: 4, Machine: machine, Keeper: toKeeper{host}, Cluster: toCluster{host}, Host: host})
+	c := NewCore(CoreConfig{
+		Group: 1, ID: 4, Machine: machine, Keeper: toKeeper{host}, Cluster: toCluster{host}, Host: host,
+	})
 	if err := c.Apply(1, 1, lockfsm.Command{Kind: lockfsm.Born}.Append(nil)); err != nil {
 		t.Fatal(err)
 	}

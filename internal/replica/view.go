@@ -151,9 +151,9 @@ func (v *View) LeaderOr(book Book, attached session.Target) session.Target {
 	return attached
 }
 
-// KnowsLeader reports whether the instance knows a leader: its replica is one witness of that, and its
-// session, which may be attached, is another. A replica that has just been prepared, or that was
-// removed, hears of no leader while the group is well.
+// KnowsLeader reports whether the instance knows a leader: its replica is one witness of that, and
+// its session, which may be attached, is another. A replica that has just been prepared, or that
+// was removed, hears of no leader while the group is well.
 func (v *View) KnowsLeader(attached bool) bool { return attached || v != nil && v.Role().Leader != 0 }
 
 // Targets names the instances of some replicas to the sessions.

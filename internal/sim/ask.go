@@ -44,7 +44,8 @@ func (p *proc) Errand(e cluster.Errand) {
 	})
 }
 
-// consult asks the leader how the voters stand, and calls then; with nil if that takes longer than within.
+// consult asks the leader how the voters stand, and calls then; with nil if that takes longer than
+// within.
 func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(*cluster.Counsel)) {
 	q.Caller = then
 	p.cluster.post(func(clock.Time) { p.core.Inquire(&q) })
@@ -57,8 +58,8 @@ func (p *proc) consult(q cluster.Inquiry, within time.Duration, then func(*clust
 	})
 }
 
-// put puts a question to the instance at an address, whichever it is if to is zero. The cluster's owner
-// hears once what comes of it, after a second at the latest, and in this life alone.
+// put puts a question to the instance at an address, whichever it is if to is zero. The cluster's
+// owner hears once what comes of it, after a second at the latest, and in this life alone.
 func (p *proc) put(addr string, to nodeid.ID, q query, then func(time.Duration, founding.Outcome, reply)) {
 	w, asker := p.w, founding.Asker{Instance: p.instance, Addr: p.m.addr}
 	answered := false

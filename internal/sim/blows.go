@@ -59,7 +59,8 @@ const readyWithin = time.Minute
 // settlePoll is the time between two questions whether the voters are settled.
 const settlePoll = 100 * time.Millisecond
 
-// whenReady waits as Node.Ready does: the session is attached, the grace is over, and no change of voters is due.
+// whenReady waits as Node.Ready does: the session is attached, the grace is over, and no change of
+// voters is due.
 func (m *machine) whenReady(within time.Duration, then func()) {
 	w, over := m.w, false
 	end := func() {

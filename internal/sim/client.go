@@ -10,8 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is the owner of a process's client: what the client is told, and, as client.Outlets, where
-// its turn leads.
+// This file is the owner of a process's client: what the client is told, and, as client.Outlets,
+// where its turn leads.
 
 // inClient runs f on the client's owner.
 func (p *proc) inClient(f func(now clock.Time)) {

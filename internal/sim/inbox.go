@@ -10,7 +10,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// This file is how the log of a process speaks to its other owners: what it says waits in their inboxes.
+// This file is how the log of a process speaks to its other owners: what it says waits in their
+// inboxes.
 
 // ofLife runs f on the cluster's owner, unless this life is over by then.
 func (p *proc) ofLife(f func(now time.Duration)) {

@@ -51,7 +51,8 @@ func (r *ownReplica) down(instance nodeid.ID) {
 	r.gone(instance)
 }
 
-// vouch compares what the record of a new session says of its instance with what the connection proves.
+// vouch compares what the record of a new session says of its instance with what the connection
+// proves.
 func (p *proc) vouch(from session.Peer, b []byte) (capability [32]byte, ok bool) {
 	addr := p.m.addr
 	if from != p.instance {

@@ -34,8 +34,9 @@ type blow struct {
 	do           func(n *nemesis, m, o *machine)
 }
 
-// blows are all of them: what happens by itself, what people do to a cluster, machines that fail one
-// after another, and outages of the whole network. In a quiet run a machine only goes and comes.
+// blows are all of them: what happens by itself, what people do to a cluster, machines that fail
+// one after another, and outages of the whole network. In a quiet run a machine only goes and
+// comes.
 func blows() []blow {
 	return []blow{
 		{2, 1, func(n *nemesis, m, _ *machine) { n.crash(m, false) }},

@@ -14,8 +14,8 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// This file is what a process does for the core of its cluster: it implements cluster.Owner, and shows
-// the core, as cluster.Sight, what the process knows.
+// This file is what a process does for the core of its cluster: it implements cluster.Owner, and
+// shows the core, as cluster.Sight, what the process knows.
 
 func (p *proc) clusterTurn(clock.Time) clock.Time {
 	next := p.core.Turn(p.birthNow(), p.m.wallUnixMS(), p.w.random(), p.w.id(), p.w.rng.Uint64(), p)

@@ -181,8 +181,8 @@ func (p *proc) frame(e *end, f frame) {
 	}
 }
 
-// raft hands messages to the log if their sender may send them. A replica that no configuration names
-// any more is told so.
+// raft hands messages to the log if their sender may send them. A replica that no configuration
+// names any more is told so.
 func (r *ownReplica) raft(f frame) {
 	p := r.p
 	if !r.Speaks(p.core, f.from.raft, f.from.instance) {

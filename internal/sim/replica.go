@@ -18,8 +18,8 @@ import (
 	"github.com/mortise-lock/mortise/session/keeper"
 )
 
-// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It is the
-// log's raftlog.Shell, and the replica.Host of the core between the two.
+// ownReplica is a voter or a learner: the owners of its log and of its keeper, and a disk. It is
+// the log's raftlog.Shell, and the replica.Host of the core between the two.
 type ownReplica struct {
 	p *proc
 	*replica.View
@@ -241,7 +241,8 @@ func (r *ownReplica) step(m *raftpb.Message) {
 	r.log.post(func(clock.Time) { r.core.Step(m) })
 }
 
-// flush sends what the log has for others: a frame for each of them. What finds no room is lost, and raft sends it again.
+// flush sends what the log has for others: a frame for each of them. What finds no room is lost,
+// and raft sends it again.
 func (r *ownReplica) flush() {
 	raftlog.EachReplica(r.outbox, nil, func(to uint64, mine []*raftpb.Message) {
 		mine = slices.Clone(mine)

@@ -5,9 +5,9 @@ import (
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
-// This file is what instances are started with, and how operators change a setting of a running group:
-// instances that start are given another value than those that run, and the group adopts it when all
-// name it.
+// This file is what instances are started with, and how operators change a setting of a running
+// group: instances that start are given another value than those that run, and the group adopts it
+// when all name it.
 
 // retell changes now and then what instances are told that start from then on.
 func (w *world) retell() {

@@ -38,8 +38,8 @@ func (w *world) pace(s step) {
 	})
 }
 
-// order has the leader commit a command of its own, as it does for a program that asks it to. It may
-// never be carried out.
+// order has the leader commit a command of its own, as it does for a program that asks it to. It
+// may never be carried out.
 func (w *world) order(c lockfsm.Command) {
 	l := w.leader()
 	if l == nil {

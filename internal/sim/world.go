@@ -133,7 +133,8 @@ func (w *world) leader() (best *ownReplica) {
 	return best
 }
 
-// without returns a list without one of its elements. The list, which may be gone through, stays as it is.
+// without returns a list without one of its elements. The list, which may be gone through, stays as
+// it is.
 func without[T comparable](list []T, one T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(each T) bool { return each == one })
 }

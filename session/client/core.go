@@ -25,9 +25,10 @@ const (
 	outcomesKept   = 1024 // room for so many is used again: a burst should not cost its memory for ever
 )
 
-// Core decides everything that a [Client] does. It is a plain value in memory: no goroutine, no clock, no random source. Feed
-// it inputs, each with the time, in any order; then call Turn, and come back at the latest at Next. It is
-// not safe for concurrent use. The simulation uses it without the shell.
+// Core decides everything that a [Client] does. It is a plain value in memory: no goroutine, no
+// clock, no random source. Feed it inputs, each with the time, in any order; then call Turn, and
+// come back at the latest at Next. It is not safe for concurrent use. The simulation uses it
+// without the shell.
 type Core struct {
 	askTTL  time.Duration
 	record  []byte

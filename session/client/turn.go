@@ -17,8 +17,8 @@ type Outlets interface {
 	Publish(deadline clock.Time)
 	// Outcome hands on another outcome.
 	Outcome(*Outcome)
-	// Send hands one frame to the transport. It owns the bytes afterwards. An error says that the frame
-	// will not be sent.
+	// Send hands one frame to the transport. It owns the bytes afterwards. An error says that the
+	// frame will not be sent.
 	Send(to session.Target, renewals, commands []byte) error
 }
 

@@ -5,13 +5,14 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// Outlets are where the turn of a Core leads. All are required. They are called by the goroutine that
-// owns the core, and must not block or call the core.
+// Outlets are where the turn of a Core leads. All are required. They are called by the goroutine
+// that owns the core, and must not block or call the core.
 type Outlets struct {
 	// Propose hands one blob of commands to the log, to be proposed in the given term or never. It
 	// owns the bytes afterwards. False means that it will not be proposed.
 	Propose func(term uint64, commands []byte) bool
-	// Confirm asks for a round by which a quorum confirms the lead; Confirmed is called when it is done.
+	// Confirm asks for a round by which a quorum confirms the lead; Confirmed is called when it is
+	// done.
 	Confirm func(term, round uint64)
 	// Reply hands one frame of replies to the transport, or to the instance's own client. It owns the
 	// bytes afterwards. An error says that the frame will not be sent.
