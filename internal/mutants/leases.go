@@ -38,7 +38,7 @@ func leases() []Bug {
 		{Name: "overdue-holder-does-not-know", Room: "session/client", Hazard: "none", Some: true, Breaks: "a hold that has lasted as long as it may is given back, and its holder is not told"},
 		{Name: "delay-forgotten-by-new-leader", Room: "session/keeper", Hazard: "none", Breaks: "a new leader does not know of a lock's delay, and frees it at once"},
 		{Name: "delay-never-ends", Room: "session/keeper", Hazard: "none", Breaks: "a new leader does not know of sessions that have expired, and what their delay keeps stays taken for ever"},
-		{Name: "delayed-lock-said-free", Room: "session/client", Seeds: 40, Hazard: "none", Breaks: "an unlock that never arrived is confirmed when its session has expired, though a delay keeps the lock"},
+		{Name: "delayed-lock-said-free", Room: "session/client", Seeds: 60, Hazard: "none", Breaks: "an unlock that never arrived is confirmed when its session has expired, though a delay keeps the lock"},
 		{Name: "ended-session-kept", Room: "session/keeper", Hazard: "76", Breaks: "a leader keeps an expired session whose last lock was ended by force"},
 		{Name: "notice-lost-with-the-leader", Room: "session/keeper", Hazard: "none", Breaks: "a holder who missed the word that somebody waits does not get it from the next leader"},
 		{Name: "taken-nonce-kept", Room: "session/client", Hazard: "59", Some: true, Breaks: "an instance that uses the nonce of an Open first keeps its client without a session for ever"},

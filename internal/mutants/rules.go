@@ -27,7 +27,7 @@ func rules() []Bug {
 		{Name: "deadlock-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "none", Breaks: "who waits for each other in a circle waits for ever"},
 		{Name: "permit-circle-not-seen", Room: "lockfsm", Seeds: 40, Hazard: "none", Some: true,
 			Breaks: "a request that only permits of its own circle could let in waits for ever"},
-		{Name: "outsider-blocks", Room: "lockfsm", Seeds: 40, Hazard: "none",
+		{Name: "outsider-blocks", Room: "lockfsm", Seeds: 60, Hazard: "none",
 			Breaks: "a request is refused as a deadlock though a holder outside of the circle would let it in"},
 		{Name: "notice-not-given", Room: "lockfsm", Hazard: "none", Breaks: "a holder who wants to know is not told that somebody waits"},
 		{Name: "delay-ignored", Room: "lockfsm", Hazard: "none", Breaks: "a lock with a delay is free as soon as its holder's session has expired"},

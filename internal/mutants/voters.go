@@ -15,7 +15,7 @@ func voting() []Bug {
 		{Name: "life-over-ignored", Room: "cluster/voters", Hazard: "A10, L6", Some: true, Breaks: "a voter known to be gone is waited for, and the next restart takes the majority"},
 		{Name: "zones-swap-back", Room: "cluster/voters", Hazard: "43", Breaks: "a member that comes and goes takes its voter's place back each time"},
 		{Name: "restless-brought-in", Room: "cluster/voters", Hazard: "43", Some: true, Breaks: "a member that comes and goes is a change of voters each time"},
-		{Name: "ended-id-added", Room: "cluster/voters", Seeds: 20, Hazard: "30, S4, B1", Some: true, Breaks: "a raft ID gets a second stay in the configuration, without its data"},
+		{Name: "ended-id-added", Room: "cluster/voters", Seeds: 40, Hazard: "30, S4, B1", Some: true, Breaks: "a raft ID gets a second stay in the configuration, without its data"},
 		{Name: "leader-removes-itself", Room: "cluster/voters", Seeds: 20, Hazard: "A5, 41", Some: true, Breaks: "a leader that leaves takes its own vote and strands the others"},
 		{Name: "leaver-stops-early", Room: "cluster/voters", Hazard: "A5", Breaks: "a leaver stops while a joint configuration counts its vote, or on its own word"},
 		{Name: "alone-is-enough", Room: "cluster/voters", Hazard: "A5", Breaks: "a leader that hears of no other voter lets a leaver stop, and dies: a majority is back and needs the leaver's vote"},
