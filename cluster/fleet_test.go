@@ -78,6 +78,9 @@ func (f *fleet) config(i, n int) Config {
 }
 
 func (f *fleet) resolve(ctx context.Context, host string) ([]string, error) {
+	if err := f.net.failing("lookup"); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	slow, hosts := f.slow[host], f.dns[host]
 	f.mu.Unlock()
@@ -116,6 +119,12 @@ var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending
 
 func (f *fleet) start(cfg Config) *node {
 	f.t.Helper()
+	return f.startWith(cfg, func(n *node) Host { return n })
+}
+
+// startWith starts an instance whose host may be more than its node.
+func (f *fleet) startWith(cfg Config, host func(n *node) Host) *node {
+	f.t.Helper()
 	f.next++
 	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
 	n.cfg.Key = fleetKeys()[f.next]
@@ -126,7 +135,7 @@ func (f *fleet) start(cfg Config) *node {
 			n.instance, n.cfg.Key = id.ID(), id
 		}
 	}
-	n.cfg.Host = n
+	n.cfg.Host = host(n)
 	n.port = f.net.listen(cfg.Advertise)
 	n.cfg.Net = n.port
 	if cfg.Settings.Solo {
