@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,11 +120,11 @@ var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending
 
 func (f *fleet) start(cfg Config) *node {
 	f.t.Helper()
-	return f.startWith(cfg, func(n *node) Host { return n })
+	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
 }
 
-// startWith starts an instance whose host may be more than its node.
-func (f *fleet) startWith(cfg Config, host func(n *node) Host) *node {
+// startWith starts an instance whose host is more than its node, or whose net is more than its port.
+func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	f.t.Helper()
 	f.next++
 	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
@@ -135,9 +136,8 @@ func (f *fleet) startWith(cfg Config, host func(n *node) Host) *node {
 			n.instance, n.cfg.Key = id.ID(), id
 		}
 	}
-	n.cfg.Host = host(n)
 	n.port = f.net.listen(cfg.Advertise)
-	n.cfg.Net = n.port
+	n.cfg.Host, n.cfg.Net = outside(n)
 	if cfg.Settings.Solo {
 		n.cfg.Net = nil
 	}
@@ -210,6 +210,9 @@ func (n *node) Member(group uint64, voters []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("member")
+	if s := n.port.owner().Status(); s.Phase != PhaseMember || s.Group != group {
+		n.f.t.Errorf("the host of %s is told that it is a member of %x, and sees %+v", n.cfg.Name, group, s)
+	}
 	n.said("is a member", claim{n.instance, PhaseMember})
 	n.group, n.voters = group, voters
 }
@@ -218,6 +221,9 @@ func (n *node) Voters(voters []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("voters")
+	if seen := n.port.owner().Status().Voters; !slices.Equal(seen, voters) {
+		n.f.t.Errorf("the host of %s is told of %+v, and sees %+v", n.cfg.Name, voters, seen)
+	}
 	n.voters = voters
 	n.spread = append(n.spread, voters)
 }

@@ -88,10 +88,7 @@ func (c *Cluster) loop() {
 // turn lets the core look at what has happened, stores what it decides and carries it out, and returns how long nothing need be done.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
-	next := now + idle
-	if !c.cfg.Settings.Solo {
-		next = c.resolve(now)
-	}
+	next := c.resolve(now)
 	out := core.Tick(now, c.wall(), c.random())
 	c.persist(&out)
 	if c.ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mortise-lock/mortise/cluster/founding"
 	"github.com/mortise-lock/mortise/cluster/gossip"
+	"github.com/mortise-lock/mortise/cluster/voters"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
@@ -166,58 +168,116 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// hangingHost is a host of which one call hangs, until it is freed.
-type hangingHost struct {
+// closingHost is a host with a directory, during one of whose calls Close gives up. It notes the calls that come after that.
+type closingHost struct {
 	*node
-	at   int // which call
-	free chan struct{}
-	n    int
+	at    int // which call
+	n     int
+	late  []string
+	close func()
 }
 
-func (h *hangingHost) hang() {
+func (h *closingHost) called(what string) {
 	if h.n++; h.n == h.at {
-		<-h.free
+		h.close()
+	} else if h.n > h.at {
+		h.late = append(h.late, what)
 	}
 }
 
-func (h *hangingHost) Bound(c founding.Charter, raft uint64) { h.node.Bound(c, raft); h.hang() }
-func (h *hangingHost) AllBound(group uint64)                 { h.node.AllBound(group); h.hang() }
-func (h *hangingHost) Member(group uint64, voters []Voter)   { h.node.Member(group, voters); h.hang() }
-func (h *hangingHost) Voters(voters []Voter)                 { h.node.Voters(voters); h.hang() }
+func (h *closingHost) Bound(c founding.Charter, raft uint64) {
+	h.node.Bound(c, raft)
+	h.called("bound")
+}
+func (h *closingHost) AllBound(group uint64) { h.node.AllBound(group); h.called("all bound") }
+func (h *closingHost) Member(group uint64, voters []Voter) {
+	h.node.Member(group, voters)
+	h.called("member")
+}
+func (h *closingHost) Voters(voters []Voter) { h.node.Voters(voters); h.called("voters") }
+func (h *closingHost) Prepared(group, raft uint64) {
+	h.node.Prepared(group, raft)
+	h.called("prepared")
+}
+func (h *closingHost) Removed(raft uint64) { h.node.Removed(raft); h.called("removed") }
 
-// A call of the host that hangs is given up by Close, and what it held up is neither said nor asked when it returns after all.
-func TestAHostThatHangsIsToldNothingAfterClose(t *testing.T) {
-	for at := 1; at <= 3; at++ {
-		t.Run(fmt.Sprint("call ", at), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFleet(t)
-				defer f.stop()
-				host := &hangingHost{at: at, free: make(chan struct{})}
-				n := f.startWith(f.config(0, 3), func(n *node) Host { host.node = n; return host })
-				f.start(f.config(1, 3))
-				f.start(f.config(2, 3))
-				f.raft(3 * time.Second)
-				n.HasLeader(true) // it waits in the inbox
-				began := time.Now()
-				if err := n.Close(); !errors.Is(err, ErrHung) || time.Since(began) != closeWaitMax {
-					t.Fatalf("Close returns %v after %v", err, time.Since(began))
-				}
-				told := n.calls()
-				f.net.tape()
-				close(host.free)
-				time.Sleep(time.Minute)
-				if got := n.calls(); got != told || strings.Count(got, ", ") != at-1 {
-					t.Errorf("its host was told %q before Close and %q in the end", told, got)
-				}
-				f.net.mu.Lock()
-				defer f.net.mu.Unlock()
-				for _, h := range f.net.heard {
-					if h.from == addrOf(0) {
-						t.Errorf("it asks %s a question after Close", h.to)
+func (h *closingHost) Carry(term uint64, step voters.Step, about Voter) {
+	h.node.Carry(term, step, about)
+	h.called("carry")
+}
+
+func (h *closingHost) Facts() (voters.Facts, uint64, bool) {
+	if h.n > h.at {
+		h.late = append(h.late, "facts")
+	}
+	return h.node.Facts()
+}
+
+// closingDisk is the directory of a closingHost.
+type closingDisk struct {
+	*disk
+	host *closingHost
+}
+
+func (d closingDisk) Save(changes map[string][]byte) error {
+	err := d.disk.Save(changes)
+	if d.host.Cluster != nil { // else it is Start that saves
+		d.host.called("save")
+	}
+	return err
+}
+
+// Close gives a call up that hangs. When it returns after all, nothing of what it held up is said, stored or asked: the host may be gone.
+func TestNothingIsSaidAfterClose(t *testing.T) {
+	for _, again := range []bool{false, true} { // a first start, or one with a directory that holds a group
+		for at := range 3 {
+			t.Run(fmt.Sprint("call ", at, " again ", again), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFleet(t)
+					defer f.stop()
+					d := closingDisk{disk: newDisk(), host: &closingHost{at: at + 1}}
+					cfg := f.config(0, 3)
+					cfg.Records = d.disk
+					if again {
+						f.start(cfg)
 					}
-				}
+					for i := 1; i < 3; i++ {
+						f.start(newDisk().durable(f.config(i, 3)))
+					}
+					if f.raft(3 * time.Second); again {
+						f.oneGroup()
+						f.nodes[0].stop()
+					}
+					cfg.Records = d
+					n := f.startWith(cfg, func(n *node) (Host, Net) { d.host.node = n; return d.host, n.port })
+					closed := make(chan error, 1)
+					d.host.close = func() {
+						go func() { closed <- n.Close() }()
+						time.Sleep(closeWaitMax + time.Second)
+					}
+					n.in.post(func() {}) // n.Cluster is set
+					f.raft(3 * time.Second)
+					if d.host.n <= at {
+						t.Fatalf("only %d calls", d.host.n)
+					}
+					if err := <-closed; !errors.Is(err, ErrHung) {
+						t.Errorf("Close returns %v", err)
+					}
+					f.net.tape()
+					f.raft(10 * time.Second)
+					if len(d.host.late) > 0 {
+						t.Errorf("called after Close: %v", d.host.late)
+					}
+					f.net.mu.Lock()
+					defer f.net.mu.Unlock()
+					for _, h := range f.net.heard {
+						if h.from == addrOf(0) {
+							t.Errorf("it asks %s a question after Close", h.to)
+						}
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -273,4 +333,149 @@ func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A turn that Close has given up on in the middle of its inbox does not go on with the rest of it.
+func TestTheInboxIsNotReadOnAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		n := f.start(f.config(0, 3))
+		busy, hangs, ran := make(chan struct{}), make(chan struct{}), false
+		n.in.post(func() { <-busy })
+		synctest.Wait()
+		n.in.post(func() { <-hangs }) // both are taken in one turn
+		n.in.post(func() { ran = true })
+		close(busy)
+		synctest.Wait()
+		if err := n.Close(); !errors.Is(err, ErrHung) {
+			t.Errorf("Close returns %v", err)
+		}
+		close(hangs)
+		<-n.done
+		if ran {
+			t.Error("what came behind a call that hung was done after Close")
+		}
+	})
+}
+
+// Many calls of Look are one input of a turn, and each turn takes the next.
+func TestLooksDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := idleOwner(t, &scriptedNet{})
+		for turn := range 3 {
+			for range 100 {
+				c.Look()
+			}
+			if n := len(c.in.items); n != 1 {
+				t.Fatalf("turn %d: 100 calls are %d inputs", turn, n)
+			}
+			if c.pass(0); !c.own.core.wanted {
+				t.Fatalf("turn %d: the core is not told", turn)
+			}
+			c.own.core.wanted = false
+		}
+	})
+}
+
+// dismissedHost is a host that notes which replicas it is to end.
+type dismissedHost struct {
+	*node
+	ended []uint64
+}
+
+func (h *dismissedHost) Dismissed(raft uint64) { h.ended = append(h.ended, raft) }
+
+func TestADismissedReplicaIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := idleOwner(t, &scriptedNet{})
+		host := &dismissedHost{node: c.cfg.Host.(*node)}
+		c.cfg.Host = host
+		for raft := range uint64(3) { // 0 is none
+			c.act(&Acts{Dismissed: raft})
+		}
+		if !slices.Equal(host.ended, []uint64{1, 2}) {
+			t.Errorf("its host was told to end %v", host.ended)
+		}
+	})
+}
+
+// An instance that has said goodbye does not come back by itself: it looks no more for those that are lost.
+func TestAfterAGoodbyeNobodyIsLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		f.raft(time.Second)
+		f.nodes[0].stop()
+		f.raft(time.Second)
+		n := f.nodes[1]
+		n.Leave(t.Context())
+		for range 30 {
+			f.raft(time.Second)
+			if all := f.nodes[0].Members(); slices.ContainsFunc(all, func(m Member) bool { return m.Name == n.cfg.Name }) {
+				t.Fatalf("others see %+v after its goodbye", all)
+			}
+		}
+	})
+}
+
+// What a question came to is said as it was: silence, by whatever sign, is no stranger, and a reason that is known is named.
+func TestWhatAQuestionCameToIsSaid(t *testing.T) {
+	for name, row := range map[string]struct {
+		answer []byte
+		err    error
+		says   string
+		not    string
+	}{
+		"silence":                {err: errCut, says: addrOf(1), not: "another program"},
+		"silence without a word": {says: addrOf(1), not: "another program"},
+		"silence with a reason":  {err: &SilentError{Why: "one side has no secret"}, says: "one side has no secret", not: "another program"},
+		"a stranger":             {err: ErrForeign, says: "another program"},
+		"a stranger by a reason": {err: &ForeignError{Why: "it has another secret"}, says: "it has another secret"},
+		"nobody":                 {err: ErrRefused, says: "nobody listens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				defer f.stop()
+				cfg := f.config(0, 2)
+				n := f.startWith(cfg, func(n *node) (Host, Net) { return n, answeringNet{n.port, row.answer, row.err} })
+				time.Sleep(5 * time.Second)
+				if got := n.Status().Waiting; !strings.Contains(got, row.says) || row.not != "" && strings.Contains(got, row.not) {
+					t.Errorf("it says %q, want %q in it", got, row.says)
+				}
+			})
+		})
+	}
+}
+
+// answeringNet answers every question alike.
+type answeringNet struct {
+	*fakePort
+	answer []byte
+	err    error
+}
+
+func (n answeringNet) Ask(context.Context, string, nodeid.ID, []byte) ([]byte, nodeid.ID, error) {
+	time.Sleep(time.Millisecond)
+	return n.answer, nodeid.ID{}, n.err
+}
+
+// What an instance is configured with is in the charter that it proposes.
+func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		for i := range 3 {
+			cfg := f.config(i, 3)
+			cfg.Rules = 7
+			f.start(cfg)
+		}
+		f.raft(2 * time.Second)
+		f.oneGroup()
+		if ch := f.nodes[0].charter; ch.Rules != 7 || len(ch.List) != 3 || ch.Settings.SessionTTL != f.nodes[0].cfg.Settings.SessionTTL {
+			t.Errorf("%+v", ch)
+		}
+	})
 }

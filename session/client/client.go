@@ -142,7 +142,6 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.slot)
-	h.slot = nil
 	return h.result
 }
 
@@ -203,7 +202,6 @@ func (c *Client) turn() (more, open bool) {
 	inbox, closed := c.inbox, c.closed
 	c.inbox, c.inboxBytes, c.otherBytes, c.overflown = c.spare, 0, 0, false
 	c.mu.Unlock()
-	c.giveNonce()
 	now := c.config.Clock.Now()
 	c.now = now
 	for i := range inbox {
