@@ -137,6 +137,9 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it took %v", took)
 		}
+		if c.Receive(nodeidtest.ID(1), []byte{1}); len(c.inbox) > 0 {
+			t.Error("a closed client collects what it is brought")
+		}
 		w.close()
 	})
 }
@@ -241,5 +244,10 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	c.Receive(nodeidtest.ID(2), make([]byte, otherBytes/4))
 	if n := len(c.inbox); n != 3 || c.overflown {
 		t.Errorf("%d of 3 frames are taken, the leader's stream counts as ended: %v", n, c.overflown)
+	}
+	c.Receive(nodeidtest.ID(1), make([]byte, inputBytes)) // too much: its stream counts as ended
+	c.Receive(nodeidtest.ID(2), make([]byte, inputBytes))
+	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
+		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
 }

@@ -71,6 +71,11 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 							t.Fatalf("turn %d still holds a frame of %v", turn, in.peer)
 						}
 					}
+					for _, r := range b.results[:cap(b.results)] {
+						if !reflect.ValueOf(r).IsZero() {
+							t.Fatalf("turn %d still holds the result of a command: %v", turn, r.Kind)
+						}
+					}
 				}
 			}
 		})
