@@ -2,9 +2,12 @@ package raftlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,4 +180,135 @@ func TestTheEndOfATurn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// held makes the owner of a lone log wait in the middle of a turn, in Apply, until the function that it returns is called.
+func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
+	t.Helper()
+	reached, gate := make(chan struct{}), make(chan struct{})
+	app.view(func(r *recorder) {
+		first := sync.OnceFunc(func() { close(reached); <-gate })
+		r.onApply = func() error {
+			first()
+			r.text = "" // it would be long
+			return nil
+		}
+	})
+	if !l.Propose(l.Status().Term, []byte("first")) {
+		t.Fatal("not proposed")
+	}
+	<-reached
+	return func() { close(gate) }
+}
+
+// What takes more rounds than a turn has goes on in the next turn at once, and not with the next tick.
+func TestManyRoundsWaitForNoTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight = 1 })
+		l, app := p.logs[1], p.apps[1]
+		l.Campaign()
+		synctest.Wait()
+		goOn := held(t, l, app)
+		const batches = turnRoundsMax + 8
+		data := make([]byte, 600<<10) // none shares an entry with another
+		for range batches {
+			if !l.Propose(l.Status().Term, data) {
+				t.Fatal("not proposed")
+			}
+		}
+		began := time.Now()
+		goOn()
+		synctest.Wait()
+		if n := l.Status().Applied; time.Since(began) > 0 || l.Status().Queued != 0 {
+			t.Errorf("applied up to %d, %d bytes wait for a tick", n, l.Status().Queued)
+		}
+	})
+}
+
+// A log that ends in the middle of a turn ends as whoever came first has said, and keeps nothing of what it was brought meanwhile.
+func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
+	for name, row := range map[string]struct {
+		close bool
+		kinds []error
+	}{
+		"by a failure":                       {kinds: []error{ErrStorage, errTest}},
+		"by Close, and then comes a failure": {close: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &disk{inline: true}
+				p := startParty(t, 1, func(c *Config) { d.MemoryStore, c.Store = c.Store.(*MemoryStore), d })
+				l, app := p.logs[1], p.apps[1]
+				l.Campaign()
+				synctest.Wait()
+				gate := make(chan struct{})
+				d.set(func(d *disk) { d.gate, d.err = gate, errTest })
+				term := l.Status().Term
+				l.Propose(term, []byte("a"))
+				synctest.Wait()
+				transferred := make(chan error, 1)
+				go func() { transferred <- l.Transfer(context.Background(), 0) }()
+				l.Propose(term, make([]byte, 1000))
+				l.Confirm(term, 1)
+				l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
+				synctest.Wait()
+				closed := make(chan error, 1)
+				if row.close {
+					go func() { closed <- l.Close() }()
+					synctest.Wait()
+				}
+				close(gate)
+				synctest.Wait()
+				l.mu.Lock()
+				if names := append(l.in.left(), l.spare.left()...); len(names) > 0 || l.queued != 0 || cap(l.spare.batches) > 0 {
+					t.Errorf("it keeps %v and %d bytes of batches", names, l.queued)
+				}
+				l.mu.Unlock()
+				if !row.close {
+					if err := <-transferred; !errors.Is(err, ErrStorage) {
+						t.Errorf("a transfer that waited: %v", err)
+					}
+					wantRetired(t, l, app, row.kinds...)
+					return
+				}
+				if err := <-transferred; !errors.Is(err, ErrClosed) {
+					t.Errorf("a transfer that waited: %v", err)
+				}
+				if err := <-closed; err != nil || len(app.retired) > 0 || l.Status().Retired != nil {
+					t.Errorf("Close: %v; the Applier was told %v", err, app.retired)
+				}
+			})
+		})
+	}
+}
+
+// A panic is named after the code that ran, not after that which ran before it in the same turn.
+func TestAPanicIsNamedAfterWhatRan(t *testing.T) {
+	for name, inline := range map[string]bool{"behind an inline Save": true, "behind Apply": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var armed atomic.Bool
+				p := startParty(t, 3, func(c *Config) {
+					if inline {
+						c.Store = &disk{MemoryStore: c.Store.(*MemoryStore), inline: true}
+					}
+					send := c.Send
+					c.Send = func(all []*raftpb.Message) {
+						if c.ID == 1 && armed.Load() {
+							panic(errTest)
+						}
+						send(all)
+					}
+				})
+				l, _ := p.lead()
+				armed.Store(true)
+				l.Propose(l.Status().Term, []byte("a"))
+				l, app := p.logs[1], p.apps[1]
+				wantRetired(t, l, app, ErrPanic, errTest)
+				if err := l.Status().Retired; errors.Is(err, ErrStorage) || errors.Is(err, ErrBroken) {
+					t.Errorf("retired with %v", err)
+				}
+			})
+		})
+	}
 }
