@@ -479,3 +479,49 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 		}
 	})
 }
+
+// What the log says of this instance's replica is in what it answers about itself: by that the others see whether a leader can be elected.
+func TestWhatTheLogSaysIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.net.tape()
+		group := f.born(3)
+		n, raft := f.nodes[0], f.nodes[0].raft
+		question := f.net.played(kindWhoIs, "", "")[0].question
+		said := map[string]bool{}
+		for _, tell := range []func(){
+			func() {},
+			func() { n.HasLeader(false) },
+			func() { n.Log(raft, founding.Log{Term: 3, LastTerm: 2, LastIndex: 77}) },
+			func() { n.Applied(group, founding.Configuration{At: 9, Voters: n.Status().Voters[:1]}) },
+		} {
+			tell()
+			answer := n.Answer(Asker{Instance: f.nodes[1].instance, Addr: addrOf(1)}, question)
+			if answer == nil || said[string(answer)] {
+				t.Errorf("it answers % x, as before", answer)
+			}
+			said[string(answer)] = true
+		}
+	})
+}
+
+// A consultation that its caller has given up asks nobody any more.
+func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		defer f.stop()
+		f.born(3)
+		n := f.nodes[0]
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			if _, err := n.Consult(ctx); !errors.Is(err, ErrNoLeader) {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		if left := asked(n.Cluster, func() int { return len(n.own.core.inquiries) }); left != 0 {
+			t.Errorf("%d consultations go on without their callers", left)
+		}
+	})
+}

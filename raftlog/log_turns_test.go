@@ -204,7 +204,7 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 // What takes more rounds than a turn has goes on in the next turn at once, and not with the next tick.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight = 1 })
+		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
 		l, app := p.logs[1], p.apps[1]
 		l.Campaign()
 		synctest.Wait()

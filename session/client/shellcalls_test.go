@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -250,4 +252,96 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	if n := len(c.inbox); n != 5 || c.inbox[3].kind != inputDown || c.inbox[4].kind != inputReceive || !c.overflown {
 		t.Errorf("%d of 5 inputs are taken, the leader's stream counts as ended: %v", n, c.overflown)
 	}
+}
+
+// Calls that wait end when what they wait for cannot come any more, and leave nothing behind when their context ends.
+func TestShellWaitersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		c, h := w.clients[nodeidtest.ID(100)], w.lock(nodeidtest.ID(100), "x")
+		never := func(Status) bool { return false }
+		for range 10 {
+			if err := c.CloseSession(t.Context()); err != ErrStillHeld {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := c.wait(ctx, inputWait, never); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			cancel()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := c.WaitReleased(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), `"x": `) || time.Since(began) > time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if err := h.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.elect(nodeidtest.ID(0))
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.CloseSession(gone); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if synctest.Wait(); len(c.waiting)+len(c.closing) != 0 {
+			t.Errorf("%d and %d calls that are over are still waited for", len(c.waiting), len(c.closing))
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.wait(context.Background(), inputWait, never) }()
+		synctest.Wait()
+		w.elect(nodeidtest.ID(1))
+		if err := c.CloseSession(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			if err != ErrClosed {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("a call waits for a session that is closed")
+		}
+	})
+}
+
+// Whoever watches is told that the lease goes bad before it is lost, also of a client that has run for long.
+func TestShellWatchIsToldOfJeopardy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0, nodeidtest.ID(1))
+		defer w.close()
+		w.elect(nodeidtest.ID(1))
+		id := nodeidtest.ID(100)
+		var mu sync.Mutex
+		var leases []LeaseState
+		c := New(Config{
+			Clock: w.clock, TTL: worldTTL, Random: func(b []byte) { rand.Read(b) },
+			Send: func(to session.Target, renewals, commands []byte) error {
+				return w.send(id, to.Peer, renewals, commands)
+			},
+			Watch: func(n *News) {
+				mu.Lock()
+				defer mu.Unlock()
+				if len(leases) == 0 || leases[len(leases)-1] != n.After.Lease {
+					leases = append(leases, n.After.Lease)
+				}
+			},
+		})
+		w.mu.Lock()
+		w.clients[id] = c
+		w.mu.Unlock()
+		c.Rebind([]byte{1}, []session.Target{{Peer: nodeidtest.ID(1)}})
+		time.Sleep(10 * worldTTL)
+		w.isolate(id, true)
+		c.Down(nodeidtest.ID(1))
+		time.Sleep(2 * worldTTL)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []LeaseState{Lost, Safe, Jeopardy, Lost}; !slices.Equal(leases, want) {
+			t.Errorf("told of %v, want %v", leases, want)
+		}
+	})
 }
