@@ -525,3 +525,11 @@ func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 		}
 	})
 }
+
+func TestAnInstanceThatDoesNotGossipLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := idleOwner(t, &scriptedNet{})
+		c.Leave(t.Context())
+		c.pass(time.Second)
+	})
+}

@@ -312,3 +312,47 @@ func TestAPanicIsNamedAfterWhatRan(t *testing.T) {
 		})
 	}
 }
+
+// Ticks pass whatever happens between them: turns that come more often put none off, and a replica that has rested begins anew with them.
+func TestTicksPass(t *testing.T) {
+	for name, row := range map[string]struct {
+		replicas int
+		begin    func(l *Log)
+		work     func(l *Log) // every so often, a tenth of a tick
+	}{
+		"beside turns": {replicas: 3, begin: func(*Log) {}, work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},
+		"at rest":      {replicas: 3, begin: func(*Log) {}, work: func(*Log) {}},
+		"after a rest": {replicas: 1, begin: func(l *Log) { l.Change(l.Status().Term, add(2)) }, work: func(*Log) {}},
+		"after a rest, beside turns": {
+			replicas: 1, begin: func(l *Log) { l.Change(l.Status().Term, add(2)) },
+			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startParty(t, row.replicas, nil)
+				p.logs[1].Campaign()
+				l, _ := p.lead()
+				for range 3 {
+					time.Sleep(100 * l.cfg.Tick)
+					var beats atomic.Int64
+					p.losing(func(m *raftpb.Message) bool {
+						if m.GetType() == raftpb.MsgHeartbeat && m.GetTo() == l.Status().ID%3+1 {
+							beats.Add(1)
+						}
+						return false
+					})
+					row.begin(l)
+					const ticks = 50
+					for range ticks * 10 {
+						row.work(l)
+						time.Sleep(l.cfg.Tick / 10)
+					}
+					if want := int64(ticks / l.cfg.HeartbeatTicks); beats.Load() < want*8/10 {
+						t.Fatalf("%d heartbeats in %d ticks", beats.Load(), ticks)
+					}
+				}
+			})
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/nodeid/nodeidtest"
 	"github.com/mortise-lock/mortise/lockfsm"
@@ -282,6 +283,31 @@ func TestShellTimeGoesOn(t *testing.T) {
 		time.Sleep(2 * benchTTL)
 		if n := o.machine.Counts().Sessions; n != 0 {
 			t.Errorf("%d sessions are left of one that fell silent", n)
+		}
+	})
+}
+
+// What the keeper is configured with decides whose session is opened, and with which record.
+func TestShellVouchesAndStamps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		o.Close()
+		o.Keeper = New(Config{
+			Clock: clock.Monotonic(), Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: func() int64 { return 1 },
+			Vouch: func(_ session.Peer, record []byte) ([32]byte, bool) { return [32]byte{}, string(record) != "false" },
+			Stamp: func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
+		})
+		defer o.Close()
+		o.lead(5)
+		for i, record := range []string{"false", "true"} {
+			c := lockfsm.Command{Kind: lockfsm.Open, Nonce: lockfsm.Nonce{byte(i + 1)}, TTL: benchTTL, Record: []byte(record)}
+			o.ReceiveUnder(nodeidtest.ID(uint64(i+1)), &capability.Capability{}, nil, c.Append(nil))
+			synctest.Wait()
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if all := o.machine.Sessions(); len(all) != 1 || string(all[0].Record) != "true stamped" {
+			t.Errorf("the sessions are %+v", all)
 		}
 	})
 }
