@@ -400,26 +400,6 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// An instance that has said goodbye does not come back by itself: it looks no more for those that are lost.
-func TestAfterAGoodbyeNobodyIsLookedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		defer f.stop()
-		f.born(3)
-		f.raft(time.Second)
-		f.nodes[0].stop()
-		f.raft(time.Second)
-		n := f.nodes[1]
-		n.Leave(t.Context())
-		for range 30 {
-			f.raft(time.Second)
-			if all := f.nodes[0].Members(); slices.ContainsFunc(all, func(m Member) bool { return m.Name == n.cfg.Name }) {
-				t.Fatalf("others see %+v after its goodbye", all)
-			}
-		}
-	})
-}
-
 // What a question came to is said as it was: silence, by whatever sign, is no stranger, and a reason that is known is named.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -356,3 +356,37 @@ func TestTicksPass(t *testing.T) {
 		})
 	}
 }
+
+// A message is sent a second way once, and is forgotten then.
+func TestEachDuplicateIsSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		sent := map[*raftpb.Message]bool{}
+		p := startParty(t, 3, func(c *Config) {
+			c.SendDuplicates = func(all []*raftpb.Message) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range all {
+					if m == nil || sent[m] {
+						t.Errorf("sent again: %v", m)
+					}
+					sent[m] = true
+				}
+			}
+		})
+		l, _ := p.lead()
+		for range 50 {
+			l.Propose(l.Status().Term, []byte("a"))
+			time.Sleep(l.cfg.Tick)
+		}
+		synctest.Wait()
+		for _, l := range p.logs {
+			if n := len(l.duplicates); n > 0 || slices.ContainsFunc(l.duplicates[:cap(l.duplicates)], func(m *raftpb.Message) bool { return m != nil }) {
+				t.Errorf("%d duplicates that were sent are held", n)
+			}
+		}
+		if len(sent) < 50 {
+			t.Errorf("only %d duplicates", len(sent))
+		}
+	})
+}
