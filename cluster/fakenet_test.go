@@ -23,7 +23,7 @@ type fakeNet struct {
 	heard []heard        // questions, if they are recorded
 	taped bool           // they are
 
-	fails func(what string) bool // whether a call fails; nil: none does
+	fails func(what string) bool // whether a call fails. Nil means never
 }
 
 // failing returns what a call fails with, if it does.

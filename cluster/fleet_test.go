@@ -122,7 +122,8 @@ func (f *fleet) start(cfg Config) *node {
 	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
 }
 
-// startWith starts an instance whose host is more than its node, or whose net is more than its port.
+// startWith starts an instance whose host is more than its node, or whose net is more than its
+// port.
 func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
 	f.t.Helper()
 	f.next++

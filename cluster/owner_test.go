@@ -93,15 +93,18 @@ func (c *Cluster) pass(d time.Duration) {
 	}
 }
 
-// Each round of questions has all places: an owner that counts on asks no question any more before long. All are asked, whatever becomes of
-// those before them.
+// Each round of questions has all places: an owner that counts on asks no question any more before
+// long. All are asked, whatever becomes of those before them.
 func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	for name, answer := range map[string]func(ctx context.Context) ([]byte, error){
-		"answered":                   func(context.Context) ([]byte, error) { return []byte("x"), nil },
-		"answered after a while":     func(context.Context) ([]byte, error) { time.Sleep(askWithin / 2); return []byte("x"), nil },
+		"answered": func(context.Context) ([]byte, error) { return []byte("x"), nil },
+		"answered after a while": func(context.Context) ([]byte, error) {
+			time.Sleep(askWithin / 2)
+			return []byte("x"), nil
+		},
 		"answered by nothing":        func(context.Context) ([]byte, error) { return nil, nil },
 		"refused":                    func(context.Context) ([]byte, error) { return nil, ErrRefused },
-		"a stranger":                 func(context.Context) ([]byte, error) { return nil, &ForeignError{Why: "another secret"} },
+		"a stranger":                 func(context.Context) ([]byte, error) { return nil, &ForeignError{Why: "secret"} },
 		"another instance":           func(context.Context) ([]byte, error) { return nil, ErrOther },
 		"silence with a reason":      func(context.Context) ([]byte, error) { return nil, &SilentError{Why: "no secret"} },
 		"silence":                    func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() },
@@ -120,7 +123,7 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 					}
 					c.pass(addrs * twice / asksMax * 2 * askWithin)
 					if o := &c.own; o.busy != 0 || len(o.asking)+len(o.backlog) != 0 {
-						t.Fatalf("round %d leaves %d places taken, the addresses %v and %d questions", round, o.busy, o.asking, len(o.backlog))
+						t.Fatalf("round %d leaves %d places taken, %v and %d questions", round, o.busy, o.asking, len(o.backlog))
 					}
 					for i := range addrs {
 						if n := net.asked[addrOf(i)]; n != twice*round {
@@ -136,11 +139,12 @@ func TestEachRoundOfQuestionsHasAllPlaces(t *testing.T) {
 	}
 }
 
-// A restart in place begins a life that nothing of the one before reaches, each time: with a key of its own, no question that still waits,
-// and deaf to what is reported late.
+// A restart in place begins a life that nothing of the one before reaches, each time: with a key
+// of its own, no question that still waits, and deaf to what is reported late.
 func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := idleOwner(t, &scriptedNet{answer: func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }})
+		silent := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
+		c := idleOwner(t, &scriptedNet{answer: silent})
 		lives := map[nodeid.ID]bool{c.own.key.ID(): true}
 		for range 4 {
 			c.own.back = true
@@ -168,7 +172,8 @@ func TestEachRestartInPlaceBeginsAnew(t *testing.T) {
 	})
 }
 
-// closingHost is a host with a directory, during one of whose calls Close gives up. It notes the calls that come after that.
+// closingHost is a host with a directory, during one of whose calls Close gives up. It notes the
+// calls that come after that.
 type closingHost struct {
 	*node
 	at    int // which call
@@ -227,7 +232,8 @@ func (d closingDisk) Save(changes map[string][]byte) error {
 	return err
 }
 
-// Close gives a call up that hangs. When it returns after all, nothing of what it held up is said, stored or asked: the host may be gone.
+// Close gives a call up that hangs. When it returns after all, nothing of what it held up is said,
+// stored or asked: the host may be gone.
 func TestNothingIsSaidAfterClose(t *testing.T) {
 	for _, again := range []bool{false, true} { // a first start, or one with a directory that holds a group
 		for at := range 3 {
@@ -281,16 +287,16 @@ func TestNothingIsSaidAfterClose(t *testing.T) {
 	}
 }
 
-// Whatever fails, once: a group is founded, an instance joins it, a voter that is lost is replaced, and the leader is found, in about the
-// time that it takes when nothing fails.
+// Whatever fails, once: a group is founded, an instance joins it, a voter that is lost is
+// replaced, and the leader is found, in about the time that it takes when nothing fails.
 func TestOneCallThatFailsHoldsUpNothing(t *testing.T) {
 	const soon, late = 5 * time.Second, 12 * time.Second // a replica that was perhaps prepared is waited for
 	for what, row := range map[string]struct {
 		calls  int64 // how many of them are tried
 		within time.Duration
 	}{
-		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late}, "announcement": {1, soon}, "probe": {1, soon},
-		"consultation": {2, soon},
+		"lookup": {3, soon}, "stream": {3, soon}, "question": {4, soon}, "prepare": {1, late},
+		"announcement": {1, soon}, "probe": {1, soon}, "consultation": {2, soon},
 	} {
 		for n := int64(1); n <= row.calls; n++ {
 			t.Run(fmt.Sprint(what, " ", n), func(t *testing.T) {
@@ -400,7 +406,8 @@ func TestADismissedReplicaIsEnded(t *testing.T) {
 	})
 }
 
-// What a question came to is said as it was: silence, by whatever sign, is no stranger, and a reason that is known is named.
+// What a question came to is said as it was: silence, by whatever sign, is no stranger, and a
+// reason that is known is named.
 func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer []byte
@@ -410,10 +417,10 @@ func TestWhatAQuestionCameToIsSaid(t *testing.T) {
 	}{
 		"silence":                {err: errCut, says: addrOf(1), not: "another program"},
 		"silence without a word": {says: addrOf(1), not: "another program"},
-		"silence with a reason":  {err: &SilentError{Why: "one side has no secret"}, says: "one side has no secret", not: "another program"},
+		"silence with a reason":  {err: &SilentError{Why: "no secret"}, says: "no secret", not: "another program"},
 		"a stranger":             {err: ErrForeign, says: "another program"},
 		"a stranger by a reason": {err: &ForeignError{Why: "it has another secret"}, says: "it has another secret"},
-		"nobody":                 {err: ErrRefused, says: "nobody listens"},
+		"nobody":                 {err: ErrRefused, says: "listens at", not: "another program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -454,13 +461,15 @@ func TestACharterHasWhatItsFoundersAreConfiguredWith(t *testing.T) {
 		}
 		f.raft(2 * time.Second)
 		f.oneGroup()
-		if ch := f.nodes[0].charter; ch.Rules != 7 || len(ch.List) != 3 || ch.Settings.SessionTTL != f.nodes[0].cfg.Settings.SessionTTL {
+		ch, ttl := f.nodes[0].charter, f.nodes[0].cfg.Settings.SessionTTL
+		if ch.Rules != 7 || len(ch.List) != 3 || ch.Settings.SessionTTL != ttl {
 			t.Errorf("%+v", ch)
 		}
 	})
 }
 
-// What the log says of this instance's replica is in what it answers about itself: by that the others see whether a leader can be elected.
+// What the log says of this instance's replica is in what it answers about itself: by that the
+// others see whether a leader can be elected.
 func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -486,7 +495,7 @@ func TestWhatTheLogSaysIsAnswered(t *testing.T) {
 	})
 }
 
-// A consultation that its caller has given up asks nobody any more.
+// A consultation that its caller has given up asks no instance any more.
 func TestConsultationsThatWereGivenUpEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)

@@ -182,7 +182,8 @@ func TestTheEndOfATurn(t *testing.T) {
 	})
 }
 
-// held makes the owner of a lone log wait in the middle of a turn, in Apply, until the function that it returns is called.
+// held makes the owner of a lone log wait in the middle of a turn, in Apply, until the function
+// that it returns is called.
 func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	t.Helper()
 	reached, gate := make(chan struct{}), make(chan struct{})
@@ -201,7 +202,8 @@ func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
 	return func() { close(gate) }
 }
 
-// What takes more rounds than a turn has goes on in the next turn at once, and not with the next tick.
+// What takes more rounds than a turn has goes on in the next turn at once, and not with the next
+// tick.
 func TestManyRoundsWaitForNoTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
@@ -225,7 +227,8 @@ func TestManyRoundsWaitForNoTick(t *testing.T) {
 	})
 }
 
-// A log that ends in the middle of a turn ends as whoever came first has said, and keeps nothing of what it was brought meanwhile.
+// A log that ends in the middle of a turn ends for the first reason, and keeps nothing of what it
+// was brought meanwhile.
 func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		close bool
@@ -250,7 +253,8 @@ func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
 				go func() { transferred <- l.Transfer(context.Background(), 0) }()
 				l.Propose(term, make([]byte, 1000))
 				l.Confirm(term, 1)
-				l.Step(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
+				beat := raftpb.MsgHeartbeat
+				l.Step(&raftpb.Message{Type: &beat, From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
 				synctest.Wait()
 				closed := make(chan error, 1)
 				if row.close {
@@ -308,7 +312,8 @@ func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
 	})
 }
 
-// Ticks pass whatever happens between them: turns that come more often put none off, and a replica that has rested begins anew with them.
+// Ticks pass whatever happens between them: turns that come more often put none off, and a replica
+// that has rested begins anew with them.
 func TestTicksPass(t *testing.T) {
 	for name, row := range map[string]struct {
 		replicas int
@@ -376,8 +381,9 @@ func TestEachDuplicateIsSentOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		for _, l := range p.logs {
-			if n := len(l.duplicates); n > 0 || slices.ContainsFunc(l.duplicates[:cap(l.duplicates)], func(m *raftpb.Message) bool { return m != nil }) {
-				t.Errorf("%d duplicates that were sent are held", n)
+			held := func(m *raftpb.Message) bool { return m != nil }
+			if all := l.duplicates; len(all) > 0 || slices.ContainsFunc(all[:cap(all)], held) {
+				t.Errorf("%d duplicates that were sent are held", len(all))
 			}
 		}
 		if len(sent) < 50 {

@@ -13,7 +13,8 @@ import (
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
-// What is handed to the handler is for this life of the node, comes from a link that has not ended, and is not empty.
+// What is handed to the handler is for this life of the node, comes from a link that has not
+// ended, and is not empty.
 func TestWhatIsDelivered(t *testing.T) {
 	words := [3][]byte{nil, []byte("x"), nil}
 	for name, row := range map[string]struct {
@@ -23,19 +24,25 @@ func TestWhatIsDelivered(t *testing.T) {
 		raft   int    // with so many raft messages
 		refuse string // what the peer is told, in part
 	}{
-		"words":   {frame: func(*node, *node) received { return received{words: words} }, want: true},
-		"raft":    {frame: func(a, b *node) received { return received{raft: []*raftpb.Message{raftMessage(a, b, 1)}} }, want: true, raft: 1},
+		"words": {frame: func(*node, *node) received { return received{words: words} }, want: true},
+		"raft": {frame: func(a, b *node) received {
+			return received{raft: []*raftpb.Message{raftMessage(a, b, 1)}}
+		}, want: true, raft: 1},
 		"retired": {frame: func(*node, *node) received { return received{retired: true} }, want: true},
 		"raft that is not ours beside raft that is": {frame: func(a, b *node) received {
 			return received{raft: []*raftpb.Message{raftMessage(b, a, 1), raftMessage(a, b, 2)}}
 		}, want: true, raft: 1},
-		"raft that is not ours": {frame: func(a, b *node) received { return received{raft: []*raftpb.Message{raftMessage(b, a, 1)}} }},
-		"nothing":               {frame: func(*node, *node) received { return received{} }},
-		"a standing":            {frame: func(a, _ *node) received { return received{standing: a.self.standing()} }},
+		"raft that is not ours": {frame: func(a, b *node) received {
+			return received{raft: []*raftpb.Message{raftMessage(b, a, 1)}}
+		}},
+		"nothing":    {frame: func(*node, *node) received { return received{} }},
+		"a standing": {frame: func(a, _ *node) received { return received{standing: a.self.standing()} }},
 		"an absurd address": {frame: func(*node, *node) received {
 			return received{standing: &wire.Standing{Group: 7, Addr: strings.Repeat("a", maxAddr+1)}, words: words}
 		}, refuse: "absurd"},
-		"a message that cannot be decoded": {frame: func(*node, *node) received { return received{malformed: true, words: words} }, refuse: "decoded"},
+		"a message that cannot be decoded": {
+			frame: func(*node, *node) received { return received{malformed: true, words: words} }, refuse: "decoded",
+		},
 		"words for an earlier life": {
 			frame:  func(*node, *node) received { return received{words: words} },
 			change: func(_ *node, l *link) { l.self = id(9) },
@@ -44,7 +51,9 @@ func TestWhatIsDelivered(t *testing.T) {
 			frame:  func(*node, *node) received { return received{words: words} },
 			change: func(_ *node, l *link) { l.mute.Store(true) },
 		},
-		"the end of a link": {frame: func(*node, *node) received { return received{refusal: &wire.Refusal{Text: "enough"}, words: words} }},
+		"the end of a link": {frame: func(*node, *node) received {
+			return received{refusal: &wire.Refusal{Text: "enough"}, words: words}
+		}},
 		"words of another group": {
 			frame:  func(*node, *node) received { return received{words: words} },
 			change: func(_ *node, l *link) { l.peer.Group++ }, refuse: "group",
@@ -80,7 +89,7 @@ func TestWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// An empty frame is not sent, and nobody is dialed for it.
+// An empty frame is not sent, and no peer is dialed for it.
 func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		a, b := w.node("a", 1), w.node("b", 2)
@@ -94,8 +103,8 @@ func TestAnEmptyFrameIsNotSent(t *testing.T) {
 	})
 }
 
-// A link on which a write has failed takes nothing any more, though its reader still takes in what has arrived: what it took would be known
-// to be lost only by its Down.
+// A link on which a write has failed takes nothing any more, though its reader still takes in what
+// has arrived: what it took would be known to be lost only by its Down.
 func TestALinkTakesNothingAfterAFailedWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		left := &atomic.Int64{}

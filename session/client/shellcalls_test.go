@@ -30,7 +30,8 @@ func (w *world) sends() *atomic.Int64 {
 	return n
 }
 
-// What a client is told from outside has its effect at once, and not only when it would have found out by itself.
+// What a client is told from outside has its effect at once, and not only when it would have found
+// out by itself.
 func TestShellWhatAClientIsTold(t *testing.T) {
 	one, two, id := nodeidtest.ID(1), nodeidtest.ID(2), nodeidtest.ID(100)
 	attached := func(w *world, c *Client) { // at once
@@ -146,7 +147,8 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 	})
 }
 
-// What does not fit into one frame goes out in the next, at once: not with what happens next, which may be the answer to the first.
+// What does not fit into one frame goes out in the next, at once: not with what happens next,
+// which may be the answer to the first.
 func TestShellAllThatIsDueIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -198,7 +200,8 @@ func TestShellAllThatIsDueIsSent(t *testing.T) {
 	})
 }
 
-// A client that has run for long keeps its time: it renews as a young one does, and knows at each moment how its lease is.
+// A client that has run for long keeps its time: it renews as a young one does, and knows at each
+// moment how its lease is.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -212,7 +215,7 @@ func TestShellTimeGoesOn(t *testing.T) {
 				t.Fatalf("a lease that is renewed is %v, and its lock: %v", s.Lease, h.Err())
 			}
 		}
-		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: an alarm fires before the clock shows the time for which it was set
+		leaping.leap.Advance(-worldTTL / 30) // its clock is coarse: an alarm comes early
 		for range 10 {
 			time.Sleep(worldTTL / 2)
 			if h.Err() != nil {
@@ -254,7 +257,8 @@ func TestOthersTakeNoRoomOfTheLeader(t *testing.T) {
 	}
 }
 
-// Calls that wait end when what they wait for cannot come any more, and leave nothing behind when their context ends.
+// Calls that wait end when what they wait for cannot come any more, and leave nothing behind when
+// their context ends.
 func TestShellWaitersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
@@ -275,8 +279,11 @@ func TestShellWaitersEnd(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := c.WaitReleased(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), `"x": `) || time.Since(began) > time.Second {
-			t.Errorf("after %v: %v", time.Since(began), err)
+		err, named := c.WaitReleased(ctx), `"x": `
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > time.Second {
+			t.Errorf("after %v: %v", took, err)
+		} else if !strings.HasPrefix(err.Error(), named) {
+			t.Errorf("it does not name the key that is held: %v", err)
 		}
 		if err := h.Release(t.Context()); err != nil {
 			t.Fatal(err)
@@ -308,7 +315,8 @@ func TestShellWaitersEnd(t *testing.T) {
 	})
 }
 
-// Whoever watches is told that the lease goes bad before it is lost, also of a client that has run for long.
+// An observer is told that the lease goes bad before it is lost, also of a client that has run for
+// long.
 func TestShellWatchIsToldOfJeopardy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 0, nodeidtest.ID(1))

@@ -148,7 +148,9 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 
 // The release is in the inbox when the goroutine finds that the lease has run out: Release returns, and says so.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
-	for name, release := range map[string]func(*Hold, context.Context) error{"release": (*Hold).Release, "detach": (*Hold).Detach} {
+	for name, release := range map[string]func(*Hold, context.Context) error{
+		"release": (*Hold).Release, "detach": (*Hold).Detach,
+	} {
 		t.Run(name, func(t *testing.T) { releaseWhileBeingLost(t, release) })
 	}
 }

@@ -105,10 +105,12 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 	}
 }
 
-// So is all that a result points to: who holds the lock, who was evicted, and who waits for whom.
+// So is all that a result points to: the holder, the session that was evicted, and a circle.
 func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 	k := idleKeeper()
-	for _, r := range []lockfsm.Result{{Holder: &lockfsm.Holder{}}, {Evicted: &lockfsm.Eviction{}}, {Circle: []lockfsm.Link{{}}}} {
+	for _, r := range []lockfsm.Result{
+		{Holder: &lockfsm.Holder{}}, {Evicted: &lockfsm.Eviction{}}, {Circle: []lockfsm.Link{{}}},
+	} {
 		record := []byte("before")
 		switch {
 		case r.Holder != nil:
@@ -122,7 +124,8 @@ func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
 		copy(record, "after!")
 	}
 	all := k.inbox.results
-	if got := fmt.Sprintf("%s %s %s", all[0].Holder.Record, all[1].Evicted.Record, all[2].Circle[0].Record); got != "before before before" {
+	got := fmt.Sprintf("%s %s %s", all[0].Holder.Record, all[1].Evicted.Record, all[2].Circle[0].Record)
+	if got != "before before before" {
 		t.Errorf("what the results point to has become %q", got)
 	}
 }

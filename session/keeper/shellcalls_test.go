@@ -16,7 +16,8 @@ import (
 	"github.com/mortise-lock/mortise/session"
 )
 
-// office is a keeper with its goroutine, in a bubble: its log commits at once, and its transport is plain calls.
+// office is a keeper with its goroutine, in a bubble: its log commits at once, and its transport
+// is plain calls.
 type office struct {
 	*Keeper
 	t *testing.T
@@ -38,10 +39,12 @@ func newOffice(t *testing.T) *office {
 	}
 	o := &office{t: t, machine: m, replies: make(map[session.Peer][]session.Reply)}
 	o.Keeper = New(Config{
-		Clock: clock.Monotonic(), Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: func() int64 { return 1234 },
+		Clock: clock.Monotonic(), Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall,
 	})
 	return o
 }
+
+func wall() int64 { return 1234 }
 
 func (o *office) refused(what string) bool { return o.refuses != nil && o.refuses(what) }
 
@@ -128,7 +131,8 @@ func (o *office) enter(p session.Peer) lockfsm.SessionID {
 	return all[0].ID
 }
 
-// What a keeper is told from outside has its effect at once, without a tick that would come by itself.
+// What a keeper is told from outside has its effect at once, without a tick that would come by
+// itself.
 func TestShellWhatAKeeperIsTold(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for name, f := range map[string]func(o *office, id lockfsm.SessionID){
@@ -165,7 +169,7 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 			}
 		},
 		"a version of the rules": func(o *office, _ lockfsm.SessionID) {
-			o.ProposeRaise(5, lockfsm.RulesVersion+1) // of which the machine shows that it was asked
+			o.ProposeRaise(5, lockfsm.RulesVersion+1) // the machine shows that it was asked
 			if synctest.Wait(); o.machine.Failed() == nil {
 				o.t.Error("it was not proposed")
 			}
@@ -217,7 +221,8 @@ func TestShellWhatAKeeperIsTold(t *testing.T) {
 	}
 }
 
-// Of what the log or the transport does not take, once, the peer is told soon: its attachment ends, and it may begin another.
+// If the log or the transport refuses something once, the peer is told soon: its attachment ends,
+// and it may begin another.
 func TestShellWhatIsRefusedOnce(t *testing.T) {
 	peer := nodeidtest.ID(1)
 	for _, what := range []string{"propose", "reply"} {
@@ -243,7 +248,9 @@ func TestShellWhatIsRefusedOnce(t *testing.T) {
 					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyEnded) || s.Attachments != 0 {
 						t.Fatalf("the peer was told %v; %+v", told, s)
 					}
-					o.send(peer, lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch + 1, Number: 1, Nonce: lockfsm.Nonce{7}})
+					again := lockfsm.Command{Kind: lockfsm.Attach, Session: id, Epoch: epoch + 1, Number: 1}
+					again.Nonce = lockfsm.Nonce{7}
+					o.send(peer, again)
 					if told, s := o.told(peer), o.Status(); !slices.Contains(told, session.ReplyAttached) || s.Attachments != 1 {
 						t.Fatalf("when it attached anew the peer was told %v; %+v", told, s)
 					}
@@ -261,13 +268,14 @@ type behindClock struct {
 
 func (c *behindClock) Now() clock.Time { return c.Clock.Now().Add(-c.by.Now().Sub(0)) }
 
-// A keeper that has run for long keeps its time, also if an alarm has come early by a clock that is coarse.
+// A keeper that has run for long keeps its time, also if an alarm has come early by a clock that
+// is coarse.
 func TestShellTimeGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
 		o.Close()
 		slow := &behindClock{Clock: clock.Monotonic()}
-		o.Keeper = New(Config{Clock: slow, Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: func() int64 { return 1 }})
+		o.Keeper = New(Config{Clock: slow, Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall})
 		defer o.Close()
 		o.lead(5)
 		peer := nodeidtest.ID(1)
@@ -293,7 +301,7 @@ func TestShellVouchesAndStamps(t *testing.T) {
 		o := newOffice(t)
 		o.Close()
 		o.Keeper = New(Config{
-			Clock: clock.Monotonic(), Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: func() int64 { return 1 },
+			Clock: clock.Monotonic(), Propose: o.propose, Confirm: o.confirm, Reply: o.reply, WallUnixMS: wall,
 			Vouch: func(_ session.Peer, record []byte) ([32]byte, bool) { return [32]byte{}, string(record) != "false" },
 			Stamp: func(_ *capability.Capability, record []byte) []byte { return append(record, " stamped"...) },
 		})
