@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/mortise-lock/mortise/internal/capability"
 	wire "github.com/mortise-lock/mortise/transport/wire/mortise/transport/v1"
 )
 
@@ -86,6 +87,73 @@ func TestWhatIsDelivered(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A peer that is no instance may send words of its sessions, and nothing by which it would vote,
+// lead or retire. What it says of itself names no replica and no address.
+func TestWhatAGuestDelivers(t *testing.T) {
+	for _, tier := range []capability.Tier{capability.Root, capability.Member, capability.Guest} {
+		inBubble(t, func(t *testing.T, w *world) {
+			a, b := w.node("a", 1), w.node("b", 2)
+			l := &link{port: b.Port, instance: id(1), self: id(2), peer: a.identity, queue: newQueue(&b.config)}
+			l.peer.Peer.Tier = tier
+			f := received{
+				standing: &wire.Standing{Group: 7, Raft: 55, Addr: "new:1"}, retired: true,
+				words: [3][]byte{[]byte("r"), []byte("c"), []byte("a")},
+				raft:  []*raftpb.Message{{From: new(uint64(55)), To: &b.self.Raft}},
+			}
+			if r := l.deliver(&f); r != nil {
+				t.Fatal(r)
+			}
+			seen := b.seen()
+			if len(seen) != 1 || len(seen[0].frame.Renewals) != 1 || len(seen[0].frame.Commands) != 1 {
+				t.Fatalf("tier %v: handed over: %+v", tier, seen)
+			}
+			full := tier == capability.Root
+			from, out := seen[0].from, seen[0].frame
+			if (len(out.Raft) == 1) != full || (len(out.Replies) == 1) != full || out.Retired != full {
+				t.Errorf("tier %v: handed over: %+v", tier, out)
+			}
+			if from.Group != 7 || (from.Raft == 55) != full || (from.Addr == "new:1") != full {
+				t.Errorf("tier %v: it is %+v", tier, from)
+			}
+		})
+	}
+}
+
+// A raft message without a sender is from no replica, and one without a receiver for none.
+func TestNoRaftIDIsNoReplicas(t *testing.T) {
+	none, one := Identity{}, Identity{Raft: 1}
+	self, without := &Self{Raft: 2}, &Self{}
+	m := func(from, to uint64) *raftpb.Message { return &raftpb.Message{From: &from, To: &to} }
+	for i, ok := range []bool{
+		owns(self, one, m(1, 2)), !owns(self, none, m(0, 2)), !owns(without, one, m(1, 0)), !owns(without, none, m(0, 0)),
+		!owns(self, one, m(2, 2)), !owns(self, one, m(1, 1)),
+	} {
+		if !ok {
+			t.Errorf("message %d", i)
+		}
+	}
+}
+
+// What is full of words takes raft messages all the same, which have room of their own; and that a
+// replica has retired is not forgotten over what is sent behind it.
+func TestRaftHasRoomOfItsOwn(t *testing.T) {
+	c := Config{QueueBytes: 100}.withDefaults()
+	q := newQueue(&c)
+	for _, f := range []*Frame{
+		{Commands: make([]byte, 100)}, {Retired: true}, {Raft: []*raftpb.Message{{From: new(uint64(1))}}},
+	} {
+		if dropped, err := q.push(f); dropped > 0 || err != nil {
+			t.Fatal(dropped, err)
+		}
+	}
+	if _, err := q.push(&Frame{Replies: []byte("x")}); !errors.Is(err, ErrFull) {
+		t.Errorf("a full queue: %v", err)
+	}
+	if f, _, _ := q.take(); f == nil || len(f.Raft) != 1 || !f.Retired {
+		t.Errorf("the frame is %v", f)
 	}
 }
 
