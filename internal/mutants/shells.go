@@ -19,6 +19,29 @@ func shells() []Bug {
 		{Name: "ended-log-collects", Room: "raftlog", Hazard: "none", Breaks: "a log that has ended keeps what it is brought, for a turn that never comes"},
 		{Name: "lost-stream-ignored", Room: "raftlog", Hazard: "none", Breaks: "what was lost with a stream counts as sent until the replica refuses what follows"},
 		{Name: "lost-leader-ignored", Room: "raftlog", Hazard: "A7", Breaks: "the end of a leader's last stream reaches the log and not its core, and a crash costs an election timeout"},
+		{Name: "rest-of-turn-waits", Room: "raftlog", Hazard: "none",
+			Breaks: "what takes more rounds than a turn has waits for the next tick, in a long replay many times"},
+		{Name: "closed-log-retires", Room: "raftlog", Hazard: "none",
+			Breaks: "a log that is closed while its disk fails tells an Applier that may be gone that it has retired"},
+		{Name: "rested-for-ever", Room: "raftlog", Hazard: "none",
+			Breaks: "a leader that was alone, and has rested, sends no heartbeats to those that join it"},
+		{Name: "duplicates-sent-again", Room: "raftlog", Hazard: "none",
+			Breaks: "each duplicate of a message goes out with every later turn, and in the end the network has nothing else"},
+		{Name: "leaves-without-goodbye", Room: "internal/instance", Hazard: "none", Nodes: "TestLeaveSaysGoodbye",
+			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
+		{Name: "permit-is-a-shared-lock", Room: ".", Hazard: "none",
+			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
+		{Name: "own-sessions-not-told", Room: "internal/instance", Hazard: "A7", Nodes: "TestAllSessionsAreToldOfALostStream",
+			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
+		{Name: "last-frame-not-synced", Room: "raftlog/storage", Hazard: "38",
+			Breaks: "at open a mark is written behind a frame that the disk may not have, and a crash leaves what reads as damage"},
+	}
+}
+
+// owners are the bugs of the goroutines of the cluster, the client and the keeper: what they count
+// on from turn to turn, ignore, or keep for a life or a caller that is over.
+func owners() []Bug {
+	return []Bug{
 		{Name: "peer-counted-on", Room: "session/keeper", Hazard: "none", Breaks: "the leader is deaf to a peer after 8 MiB of its frames"},
 		{Name: "frames-counted-on", Room: "session/keeper", Hazard: "none", Breaks: "the leader is deaf to all after 64 MiB of frames"},
 		{Name: "refused-proposal-ignored", Room: "session/keeper", Hazard: "A8", Breaks: "commands that the log did not take count as proposed, and their calls wait until the client gives the leader up"},
@@ -58,23 +81,7 @@ func shells() []Bug {
 			Breaks: "results that come behind a frame in the same turn are lost, and their calls wait forever"},
 		{Name: "results-not-copied", Room: "session/keeper", Hazard: "none",
 			Breaks: "what a peer is told about a holder changes while it is told"},
-		{Name: "rest-of-turn-waits", Room: "raftlog", Hazard: "none",
-			Breaks: "what takes more rounds than a turn has waits for the next tick, in a long replay many times"},
-		{Name: "closed-log-retires", Room: "raftlog", Hazard: "none",
-			Breaks: "a log that is closed while its disk fails tells an Applier that may be gone that it has retired"},
 		{Name: "vouches-for-all", Room: "session/keeper", Hazard: "none",
 			Breaks: "an instance opens a session with a record that its connection does not prove"},
-		{Name: "rested-for-ever", Room: "raftlog", Hazard: "none",
-			Breaks: "a leader that was alone, and has rested, sends no heartbeats to those that join it"},
-		{Name: "duplicates-sent-again", Room: "raftlog", Hazard: "none",
-			Breaks: "each duplicate of a message goes out with every later turn, and in the end the network has nothing else"},
-		{Name: "leaves-without-goodbye", Room: "internal/instance", Hazard: "none", Nodes: "TestLeaveSaysGoodbye",
-			Breaks: "an instance that has left is asked, and shown, until gossip has found out"},
-		{Name: "permit-is-a-shared-lock", Room: ".", Hazard: "none",
-			Breaks: "a Shared request under a permit of a semaphore holds its lock without a grant"},
-		{Name: "own-sessions-not-told", Room: "internal/instance", Hazard: "A7", Nodes: "TestAllSessionsAreToldOfALostStream",
-			Breaks: "a session that a program has opened itself waits for a leader that is gone until its next renewal"},
-		{Name: "last-frame-not-synced", Room: "raftlog/storage", Hazard: "38",
-			Breaks: "at open a mark is written behind a frame that the disk may not have, and a crash leaves what reads as damage"},
 	}
 }
