@@ -109,6 +109,7 @@ func TestShellCloseEndsAllCallsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.elect(nodeidtest.ID(0))
+		synctest.Wait()
 		calls := map[string]func(context.Context) error{
 			"CloseSession": c.CloseSession, "WaitAttached": c.WaitAttached, "Acquire": func(ctx context.Context) error {
 				_, err := c.Acquire(ctx, "x", false)

@@ -289,6 +289,8 @@ func TestShellTimeGoesOn(t *testing.T) {
 		}
 		slow.by.Advance(tickEvery / 2)
 		time.Sleep(2 * benchTTL)
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		if n := o.machine.Counts().Sessions; n != 0 {
 			t.Errorf("%d sessions are left of one that fell silent", n)
 		}
