@@ -178,12 +178,6 @@ type TLSFiles struct {
 // defaultPort is where instances with Join listen: beside, and not on, the port of other gossip tools (7946).
 const defaultPort = "7947"
 
-// The bounds of both budgets.
-const (
-	minBudget = 1 << 20
-	maxBudget = 1 << 40
-)
-
 // withDefaults returns a copy in which every zero value is replaced by its default.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
