@@ -9,6 +9,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
@@ -223,7 +224,7 @@ func heldError(e *client.HeldError) *HeldError {
 		Key: e.Key, Holder: replica.HolderName(e.Record, e.Session), Token: Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
 	}
-	h.Value, h.Labels = showed(e.Value)
+	h.Value, h.Labels = shown.Decode(e.Value)
 	return h
 }
 

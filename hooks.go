@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
@@ -130,7 +131,7 @@ func lockEvent(e *trace.Event) LockEvent {
 		l.Err = lossOf(e.Err)
 	}
 	if e.Behind != nil {
-		l.Behind, l.BehindMark = heldError(e.Behind), markOf(e.Behind.Value)
+		l.Behind, l.BehindMark = heldError(e.Behind), shown.MarkOf(e.Behind.Value)
 	}
 	return l
 }

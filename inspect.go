@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -74,7 +75,7 @@ func keyInfo(l *query.Lock) KeyInfo {
 		for _, key := range e.Keys {
 			st.Keys = append(st.Keys, string(key))
 		}
-		st.Value, st.Labels = showed(e.Value)
+		st.Value, st.Labels = shown.Decode(e.Value)
 		if e.Of != 0 {
 			st.Permits, st.Of = int(e.Permits), int(e.Of)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -291,7 +292,7 @@ func eventOf(e *query.Event) Event {
 	if told.Data = e.Data.GetValue(); len(told.Data) > 0 {
 		told.Revision = e.Data.GetRevision()
 	}
-	told.Value, told.Labels = showed(e.Value)
+	told.Value, told.Labels = shown.Decode(e.Value)
 	return told
 }
 
