@@ -37,6 +37,9 @@ func (c Config) validate() error {
 	return fmt.Errorf("mortise: the configuration has %d mistake(s):\n%w", len(wrong), errors.Join(wrong...))
 }
 
+// minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the leader's.
+const minSessionTTL = time.Second
+
 // checkEach looks at each field for itself, so that it can be told also of a Config that is not complete yet.
 func (cs *complaints) checkEach(c Config) {
 	cs.checkText("Name", c.Name, 1, 128)
@@ -259,4 +262,14 @@ func (c Config) mayStart(source *credentials.Source) error {
 			"they are", own.Name)
 	}
 	return nil
+}
+
+// identityOf returns what others see in the certificate of an instance.
+func identityOf(source *credentials.Source) credentials.Peer {
+	if source != nil {
+		if own, err := source.Own(); err == nil { // else mayStart has let it pass
+			return own
+		}
+	}
+	return credentials.Peer{Tier: credentials.Root}
 }

@@ -249,16 +249,6 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 	}
 }
 
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // Get returns the data of key and its revision, or nothing and revision 0 if it has none. The answer is linearizable. Data is for a few bytes that must
 // outlive their writer and be the same to all: the configuration in force, the version of an order, how far a job has come. It is kept until somebody
 // takes it away with Put, in the memory of every voter, and lives as long as the group: a group that is founded anew has none.

@@ -1,7 +1,6 @@
 package mortise
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -144,19 +143,6 @@ func (r *Request) String() string {
 		some = append(some, shownKey(key))
 	}
 	return fmt.Sprintf("lock %v", some)
-}
-
-// RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].
-func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
-	return n.Acquire(ctx, Request{Key: key, Shared: true})
-}
-
-// LockAll waits until all keys can be had at once and returns them as one lock. See [Request.Keys].
-func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
-	}
-	return n.Acquire(ctx, Request{Keys: keys})
 }
 
 // maxShownKey is how many bytes of a key an error shows.

@@ -232,13 +232,6 @@ func (s Status) String() string {
 	return b.String()
 }
 
-func orNone(name string) string {
-	if name == "" {
-		return "none"
-	}
-	return name
-}
-
 // waitsForLog says what an instance without a leader waits for whose own log cannot be used.
 func (n *Node) waitsForLog(s *Status, p *instance.Picture) string {
 	text := fmt.Sprintf("the log of this voter in Config.Dir %q cannot be used: %v", n.config.Dir, p.Unread)
@@ -313,14 +306,4 @@ const (
 	LeaseSafe     LeaseState = "safe"     // neither of the two below
 	LeaseJeopardy LeaseState = "jeopardy" // two thirds of the TTL have passed since the last renewal that was acknowledged
 	LeaseLost     LeaseState = "lost"     // there is none, or its end has passed: nothing is held
-)
-
-// Tier is what a secret or certificate makes of the process that has it.
-type Tier string
-
-// The tiers.
-const (
-	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
-	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
-	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, and no instance
 )
