@@ -209,16 +209,6 @@ func (r *ownReplica) Confirmed(term, round uint64) {
 	r.core.Confirmed(term, round)
 }
 
-// captureStep is how many sessions and locks are encoded at the end of a turn while a snapshot is taken: some tens of microseconds, less than the
-// turn itself takes under load.
-const captureStep = 256
-
-// capture is a snapshot of the state machine as the log takes it.
-type capture struct{ *lockfsm.Capture }
-
-// Step implements raftlog.Capture.
-func (c capture) Step() (done bool) { return c.Capture.Step(captureStep) }
-
 // Snapshot implements raftlog.Applier.
 func (r *ownReplica) Snapshot() (raftlog.Capture, error) {
 	if r.trail != nil {
@@ -255,13 +245,6 @@ func (r *ownReplica) counted() lockfsm.Counts {
 	r.counting.Lock()
 	defer r.counting.Unlock()
 	return r.counts
-}
-
-// usage returns the charges of the state as of the end of the last turn.
-func (r *ownReplica) usage() lockfsm.Usage {
-	r.counting.Lock()
-	defer r.counting.Unlock()
-	return r.used
 }
 
 // Retired implements raftlog.Applier. A broken state machine ends the node, anything else only this voter. Whoever is attached is told
