@@ -8,7 +8,6 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -158,15 +157,11 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 
 // Evict ends a hold for a program: it says who it is, and the leader adds what is proved of it.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
-	switch by, reason := string(q.By), string(q.Reason); {
-	case len(by) == 0 || len(by) > maxByBytes || !plain.Is(by):
+	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
-	case !plain.Is(reason):
-		return nil, fmt.Errorf("%w: the reason %q %s", ErrBadRequest, reason, plain.NotText)
-	case len(reason) > lockfsm.MaxValueBytes:
-		return nil, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
-	case q.Token == 0:
-		return nil, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
+	}
+	if err := badForce(q.Token, string(q.Reason)); err != nil {
+		return nil, err
 	}
 	return look(ctx, a.n, query.QueryClient.Evict, q)
 }
