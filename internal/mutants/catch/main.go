@@ -1,8 +1,8 @@
 // Command catch plants every bug of internal/mutants in turn and runs the checks against it, from the cheapest layer to the dearest, until one
 // of them fails. It prints for each bug which layer and test saw it, at which seed and after how long, and fails if a bug was seen by none, or
-// if a layer fails with no bug planted.
+// if a layer fails with no bug planted, which -passed takes for known.
 //
-//	go run ./internal/mutants/catch [-some] [-every] [-layers a,b] [-j processes] [name ...]
+//	go run ./internal/mutants/catch [-some] [-passed] [-every] [-layers a,b] [-j processes] [name ...]
 //
 // Each layer's test binary is built once, with all bugs in it; MORTISE_BUG chooses the bug when it runs. Guarantees: with equal sources
 // the simulations see a bug at the same seed each time. Concurrency: as many processes as -j says. Failure: what a layer printed is shown
@@ -25,13 +25,14 @@ import (
 
 func main() {
 	some := flag.Bool("some", false, "only the part that CI runs at every merge, without whole nodes")
+	passed := flag.Bool("passed", false, "do not run the layers without a bug: their tests have just passed elsewhere")
 	every := flag.Bool("every", false, "run every layer against every bug, and print which of them see it")
 	layers := flag.String("layers", "", "only these layers, by name and with commas between; empty: all")
 	workers := flag.Int("j", 2, "processes at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, choice{*some, *every, *layers, *workers}, flag.Args()); err != nil {
+	if err := run(ctx, choice{*some, *passed, *every, *layers, *workers}, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
@@ -40,9 +41,9 @@ func main() {
 
 // choice is what the flags say.
 type choice struct {
-	some, every bool
-	layers      string
-	workers     int
+	some, passed, every bool
+	layers              string
+	workers             int
 }
 
 func run(ctx context.Context, c choice, names []string) error {
@@ -63,8 +64,10 @@ func run(ctx context.Context, c choice, names []string) error {
 	}
 	defer bench.close()
 	fmt.Printf("built in %v\n\n", time.Since(begun).Round(time.Second))
-	if err := bench.healthy(ctx, bugs, c.workers); err != nil {
-		return err
+	if !c.passed {
+		if err := bench.healthy(ctx, bugs, c.workers); err != nil {
+			return err
+		}
 	}
 	missed := table(ctx, bench, bugs, c.every, c.workers)
 	fmt.Printf("\n%d bugs, %d of them caught, in %v\n", len(bugs), len(bugs)-missed, time.Since(begun).Round(time.Second))
