@@ -53,7 +53,7 @@ type Instance struct {
 	diskReports diskReports // of other instances
 
 	key      atomic.Pointer[nodeid.Key] // of the present life; its ID is what this instance is called
-	leading  leading                    // who leads, as far as this instance knows
+	leading  leading                    // the leader, as this instance sees it
 	known    picture                    // of the members, as far as this instance knows without asking
 	learning atomic.Bool                // it is about to ask how the replicas are called
 

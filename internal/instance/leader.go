@@ -8,17 +8,17 @@ import (
 	"github.com/mortise-lock/mortise/session/client"
 )
 
-// leading is what this instance knows of who leads, and what its observers were told of that.
+// leading is the leader as this instance sees it, and as its observers were told.
 type leading struct {
 	attached atomic.Bool  // its session is attached to a leader
-	without  atomic.Int64 // clock.Time since which it knows of no leader; zero: it knows one, or never did
+	without  atomic.Int64 // clock.Time since which it has no leader. Zero means that it has one, or never had
 
 	mu   sync.Mutex // makes reading and saying whether there is a leader one step; guards the rest
-	now  lead       // instance 0: nobody
-	last lead       // the last one that was somebody
+	now  lead       // the zero instance means none
+	last lead       // the last one that was an instance
 }
 
-// lead is who leads as far as was told.
+// lead is a leader as observers were told of it.
 type lead struct {
 	instance nodeid.ID // zero: none
 	term     uint64
@@ -51,7 +51,7 @@ func (n *Instance) leaderKnown() {
 	}
 }
 
-// noteLeader tells a change of who leads. The caller holds the mutex of leading.
+// noteLeader reports another leader to the observers. The caller holds the mutex of leading.
 func (n *Instance) noteLeader(r *ownReplica) {
 	if n.config.Hooks == nil || n.cluster() == nil {
 		return

@@ -8,8 +8,8 @@ import (
 )
 
 // Watch asks the leader what happens to the keys that begin with a prefix, and tells every event in
-// order, none left out and none told twice. It begins with what there is, and does so again when the
-// leader has forgotten what came behind the last event.
+// order, none left out and none told twice. It begins with what there is, and does so again when
+// the leader has forgotten what came behind the last event.
 type Watch struct {
 	Origin *query.Origin // nil is this instance
 	Prefix string
@@ -34,8 +34,8 @@ type Told struct {
 // errStopped says that Tell has returned false.
 var errStopped = errors.New("queries: the watch was stopped")
 
-// Run tells what happens after a position, or, if that is zero, what there is and what happens then.
-// It returns nil when Tell has returned false, and the error of a question otherwise.
+// Run tells what happens after a position, or, if that is zero, what there is and what happens
+// then. It returns nil when Tell has returned false, and the error of a question otherwise.
 func (w *Watch) Run(after uint64) error {
 	w.after = after
 	if err := w.run(); err != errStopped {
@@ -86,10 +86,10 @@ func (w *Watch) since(after uint64) (*query.EventList, error) {
 	return w.Events(&query.WatchRequest{Origin: w.Origin, Prefix: []byte(w.Prefix), After: after})
 }
 
-// begin tells what there is now. It is read page by page while things happen: behind each page comes
-// what has happened meanwhile, as far as it goes on from what was told. A reading is not whole if two
-// leaders have answered, whose lists have different orders, or if the leader has forgotten what
-// happened meanwhile. Then it begins anew.
+// begin tells what there is now. It is read page by page while things happen: behind each page
+// comes what has happened meanwhile, as far as it goes on from what was told. A reading is not
+// whole if two leaders have answered, whose lists have different orders, or if the leader has
+// forgotten what happened meanwhile. Then it begins anew.
 func (w *Watch) begin() error {
 	for {
 		r := reading{held: map[holdID]bool{}, left: map[holdID]bool{}, data: map[string]uint64{}}
@@ -152,7 +152,8 @@ func (w *Watch) catchUp(r *reading) (whole bool, err error) {
 	return true, nil
 }
 
-// tellLock tells what there is of one key. If very many share it the page does not have all of them.
+// tellLock tells what there is of one key. If very many share it the page does not have all of
+// them.
 func (w *Watch) tellLock(l *query.Lock, r *reading) (whole bool, err error) {
 	if revision := l.Data.GetRevision(); revision > r.data[string(l.Key)] {
 		r.data[string(l.Key)] = revision
@@ -189,7 +190,8 @@ func (w *Watch) tellHold(key []byte, st *query.Standing, r *reading) error {
 	hold := holdID{string(key), st.Token}
 	if !r.held[hold] {
 		began := &query.Event{
-			What: uint32(lockfsm.Began), Key: key, Token: st.Token, Session: st.Session, Record: st.Record, At: st.Since, Value: st.Value,
+			What: uint32(lockfsm.Began), Key: key, Token: st.Token, Session: st.Session, Record: st.Record,
+			At: st.Since, Value: st.Value,
 		}
 		if err := w.tell(Told{Event: began}); err != nil {
 			return err
@@ -227,7 +229,8 @@ func (r *reading) page(s *query.LockList) bool {
 	return s.Leader == r.leader
 }
 
-// goesOn reports whether an event that lies within the time of the reading is news behind what was told.
+// goesOn reports whether an event that lies within the time of the reading is news behind what was
+// told.
 func (r *reading) goesOn(e *query.Event) bool {
 	key := string(e.Key)
 	hold := holdID{key, e.Token}

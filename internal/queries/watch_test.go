@@ -63,8 +63,8 @@ func event(position uint64, what lockfsm.Happening, key string, token uint64) *q
 }
 
 // TestAWatchLeavesNothingOut: what happens while the state is read is told once, a reading by two
-// leaders or past what the leader remembers begins anew, and a watch that goes on begins anew only if
-// something was missed.
+// leaders or past what the leader remembers begins anew, and a watch that goes on begins anew only
+// if something was missed.
 func TestAWatchLeavesNothingOut(t *testing.T) {
 	began, ended := lockfsm.Began, lockfsm.Ended
 	for name, c := range map[string]struct {
@@ -94,9 +94,11 @@ func TestAWatchLeavesNothingOut(t *testing.T) {
 			want:   []string{"reset", "after 5", "reset", "current 9", "after 9"},
 		},
 		"it goes on": {
-			after:  4,
-			events: []*query.EventList{{Position: 6, More: true, Events: []*query.Event{event(6, began, "a", 6)}}, {Position: 6}},
-			want:   []string{"after 4", "1 a 6 at 6", "after 6", "current 6", "after 6"},
+			after: 4,
+			events: []*query.EventList{
+				{Position: 6, More: true, Events: []*query.Event{event(6, began, "a", 6)}}, {Position: 6},
+			},
+			want: []string{"after 4", "1 a 6 at 6", "after 6", "current 6", "after 6"},
 		},
 		"it goes on, and something was missed": {
 			after:  4,

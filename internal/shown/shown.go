@@ -1,8 +1,8 @@
-// Package shown is the text form of what a holder shows to others: its value, its labels, and the mark
-// of its trace travel together as the one value of its request.
+// Package shown is the text form of what a holder shows to others: its value, its labels, and the
+// mark of its trace travel together as the one value of its request.
 //
-// A value alone is its own form. All else begins with a byte that a value alone does not begin with,
-// and JSON follows.
+// A value alone is its own form. All else begins with a byte that a value alone does not begin
+// with, and JSON follows.
 package shown
 
 import "encoding/json"

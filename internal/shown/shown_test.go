@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownComesBack: value, labels and mark come back from their one text, and a value alone is
-// its own text, so that a program that knows of no labels shows it as it is.
+// TestWhatIsShownComesBack: value, labels and mark come back from their one text, and a value alone
+// is its own text, so that a program that ignores labels shows it as it is.
 func TestWhatIsShownComesBack(t *testing.T) {
 	labels := map[string]string{"shard": "7"}
 	for _, c := range []struct {

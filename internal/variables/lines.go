@@ -13,7 +13,8 @@ import (
 const maxLinesBytes = 64 << 10
 
 // Lines reads the lines of a file of secrets, which the variable names, without white space around
-// them. A file without any is a mistake: it is most likely not filled yet. No error holds any of it.
+// them. A file without any is a mistake: it is most likely not filled yet. No error holds any of
+// it.
 func (r *Reader) Lines(suffix, path string) []string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// serviceVariables are those that Kubernetes and Docker add for services: for one called orders-lock, and for one called
-// orders-lock-web too.
-const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
+// serviceVariables are those that Kubernetes and Docker add for services: for one called
+// orders-lock, and for one called orders-lock-web too.
+const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
 
-// Unknown notes every variable with the prefix that was not asked for. It names no value, which may be
-// a secret under a misspelt name.
+// Unknown notes every variable with the prefix that was not asked for. It names no value, which may
+// be a secret under a misspelt name.
 func (r *Reader) Unknown() {
 	service := regexp.MustCompile(serviceVariables)
 	var names []string
@@ -45,7 +46,8 @@ func (r *Reader) near(suffix string) string {
 	return best
 }
 
-// distance counts the bytes that have to be put in, taken out or changed to make one text of the other.
+// distance counts the bytes that have to be put in, taken out or changed to make one text of the
+// other.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a) // like none of ours

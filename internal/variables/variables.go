@@ -1,9 +1,9 @@
-// Package variables reads what a program is told by environment variables whose names share a prefix,
-// and collects what is wrong with them, by variable.
+// Package variables reads what a program is told by environment variables whose names share a
+// prefix, and collects what is wrong with them, by variable.
 //
 // Concurrency: a Reader belongs to one goroutine. Failure: each mistake is an error that names the
-// variable; Err joins them. No error holds what was read from a file of secrets. Refused alternative:
-// tags on the fields of a struct, which could not say how a mistake is to be mended.
+// variable; Err joins them. No error holds what was read from a file of secrets. Refused
+// alternative: tags on the fields of a struct, which could not say how a mistake is to be mended.
 package variables
 
 import (
@@ -33,8 +33,8 @@ const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
 // maxBytes bounds a number of bytes.
 const maxBytes = 1 << 40
 
-// New returns a Reader of those of environ whose names begin with prefix and an underscore. It reports
-// false if no name of a variable begins so.
+// New returns a Reader of those of environ whose names begin with prefix and an underscore. It
+// reports false if no name of a variable begins so.
 func New(prefix string, environ []string) (*Reader, bool) {
 	prefix = strings.TrimSuffix(prefix, "_")
 	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
@@ -76,8 +76,8 @@ func (r *Reader) Fault(suffix, format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Errorf("%s%s: %s", r.Prefix, suffix, fmt.Sprintf(format, args...)))
 }
 
-// Text returns the value of a variable, which counts as asked for from now on. So it is with the methods
-// below. An empty variable is none.
+// Text returns the value of a variable, which counts as asked for from now on. So it is with the
+// methods below. An empty variable is none.
 func (r *Reader) Text(suffix string) string {
 	r.known = append(r.known, suffix)
 	return r.values[suffix]
