@@ -256,6 +256,14 @@ func (l *Log) event(e *Event) error {
 	return nil
 }
 
+// look takes a survey. Not in every turn: it costs memory, and what it says of the others changes with the ticks.
+func (l *Log) look() {
+	s := l.core.Survey()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.survey = s
+}
+
 // sendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is reported: raft waits for one.
 func (l *Log) sendSnapshot(m *raftpb.Message) {
 	to, term := m.GetTo(), m.GetTerm()
