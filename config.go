@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/replica"
 	"github.com/mortise-lock/mortise/lockfsm"
 )
 
@@ -178,12 +179,6 @@ type TLSFiles struct {
 // defaultPort is where instances with Join listen: beside, and not on, the port of other gossip tools (7946).
 const defaultPort = "7947"
 
-// The bounds of both budgets.
-const (
-	minBudget = 1 << 20
-	maxBudget = 1 << 40
-)
-
 // withDefaults returns a copy in which every zero value is replaced by its default.
 func (c Config) withDefaults() Config {
 	if c.Name == "" {
@@ -224,6 +219,19 @@ func (c Config) alone() bool { return len(c.Join) == 0 && c.JoinFunc == nil }
 
 // unreachable reports whether this is a node on its own that no other process is to reach.
 func (c Config) unreachable() bool { return c.alone() && c.Bind == "" }
+
+// group returns what this configuration says of the group. A node on its own needs no grace: its
+// group is closed, nobody else can have been granted anything.
+func (c *Config) group() replica.Settings {
+	g := replica.Settings{
+		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0),
+		SessionBytes: c.MaxSessionBytes, GroupBytes: c.MaxGroupBytes,
+	}
+	if c.alone() {
+		g.Grace = 0
+	}
+	return g
+}
 
 // This file keeps secrets out of what is printed. A Config ends up in logs sooner or later, and a
 // Node by way of a struct that holds one.

@@ -3,18 +3,12 @@ package mortise
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
-	"regexp"
-	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/mortise-lock/mortise/internal/credentials"
+	"github.com/mortise-lock/mortise/internal/variables"
 )
 
 // ConfigFromEnv reads a Config from environment variables whose names begin with prefix and an underscore. With the prefix ORDERS_LOCK:
@@ -62,156 +56,39 @@ func ConfigFromEnv(prefix string) (Config, error) {
 }
 
 // environment is what ConfigFromEnv reads, and what it has to say about it.
-type environment struct {
-	prefix string // with its underscore
-	values map[string]string
-	known  []string // suffixes that were asked for
-	wrong  []error
-	warn   []string // what Start logs
-}
-
-// prefixForm is what the name of a variable may begin with.
-const prefixForm = "^[A-Za-z_][A-Za-z0-9_]*$"
+type environment struct{ *variables.Reader }
 
 func configFromEnv(prefix string, environ []string) (Config, error) {
-	prefix = strings.TrimSuffix(prefix, "_")
-	if !regexp.MustCompile(prefixForm).MatchString(prefix) {
+	reader, ok := variables.New(prefix, environ)
+	if !ok {
 		return Config{}, fmt.Errorf("mortise: ConfigFromEnv: the prefix %q cannot begin the name of a variable: "+
-			"take one as ORDERS_LOCK", prefix)
+			"take one as ORDERS_LOCK", strings.TrimSuffix(prefix, "_"))
 	}
-	if runtime.GOOS == "windows" {
-		prefix = strings.ToUpper(prefix) // names have no case there
-	}
-	e := &environment{prefix: prefix + "_", values: map[string]string{}}
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		if runtime.GOOS == "windows" {
-			name = strings.ToUpper(name)
-		}
-		suffix, ours := strings.CutPrefix(name, e.prefix)
-		if _, twice := e.values[suffix]; ours && !twice {
-			e.values[suffix] = strings.TrimSpace(value)
-		}
-	}
+	e := environment{reader}
 	c := Config{
-		Name: e.text("NAME"), Cluster: e.text("CLUSTER"), Bind: e.text("BIND"), Join: e.list("JOIN"), Replicas: e.number("REPLICAS"),
-		Founders: e.list("FOUNDERS"), Voters: e.number("VOTERS"), Zone: e.text("ZONE"), Dir: e.text("DIR"),
-		DirFreeBytes: e.bytes("DIR_FREE_BYTES"), SessionTTL: e.duration("SESSION_TTL", false),
-		Grace: e.duration("GRACE", true), Insecure: e.flag("INSECURE"),
-		MaxSessionBytes: e.bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.bytes("MAX_GROUP_BYTES"),
-		TLSFiles: TLSFiles{Cert: e.text("TLS_CERT_FILE"), Key: e.text("TLS_KEY_FILE"), CA: e.text("TLS_CA_FILE"), ServerName: e.text("TLS_SERVER_NAME")},
-		TLSPeers: e.list("TLS_PEERS"), TLSGuests: e.guests(),
+		Name: e.Text("NAME"), Cluster: e.Text("CLUSTER"), Bind: e.Text("BIND"), Join: e.List("JOIN"), Replicas: e.Number("REPLICAS"),
+		Founders: e.List("FOUNDERS"), Voters: e.Number("VOTERS"), Zone: e.Text("ZONE"), Dir: e.Text("DIR"),
+		DirFreeBytes: e.Bytes("DIR_FREE_BYTES"), SessionTTL: e.Duration("SESSION_TTL", false),
+		Grace: e.Duration("GRACE", true), Insecure: e.Flag("INSECURE"),
+		MaxSessionBytes: e.Bytes("MAX_SESSION_BYTES"), MaxGroupBytes: e.Bytes("MAX_GROUP_BYTES"),
+		TLSFiles: TLSFiles{Cert: e.Text("TLS_CERT_FILE"), Key: e.Text("TLS_KEY_FILE"), CA: e.Text("TLS_CA_FILE"), ServerName: e.Text("TLS_SERVER_NAME")},
+		TLSPeers: e.List("TLS_PEERS"), TLSGuests: e.guests(),
 	}
 	c.Advertise = e.advertise(c.Bind)
 	c.Secret, c.OldSecrets = e.secret(), e.oldSecrets()
-	c.warnings = e.warn
+	c.warnings = e.Warnings
 	e.check(c)
-	e.unknown()
-	if len(e.wrong) > 0 {
-		return Config{}, fmt.Errorf("mortise: the environment has %d mistake(s):\n%w", len(e.wrong), errors.Join(e.wrong...))
+	e.Unknown()
+	if err := e.Err(); err != nil {
+		return Config{}, fmt.Errorf("mortise: %w", err)
 	}
 	return c, nil
 }
 
-// fault notes a mistake in a variable.
-func (e *environment) fault(suffix, format string, args ...any) {
-	e.wrong = append(e.wrong, fmt.Errorf("%s%s: %s", e.prefix, suffix, fmt.Sprintf(format, args...)))
-}
-
-// text returns a variable's value, and that it is one of ours.
-func (e *environment) text(suffix string) string {
-	e.known = append(e.known, suffix)
-	return e.values[suffix]
-}
-
-func (e *environment) list(suffix string) []string {
-	text := e.text(suffix)
-	if text == "" {
-		return nil
-	}
-	parts := strings.Split(strings.TrimSuffix(text, ","), ",")
-	for i, part := range parts {
-		if parts[i] = strings.TrimSpace(part); parts[i] == "" {
-			e.fault(suffix, "part %d of the list is empty", i+1)
-		}
-	}
-	return slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-}
-
-func (e *environment) number(suffix string) int {
-	text := e.text(suffix)
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		e.fault(suffix, "%q is not a number", text)
-	}
-	if err == nil && n == 0 {
-		e.fault(suffix, "0 means nothing here: leave it empty for the default")
-	}
-	return n
-}
-
-// bytes reads a number of bytes, which may have a unit.
-func (e *environment) bytes(suffix string) int64 {
-	text := e.text(suffix)
-	if text == "" {
-		return 0
-	}
-	digits, unit := text, int64(1)
-	for i, name := range [...]string{"KiB", "MiB", "GiB", "TiB"} {
-		if rest, found := strings.CutSuffix(text, name); found {
-			digits, unit = strings.TrimSpace(rest), 1<<(10*(i+1))
-		}
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > maxBudget/unit {
-		e.fault(suffix, "%q is not a number of bytes up to 1TiB, as 67108864 or 64MiB: leave it empty for the default", text)
-		return 0
-	}
-	return n * unit
-}
-
-func (e *environment) flag(suffix string) bool {
-	switch text := e.text(suffix); strings.ToLower(text) {
-	case "", "false", "0", "no":
-		return false
-	case "true", "1", "yes":
-		return true
-	default:
-		e.fault(suffix, "%q is neither true nor false", text)
-		return false
-	}
-}
-
-// duration reads a length of time. A negative one is said by a word, since it means none.
-func (e *environment) duration(suffix string, none bool) time.Duration {
-	text := e.text(suffix)
-	switch {
-	case text == "":
-		return 0
-	case none && text == "none":
-		return -1
-	}
-	d, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		e.fault(suffix, "%q is not a length of time: write 10s or 1m", text)
-	case d <= 0 && none:
-		e.fault(suffix, "%q: leave it empty for the default, or write none", text)
-	case d <= 0:
-		e.fault(suffix, "%q is not above zero", text)
-	default:
-		return d
-	}
-	return 0
-}
-
 // advertise completes an IP address alone, as Kubernetes hands it to a pod, by the port of Bind. To write $(POD_IP):7947 instead fails with
 // IPv6.
-func (e *environment) advertise(bind string) string {
-	text := e.text("ADVERTISE")
+func (e environment) advertise(bind string) string {
+	text := e.Text("ADVERTISE")
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {
 		return text
@@ -221,22 +98,22 @@ func (e *environment) advertise(bind string) string {
 		_, port, _ = net.SplitHostPort(bind)
 	}
 	if port == "" || port == "0" {
-		e.fault("ADVERTISE", "%q has no port, and %sBIND gives none: write host:port", text, e.prefix)
+		e.Fault("ADVERTISE", "%q has no port, and %sBIND gives none: write host:port", text, e.Prefix)
 		return ""
 	}
 	return net.JoinHostPort(ip.String(), port)
 }
 
 // secret is what is in the variable or in the file that another one names.
-func (e *environment) secret() string {
-	text, path := e.text("SECRET"), e.text("SECRET_FILE")
+func (e environment) secret() string {
+	text, path := e.Text("SECRET"), e.Text("SECRET_FILE")
 	switch {
 	case text != "" && path != "":
-		e.fault("SECRET_FILE", "is set beside %sSECRET: set one of them", e.prefix)
+		e.Fault("SECRET_FILE", "is set beside %sSECRET: set one of them", e.Prefix)
 	case path != "":
-		lines := e.lines("SECRET_FILE", path)
+		lines := e.Lines("SECRET_FILE", path)
 		if len(lines) > 1 {
-			e.fault("SECRET_FILE", "%s has more than one line: old secrets belong in %sOLD_SECRETS_FILE", path, e.prefix)
+			e.Fault("SECRET_FILE", "%s has more than one line: old secrets belong in %sOLD_SECRETS_FILE", path, e.Prefix)
 		}
 		if len(lines) == 1 {
 			return lines[0]
@@ -245,33 +122,30 @@ func (e *environment) secret() string {
 	return text
 }
 
-func (e *environment) oldSecrets() []string {
-	list, path := e.list("OLD_SECRETS"), e.text("OLD_SECRETS_FILE")
+func (e environment) oldSecrets() []string {
+	list, path := e.List("OLD_SECRETS"), e.Text("OLD_SECRETS_FILE")
 	switch {
 	case list != nil && path != "":
-		e.fault("OLD_SECRETS_FILE", "is set beside %sOLD_SECRETS: set one of them", e.prefix)
+		e.Fault("OLD_SECRETS_FILE", "is set beside %sOLD_SECRETS: set one of them", e.Prefix)
 	case path != "":
-		return e.lines("OLD_SECRETS_FILE", path)
+		return e.Lines("OLD_SECRETS_FILE", path)
 	}
 	return list
 }
 
-// secretBytesMax is more than any file of secrets has.
-const secretBytesMax = 64 << 10
-
 // guests reads a file of names and rights.
-func (e *environment) guests() map[string]string {
-	path := e.text("TLS_GUESTS_FILE")
+func (e environment) guests() map[string]string {
+	path := e.Text("TLS_GUESTS_FILE")
 	if path == "" {
 		return nil
 	}
 	rights := map[string]string{}
-	for _, line := range e.lines("TLS_GUESTS_FILE", path) {
+	for _, line := range e.Lines("TLS_GUESTS_FILE", path) {
 		name, right, _ := strings.Cut(line, " ")
 		switch {
 		case strings.HasPrefix(line, "#"):
 		case right == "":
-			e.fault("TLS_GUESTS_FILE", "%q in %s names no right: write a name and a right, as in "+
+			e.Fault("TLS_GUESTS_FILE", "%q in %s names no right: write a name and a right, as in "+
 				"\"cron.internal lock cron/*\"", line, path)
 		default:
 			rights[name] += right + "\n"
@@ -280,49 +154,38 @@ func (e *environment) guests() map[string]string {
 	return rights
 }
 
-// loose notes a file of secrets that others may read or change.
-func (e *environment) loose(path string, info os.FileInfo) {
-	if credentials.OpenToOthers(info) {
-		e.warn = append(e.warn, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
-			"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
+// check says by variable what Start would say by field, as far as it can be said of one field alone: what the program adds to the Config
+// is not known yet.
+func (e environment) check(c Config) {
+	secret, old := "SECRET", "OLD_SECRETS"
+	if e.Set("SECRET_FILE") {
+		secret = "SECRET_FILE"
 	}
-}
-
-// lines reads the lines of a file of secrets, without white space around them. A file without any is a mistake: it is most likely not
-// filled yet. No error holds any of it.
-func (e *environment) lines(suffix, path string) []string {
-	info, err := os.Stat(path)
-	if err != nil {
-		e.fault(suffix, "%v", err)
-		return nil
+	if e.Set("OLD_SECRETS_FILE") {
+		old = "OLD_SECRETS_FILE"
 	}
-	if !info.Mode().IsRegular() { // to read anything else may never end
-		e.fault(suffix, "%s is not a regular file", path)
-		return nil
-	}
-	e.loose(path, info)
-	file, err := os.Open(path)
-	if err != nil {
-		e.fault(suffix, "%v", err)
-		return nil
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, secretBytesMax+1))
-	var lines []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
+	full := c.withDefaults()
+	var wrong complaints
+	wrong.checkEach(full)
+	if c.Secret != "" {
+		if _, err := full.credentials(nil, nil); err != nil {
+			wrong = append(wrong, err)
 		}
 	}
-	switch {
-	case err != nil:
-		e.fault(suffix, "%v", err)
-	case len(text) > secretBytesMax:
-		e.fault(suffix, "%s has more than %d bytes", path, secretBytesMax)
-	case len(lines) == 0:
-		e.fault(suffix, "%s is empty", path)
-	default:
-		return lines
+	names := strings.NewReplacer(
+		"Config.SessionTTL", e.Prefix+"SESSION_TTL", "Config.OldSecrets", e.Prefix+old, "Config.Secret", e.Prefix+secret, "Config.Name", e.Prefix+"NAME",
+		"Config.Cluster", e.Prefix+"CLUSTER", "Config.Bind", e.Prefix+"BIND", "Config.Advertise", e.Prefix+"ADVERTISE", "Config.Join", e.Prefix+"JOIN",
+		"Config.Replicas", e.Prefix+"REPLICAS", "Config.Founders", e.Prefix+"FOUNDERS", "Config.Voters", e.Prefix+"VOTERS", "Config.Zone", e.Prefix+"ZONE",
+		"Config.Dir", e.Prefix+"DIR", "Config.Grace", e.Prefix+"GRACE", "Config.TLSPeers", e.Prefix+"TLS_PEERS", "Config.TLSGuests", e.Prefix+"TLS_GUESTS_FILE",
+		"Config.MaxSessionBytes", e.Prefix+"MAX_SESSION_BYTES", "Config.MaxGroupBytes", e.Prefix+"MAX_GROUP_BYTES",
+	)
+	for _, err := range wrong {
+		e.Add(errors.New(names.Replace(err.Error())))
 	}
-	return nil
+	files := map[string]string{"TLS_CERT_FILE": c.TLSFiles.Cert, "TLS_KEY_FILE": c.TLSFiles.Key, "TLS_CA_FILE": c.TLSFiles.CA}
+	for _, suffix := range [...]string{"TLS_CERT_FILE", "TLS_KEY_FILE", "TLS_CA_FILE"} {
+		if files[suffix] == "" && c.TLSFiles != (TLSFiles{}) {
+			e.Fault(suffix, "is not set, though other variables for TLS are: certificate, key and authorities belong together")
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mortise-lock/mortise/internal/clock"
 	"github.com/mortise-lock/mortise/internal/plain"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 	"github.com/mortise-lock/mortise/session/client"
 )
@@ -164,7 +165,7 @@ func (l *Lock) enterable(r *Request) error {
 	if had := l.hold.Request().Terms; had != nil {
 		t.Value, t.Notice, t.Delay = had.Value, had.Notice, had.Delay
 	}
-	value, labels := showed(t.Value)
+	value, labels := shown.Decode(t.Value)
 	field := ""
 	switch {
 	case r.LockDelay > t.Delay:

@@ -37,18 +37,14 @@
 //
 // # Guarantees
 //
-//   - Those who hold a key have together no more permits than there are: one unexpired grant in the replicated state, if it is exclusive. The
-//     history of lock operations is linearizable.
-//   - Tokens strictly increase per key, across changes of leader, restarts and the loss of the whole group, as long as the wall clocks
-//     of the instances agree within half the grace (5 s by default).
-//   - A holder learns that it lost its lock before anyone else can be granted it, provided its boot-time clock runs at most 1% off the
-//     leader's: [Lock.Err] computes from the clock at the call.
-//   - Waiters are served in the order in which their requests were committed.
-//   - A call that returns an error holds nothing, now or later.
-//   - The loss of a minority of the voters costs a failover. Without a majority nothing is granted.
+// docs/GUARANTEES.md has each promise with its conditions and the tests that show it. In short: two
+// exclusive holds of one key never overlap in the replicated state, [Token] values rise with every grant
+// of a key, waiters are served in order, a call that returns an error holds nothing, and a minority of
+// the voters may fail. [Lock.Err] reports a loss before another caller can be granted the lock.
 //
-// A process can be stopped between a check and the write it protects, and no lock service can prevent that. A resource that must be
-// safe even then compares tokens: it remembers the highest [Token] it has seen and refuses lower ones.
+// A process can be stopped between a check and the write that it protects, and no lock service can
+// prevent that. A resource that must be safe even then remembers the highest [Token] that it has seen,
+// and refuses lower ones.
 //
 // # Concurrency
 //
@@ -57,13 +53,14 @@
 //
 // # Cancellation
 //
-// A context bounds waiting. A call whose context ends returns at once, also without a quorum, holds nothing, and says what it waited
-// for; its place in the queue is given up in the background. [Lock.Unlock] releases even if its context has already ended.
+// A context bounds waiting. A call whose context ends returns at once, also without a quorum, and says
+// what it waited for; its place in the queue is given up in the background. [Lock.Unlock] releases even
+// if its context has already ended.
 //
 // # Failure
 //
-// The host process is never killed, blocked for ever or leaked into: a failure of the embedded group ends the locks of this node, and
-// [Node.Err] says why. [Node.Close] waits for every goroutine that the node has started.
+// A failure of the embedded group ends the locks of this node and not its process, and [Node.Err] says
+// why. [Node.Close] waits for every goroutine that the node has started.
 //
 // # Limits
 //

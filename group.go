@@ -192,6 +192,13 @@ func (h Health) String() string {
 	return b.String()
 }
 
+func orNone(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name
+}
+
 // DiskState says what is wrong with a disk.
 type DiskState string
 
@@ -221,6 +228,23 @@ type FaultyDisk struct {
 	Name     string
 	Instance string
 	DiskFault
+}
+
+// diskFault is a fault as people are shown it, or nil.
+func diskFault(f *instance.DiskFault) *DiskFault {
+	if f == nil {
+		return nil
+	}
+	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
+}
+
+// faultyDisks are faults as people are shown them.
+func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
+	for i := range list {
+		f := &list[i]
+		all = append(all, FaultyDisk{Name: f.Name, Instance: f.Instance, DiskFault: *diskFault(&f.DiskFault)})
+	}
+	return all
 }
 
 // This file is the view of who belongs to the group. The leader's table of sessions is that view:
@@ -323,3 +347,13 @@ func membersOf(page *query.MemberList) []Member {
 	}
 	return list
 }
+
+// Tier is what a secret or certificate makes of the process that has it.
+type Tier string
+
+// The tiers.
+const (
+	TierRoot   Tier = "root"   // the root secret: it may found, vote and serve
+	TierMember Tier = "member" // a derived secret with the word member: it locks, and never votes or serves
+	TierGuest  Tier = "guest"  // any other derived secret: a program that only takes locks, and no instance
+)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/purpose"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/internal/trace"
 )
 
@@ -130,7 +132,7 @@ func lockEvent(e *trace.Event) LockEvent {
 		l.Err = lossOf(e.Err)
 	}
 	if e.Behind != nil {
-		l.Behind, l.BehindMark = heldError(e.Behind), markOf(e.Behind.Value)
+		l.Behind, l.BehindMark = heldError(e.Behind), shown.MarkOf(e.Behind.Value)
 	}
 	return l
 }
@@ -209,6 +211,50 @@ func (r *Request) first() string {
 		}
 	}
 	return key
+}
+
+// lockHooks are the hooks of locks, as the tracer calls them.
+func lockHooks(h *Hooks) (t trace.Config) {
+	if h == nil {
+		return t
+	}
+	t.Queued, t.Hooks.Mark = true, h.Mark
+	if h.Acquired != nil {
+		t.Hooks.Acquired = func(ctx context.Context, e trace.Event) any { return h.Acquired(ctx, lockEvent(&e)) }
+	}
+	if h.Unlocked != nil {
+		t.Hooks.Unlocked = func(ctx context.Context, e trace.Event) { h.Unlocked(ctx, lockEvent(&e)) }
+	}
+	if h.Lost != nil {
+		t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
+	}
+	if h.Leaked != nil {
+		t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
+	}
+	return t
+}
+
+// nodeHooks are the hooks of the instance, as the engine calls them.
+func nodeHooks(h *Hooks) *instance.Hooks {
+	if h == nil {
+		return nil
+	}
+	return &instance.Hooks{
+		Renewed: nodeHook(h.Renewed), Session: nodeHook(h.Session), Lease: nodeHook(h.Lease), Leader: nodeHook(h.Leader),
+		Member: nodeHook(h.Member), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
+	}
+}
+
+func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
+	if hook == nil {
+		return nil
+	}
+	return func(e instance.NodeEvent) {
+		hook(NodeEvent{
+			State: NodeState(e.State), Name: e.Name, Instance: e.Instance, Session: e.Session, Own: e.Own, Term: e.Term,
+			Took: e.Took, Left: e.Left, Err: e.Err,
+		})
+	}
 }
 
 // LockKind says what a request of a [LockEvent] asks for.

@@ -12,6 +12,7 @@ import (
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
@@ -74,7 +75,7 @@ func keyInfo(l *query.Lock) KeyInfo {
 		for _, key := range e.Keys {
 			st.Keys = append(st.Keys, string(key))
 		}
-		st.Value, st.Labels = showed(e.Value)
+		st.Value, st.Labels = shown.Decode(e.Value)
 		if e.Of != 0 {
 			st.Permits, st.Of = int(e.Permits), int(e.Of)
 		}
@@ -174,18 +175,25 @@ func (n *Node) Check(ctx context.Context, key string, token Token) (held bool, e
 //
 // It reports whether this call has ended the hold, and false if nobody had that token any more. After an error it may have or not; call again.
 func (n *Node) ForceUnlock(ctx context.Context, key string, token Token, reason string) (ended bool, err error) {
-	if len(reason) > lockfsm.MaxValueBytes {
-		return false, fmt.Errorf("%w: ForceUnlock: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
-	}
-	if !plain.Is(reason) {
-		return false, fmt.Errorf("%w: ForceUnlock: the reason %q %s", ErrBadRequest, reason, plain.NotText)
-	}
-	if token == 0 {
-		return false, fmt.Errorf("%w: ForceUnlock: token 0 is nobody's; Peek tells the holder's", ErrBadRequest)
+	if err := badForce(uint64(token), reason); err != nil {
+		return false, err
 	}
 	q := &query.EvictRequest{Key: []byte(key), Token: uint64(token), By: []byte(n.config.Name), Reason: []byte(reason)}
 	seen, err := look(ctx, n, query.QueryClient.Evict, q)
 	return seen.GetHeld(), err
+}
+
+// badForce says why no hold can be ended with this token and reason, or returns nil.
+func badForce(token uint64, reason string) error {
+	switch {
+	case len(reason) > lockfsm.MaxValueBytes:
+		return fmt.Errorf("%w: the reason of a forced end has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
+	case !plain.Is(reason):
+		return fmt.Errorf("%w: the reason of a forced end, %q, %s", ErrBadRequest, reason, plain.NotText)
+	case token == 0:
+		return fmt.Errorf("%w: no hold has token 0; Peek reports the token of the holder", ErrBadRequest)
+	}
+	return nil
 }
 
 // ForceUnlockAll is ForceUnlock for all that is held of the keys that begin with prefix, and returns how many holds it has ended. What is granted
@@ -245,16 +253,6 @@ func look[Q, A any](ctx context.Context, n *Node, method queries.Method[query.Qu
 			doing = fmt.Sprintf("look at the locks (last answer: %v)", err)
 		}
 		pause(ctx, lookPause)
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise/internal/clock"
+	"github.com/mortise-lock/mortise/internal/credentials"
 	"github.com/mortise-lock/mortise/internal/instance"
 	"github.com/mortise-lock/mortise/internal/nodeid"
 	"github.com/mortise-lock/mortise/internal/outside"
@@ -63,6 +64,19 @@ func Start(ctx context.Context, config Config) (*Node, error) {
 		world.Inside(n.engine.Inside())
 	}
 	return n, nil
+}
+
+// engineConfig is what the engine is told.
+func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
+	c := &n.config
+	return instance.Config{
+		Name: c.Name, Cluster: c.Cluster, Zone: c.Zone, Bind: c.Bind, Advertise: c.Advertise, Join: c.Join, JoinFunc: c.JoinFunc,
+		Dir: c.Dir, DirFreeBytes: c.DirFreeBytes, SessionTTL: c.SessionTTL, Logger: c.Logger, Version: version,
+		Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
+		Source: source, Self: identityOf(source), World: world,
+		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),
+		Admin: admin{n: n}, Translate: failed, Disks: func() string { return n.Status().waitsForDisks() },
+	}
 }
 
 // Err returns nil while the node can be used, and why not once it cannot: ErrClosed, or the failure that ended it.
@@ -225,6 +239,19 @@ func (n *Node) Lock(ctx context.Context, key string) (*Lock, error) {
 	return n.Acquire(ctx, Request{Key: key})
 }
 
+// RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].
+func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
+	return n.Acquire(ctx, Request{Key: key, Shared: true})
+}
+
+// LockAll waits until all keys can be had at once and returns them as one lock. See [Request.Keys].
+func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
+	}
+	return n.Acquire(ctx, Request{Keys: keys})
+}
+
 // TryLock returns the lock if it is free, and never queues: a *HeldError (which is ErrHeld) says who holds it; ErrNotReady means that
 // the group cannot tell, because there has been no leader for 2 s or its grace is not over. A TryLock that fails says nothing about a
 // moment later; Lock with a short context is usually what is wanted.
@@ -315,3 +342,13 @@ type settleError struct {
 func (e *settleError) Error() string { return e.err.Error() + " (" + e.why + ")" }
 
 func (e *settleError) Unwrap() error { return e.err }
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,19 +1,40 @@
 package mortise
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session/client"
 )
+
+// Token is a fencing token: of two grants of one key the later has the higher token. A resource that remembers the highest token it
+// has seen and refuses lower ones is safe even against a holder that was stopped in the middle of its work. It marshals to JSON as a
+// string, since it does not fit into the numbers of JavaScript.
+type Token uint64
+
+// MarshalJSON gives the decimal number as a JSON string.
+func (t Token) MarshalJSON() ([]byte, error) {
+	return strconv.AppendQuote(nil, strconv.FormatUint(uint64(t), 10)), nil
+}
+
+// UnmarshalJSON takes what MarshalJSON gives.
+func (t *Token) UnmarshalJSON(b []byte) error {
+	text, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	*t = Token(n)
+	return err
+}
 
 // Request says what to lock and how. The zero value of every field but Key is the ordinary exclusive lock that waits its turn.
 //
@@ -99,7 +120,8 @@ func (r *Request) validate() error {
 	wrong(r.Resume != 0 && (len(r.Keys) > 0 || r.Try || r.Shared || semaphore || r.MaxWaiting != 0), "Resume is set together with Keys, Try, Shared, Permits or MaxWaiting: the hold has what it has")
 	wrong(r.MaxHold < 0, "MaxHold is %v; want 0 for no limit, or more", r.MaxHold)
 	wrong(len(r.Value) > lockfsm.MaxValueBytes, "Value has %d bytes, at most %d", len(r.Value), lockfsm.MaxValueBytes)
-	wrong(len(r.Labels) > 0 && len(showing(r.Value, r.Labels)) > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, at most %d", len(showing(r.Value, r.Labels)), lockfsm.MaxValueBytes)
+	together := len(shown.Encode(r.Value, r.Labels, nil))
+	wrong(len(r.Labels) > 0 && together > lockfsm.MaxValueBytes, "Labels and Value take %d bytes, at most %d", together, lockfsm.MaxValueBytes)
 	return errors.Join(errs...)
 }
 
@@ -114,7 +136,7 @@ func (r *Request) of(under *client.Request) client.Request {
 	if r.ordinary() && under == nil {
 		return s
 	}
-	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: showing(r.Value, r.Labels), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
+	t := &client.Terms{Most: uint32(r.MaxWaiting), Value: shown.Encode(r.Value, r.Labels, nil), Longest: r.MaxHold, Notice: r.Notice, Delay: r.LockDelay.Round(time.Millisecond), Under: under}
 	t.Resume = lockfsm.Token(r.Resume)
 	if len(r.Keys) > 0 {
 		keys := slices.Compact(slices.Sorted(slices.Values(r.Keys)))
@@ -138,24 +160,11 @@ func (r *Request) String() string {
 	if len(r.Keys) == 0 {
 		return "lock " + shownKey(r.Key)
 	}
-	shown := make([]string, 0, 10)
-	for _, key := range r.Keys[:min(len(r.Keys), cap(shown))] {
-		shown = append(shown, shownKey(key))
+	some := make([]string, 0, 10)
+	for _, key := range r.Keys[:min(len(r.Keys), cap(some))] {
+		some = append(some, shownKey(key))
 	}
-	return fmt.Sprintf("lock %v", shown)
-}
-
-// RLock waits its turn and returns the lock, held together with others who share it. See [Request.Shared].
-func (n *Node) RLock(ctx context.Context, key string) (*Lock, error) {
-	return n.Acquire(ctx, Request{Key: key, Shared: true})
-}
-
-// LockAll waits until all keys can be had at once and returns them as one lock. See [Request.Keys].
-func (n *Node) LockAll(ctx context.Context, keys ...string) (*Lock, error) {
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("%w: LockAll without a key", ErrBadRequest)
-	}
-	return n.Acquire(ctx, Request{Keys: keys})
+	return fmt.Sprintf("lock %v", some)
 }
 
 // maxShownKey is how many bytes of a key an error shows.
@@ -201,66 +210,22 @@ func (r *Request) badKeys() error {
 	return nil
 }
 
-// What a holder shows to others travels as one value of the request. Without labels that is Request.Value as it is; else it begins with a mark, and what follows is JSON.
-const labelMark = 0
-
-type shown struct {
-	Value  []byte            `json:"v,omitempty"`
-	Labels map[string]string `json:"l,omitempty"`
-	Mark   []byte            `json:"m,omitempty"` // of Hooks.Mark
-}
-
-// showing returns the bytes of value and labels.
-func showing(value string, labels map[string]string) []byte {
-	if len(labels) == 0 && (value == "" || value[0] != labelMark) {
-		return []byte(value)
-	}
-	b, err := json.Marshal(shown{Value: []byte(value), Labels: labels})
-	if err != nil { // strings always marshal
-		return nil
-	}
-	return append([]byte{labelMark}, b...)
-}
-
-// showed takes them apart.
-func showed(b []byte) (value string, labels map[string]string) {
-	if len(b) == 0 || b[0] != labelMark {
-		return string(b), nil
-	}
-	var s shown
-	if json.Unmarshal(b[1:], &s) != nil {
-		return string(b), nil
-	}
-	return string(s.Value), s.Labels
-}
-
-// This file is how the mark of Hooks.Mark travels with a lock: beside the value and the labels of its request, see showing, unseen by users.
-
-// markBytes is the most of a mark.
-const markBytes = 64
+// maxMarkBytes is the most of a mark of Hooks.Mark.
+const maxMarkBytes = 64
 
 // marked adds the mark to what the session room is asked for. One that is too long, or for which there is no room, is left out: a link of a trace
 // is no reason to refuse a lock. So is that of a Resume that leaves the hold its value.
 func marked(mark []byte, r *Request, s client.Request) client.Request {
-	if len(mark) == 0 || len(mark) > markBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
+	if len(mark) == 0 || len(mark) > maxMarkBytes || r.Resume != 0 && r.Value == "" && len(r.Labels) == 0 {
 		return s
 	}
-	b, err := json.Marshal(shown{Value: []byte(r.Value), Labels: r.Labels, Mark: mark})
-	if err != nil || 1+len(b) > lockfsm.MaxValueBytes {
+	value := shown.Encode(r.Value, r.Labels, mark)
+	if len(value) > lockfsm.MaxValueBytes {
 		return s
 	}
 	if s.Terms == nil {
 		s.Terms = &client.Terms{} // those of a mutex
 	}
-	s.Terms.Value = append([]byte{labelMark}, b...)
+	s.Terms.Value = value
 	return s
-}
-
-// markOf returns the mark that travels with what a holder shows, or nil.
-func markOf(b []byte) []byte {
-	var s shown
-	if len(b) == 0 || b[0] != labelMark || json.Unmarshal(b[1:], &s) != nil {
-		return nil
-	}
-	return s.Mark
 }

@@ -16,9 +16,6 @@ type Session struct {
 	client *client.Client
 }
 
-// minSessionTTL leaves room for renewals, and for the margin between a holder's deadline and the leader's.
-const minSessionTTL = time.Second
-
 // NewSession opens a session with its own TTL: at least 1 s, and at most the group's, to which a longer one is shortened. It waits for a leader until ctx ends.
 // What is said of the locks of a node holds for those of a session: its renewals, its loss, and the new one that is opened in its place. A lock of one
 // session is not asked for under a lock of another: between them a deadlock is not found. At most 128 at a time, else ErrNoRoom. Close it.

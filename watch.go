@@ -6,7 +6,9 @@ import (
 	"iter"
 	"time"
 
+	"github.com/mortise-lock/mortise/internal/queries"
 	"github.com/mortise-lock/mortise/internal/replica"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
@@ -51,217 +53,36 @@ func (n *Node) Watch(ctx context.Context, prefix string, after uint64) iter.Seq2
 
 func (n *Node) watchFor(ctx context.Context, from *query.Origin, prefix string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		w := watch{node: n, ctx: ctx, prefix: prefix, after: after, yield: yield, origin: from}
-		w.run()
-	}
-}
-
-// watch is one loop over Watch.
-type watch struct {
-	node   *Node
-	ctx    context.Context
-	prefix string
-	after  uint64
-	yield  func(Event, error) bool
-	origin *query.Origin // nil is this node
-}
-
-// since asks the leader what has happened after a position.
-func (w *watch) since(after uint64) (*query.EventList, error) {
-	return look(w.ctx, w.node, query.QueryClient.Watch, &query.WatchRequest{Origin: w.origin, Prefix: []byte(w.prefix), After: after})
-}
-
-func (w *watch) run() {
-	missed := w.after == 0
-	for {
-		if missed && !w.begin() {
-			return
+		w := queries.Watch{
+			Origin: from, Prefix: prefix,
+			Tell: func(t queries.Told) bool { return yield(toldEvent(t), nil) },
+			Events: func(q *query.WatchRequest) (*query.EventList, error) {
+				return look(ctx, n, query.QueryClient.Watch, q)
+			},
+			Walk: func(q *query.ListRequest) (*query.LockList, error) {
+				return look(ctx, n, query.QueryClient.Walk, q)
+			},
+			Holders: func(q *query.HoldersRequest) (*query.LockList, error) {
+				return look(ctx, n, query.QueryClient.Holders, q)
+			},
 		}
-		s, err := w.since(w.after)
-		if err != nil {
-			w.yield(Event{}, err)
-			return
-		}
-		if missed = s.Missed; missed {
-			continue
-		}
-		for _, e := range s.Events {
-			if !w.yield(eventOf(e), nil) {
-				return
-			}
-		}
-		if w.after = s.Position; !s.More && !w.yield(Event{What: EventCurrent, Position: w.after}, nil) {
-			return
+		if err := w.Run(after); err != nil {
+			yield(Event{}, err)
 		}
 	}
 }
 
-// begin tells what there is now. That is read page by page while things happen: behind each page comes what has happened meanwhile, as far as it goes on from
-// what was told. It reports whether to go on.
-func (w *watch) begin() bool {
-	for {
-		told, whole, goOn := w.read()
-		if !goOn {
-			return false
-		}
-		if whole { // and not by two leaders, whose lists have different orders, or so slowly that the leader has forgotten what happened
-			w.after = told.from
-			return told.more || w.yield(Event{What: EventCurrent, Position: w.after}, nil)
-		}
+// toldEvent is what a watch tells, as people are told of it.
+func toldEvent(t queries.Told) Event {
+	switch {
+	case t.Reset:
+		return Event{What: EventReset}
+	case t.Current:
+		return Event{What: EventCurrent, Position: t.Position}
 	}
-}
-
-// read tells what there is, from a reset on.
-func (w *watch) read() (told told, whole, goOn bool) {
-	told.held, told.left, told.data = map[holdID]bool{}, map[holdID]bool{}, map[string]uint64{}
-	if !w.yield(Event{What: EventReset}, nil) {
-		return told, false, false
-	}
-	q := &query.ListRequest{Origin: w.origin, Prefix: []byte(w.prefix)}
-	for more := true; more; {
-		s, err := look(w.ctx, w.node, query.QueryClient.Walk, q)
-		whole, goOn := w.page(s, err, &told)
-		if !whole || !goOn {
-			return told, whole, goOn
-		}
-		for _, l := range s.Locks {
-			if whole, goOn := w.tellLock(l, &told); !whole || !goOn {
-				return told, whole, goOn
-			}
-		}
-		if whole, goOn := w.catchUp(&told); !whole || !goOn {
-			return told, whole, goOn
-		}
-		more, q.Next = s.More, s.Next
-	}
-	return told, true, true
-}
-
-// catchUp tells what has happened from where the reading is to where the last page was read.
-func (w *watch) catchUp(told *told) (whole, goOn bool) {
-	told.more = false
-	for told.from < told.upTo {
-		s, err := w.since(told.from)
-		if err != nil {
-			w.yield(Event{}, err)
-			return false, false
-		}
-		if s.Missed {
-			return false, true
-		}
-		for _, each := range s.Events {
-			e := eventOf(each)
-			e.Position = 0
-			if told.goesOn(each) && !w.yield(e, nil) {
-				return false, false
-			}
-		}
-		told.from, told.more = s.Position, s.More
-	}
-	return true, true
-}
-
-// page takes a part of what there is, and reports whether the same leader answers as before, and whether to go on.
-func (w *watch) page(s *query.LockList, err error, told *told) (whole, goOn bool) {
-	if err != nil {
-		w.yield(Event{}, err)
-		return false, false
-	}
-	if told.leader == 0 {
-		told.leader, told.from = s.Leader, s.Position
-	}
-	told.upTo = s.Position
-	return s.Leader == told.leader, true
-}
-
-// tellLock tells what there is of one key. Of one that very many share the page has not all.
-func (w *watch) tellLock(l *query.Lock, told *told) (whole, goOn bool) {
-	key := string(l.Key)
-	if revision := l.Data.GetRevision(); revision > told.data[key] {
-		told.data[key] = revision
-		if !w.yield(Event{What: EventData, Key: key, Data: l.Data.GetValue(), Revision: revision}, nil) {
-			return false, false
-		}
-	}
-	for l.Held > 0 && len(l.Queue) > 0 {
-		for _, st := range keyInfo(l).Queue {
-			if st.Token != 0 && !w.tellHold(key, &st, told) {
-				return false, false
-			}
-		}
-		if int(l.Held) <= len(l.Queue) {
-			break
-		}
-		behind := l.Queue[len(l.Queue)-1].Place
-		more, err := look(w.ctx, w.node, query.QueryClient.Holders, &query.HoldersRequest{Origin: w.origin, Key: l.Key, After: behind})
-		whole, goOn := w.page(more, err, told)
-		if !whole || !goOn {
-			return whole, goOn
-		}
-		if len(more.Locks) == 0 {
-			break
-		}
-		l = more.Locks[0]
-	}
-	return true, true
-}
-
-// tellHold tells a hold, unless that has been told as it began.
-func (w *watch) tellHold(key string, st *Standing, told *told) bool {
-	hold := holdID{key, lockfsm.Token(st.Token)}
-	e := Event{What: EventHeld, Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session, At: st.Since, Value: st.Value, Labels: st.Labels}
-	if !told.held[hold] && !w.yield(e, nil) {
-		return false
-	}
-	told.held[hold] = true
-	if !st.Expired || told.left[hold] {
-		return true
-	}
-	told.left[hold] = true
-	return w.yield(Event{What: EventLeft, Key: key, Token: st.Token, Holder: st.Holder, Session: st.Session}, nil)
-}
-
-// told is what a reading has told, by one leader.
-type told struct {
-	leader     uint64
-	from, upTo uint64 // it is at from, and the last page was read at upTo
-	more       bool   // has happened behind from
-	held, left map[holdID]bool
-	data       map[string]uint64
-}
-
-type holdID struct {
-	key   string
-	token lockfsm.Token
-}
-
-// goesOn reports whether an event that lies within the time of the reading is news to whoever was told what was read.
-func (t *told) goesOn(e *query.Event) bool {
-	key := string(e.Key)
-	hold := holdID{key, lockfsm.Token(e.Token)}
-	switch lockfsm.Happening(e.What) {
-	case lockfsm.Began:
-		known := t.held[hold]
-		t.held[hold] = true
-		return !known
-	case lockfsm.Ended:
-		known := t.held[hold]
-		delete(t.held, hold)
-		delete(t.left, hold)
-		return known
-	case lockfsm.Left:
-		news := t.held[hold] && !t.left[hold]
-		t.left[hold] = t.left[hold] || news
-		return news
-	case lockfsm.Wrote:
-		known, any := t.data[key]
-		if e.Data.GetRevision() <= known || len(e.Data.GetValue()) == 0 && !any {
-			return false
-		}
-		t.data[key] = e.Data.GetRevision()
-		return true
-	}
-	return false
+	e := eventOf(t.Event)
+	e.Position = t.Position
+	return e
 }
 
 // eventsOf are the events of an answer.
@@ -275,7 +96,7 @@ func eventsOf(list *query.EventList) (all []Event) {
 // eventOf is an event of the state machine as people are told of it.
 func eventOf(e *query.Event) Event {
 	told := Event{
-		Position: e.Position, Key: string(e.Key), Token: Token(e.Token), At: time.UnixMilli(e.At),
+		Position: e.Position, Key: string(e.Key), Token: Token(e.Token),
 		What: map[lockfsm.Happening]EventKind{
 			lockfsm.Began: EventHeld, lockfsm.Left: EventLeft, lockfsm.Ended: EventFreed, lockfsm.Wrote: EventData,
 		}[lockfsm.Happening(e.What)],
@@ -284,6 +105,9 @@ func eventOf(e *query.Event) Event {
 			lockfsm.TakenUp: CauseResumed,
 		}[lockfsm.Cause(e.Cause)],
 	}
+	if e.At != 0 {
+		told.At = time.UnixMilli(e.At)
+	}
 	if e.Session != 0 {
 		told.Holder, told.Session = replica.HolderName(e.Record, lockfsm.SessionID(e.Session)), fmt.Sprint(e.Session)
 	}
@@ -291,7 +115,7 @@ func eventOf(e *query.Event) Event {
 	if told.Data = e.Data.GetValue(); len(told.Data) > 0 {
 		told.Revision = e.Data.GetRevision()
 	}
-	told.Value, told.Labels = showed(e.Value)
+	told.Value, told.Labels = shown.Decode(e.Value)
 	return told
 }
 

@@ -22,6 +22,16 @@ type fakeNet struct {
 	dials map[string]int // attempts to open a stream, by address
 	heard []heard        // questions, if they are recorded
 	taped bool           // they are
+
+	fails func(what string) bool // whether a call fails. Nil means never
+}
+
+// failing returns what a call fails with, if it does.
+func (n *fakeNet) failing(what string) error {
+	if n.fails == nil || !n.fails(what) {
+		return nil
+	}
+	return errCut
 }
 
 // heard is one question on the fakeNet, when it was put.
@@ -161,6 +171,21 @@ const (
 	kindProbe        = 0x44
 )
 
+// nameOf names a kind of question for fakeNet.fails.
+func nameOf(kind byte) string {
+	switch kind {
+	case kindPrepare:
+		return "prepare"
+	case kindAnnounce:
+		return "announcement"
+	case kindProbe:
+		return "probe"
+	case kindConsultation:
+		return "consultation"
+	}
+	return "question"
+}
+
 func (p *fakePort) Ask(ctx context.Context, addr string, to nodeid.ID, question []byte) (reply []byte, from nodeid.ID, err error) {
 	from, err = p.exchange(ctx, addr, to, question, func(other *fakePort, self Asker) bool {
 		other.mu.Lock()
@@ -213,6 +238,9 @@ func (p *fakePort) exchange(
 	}
 	p.net.mu.Unlock()
 	defer p.fly(question, addr)()
+	if err := p.net.failing(nameOf(question[1])); err != nil {
+		return from, err
+	}
 	other, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
 		return from, err
@@ -290,6 +318,9 @@ func (p *fakePort) DialStream(ctx context.Context, addr string) (net.Conn, error
 	p.net.mu.Lock()
 	p.net.dials[addr]++
 	p.net.mu.Unlock()
+	if err := p.net.failing("stream"); err != nil {
+		return nil, err
+	}
 	to, err := p.net.reach(ctx, p.addr, addr)
 	if err != nil {
 		return nil, err

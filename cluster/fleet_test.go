@@ -78,6 +78,9 @@ func (f *fleet) config(i, n int) Config {
 }
 
 func (f *fleet) resolve(ctx context.Context, host string) ([]string, error) {
+	if err := f.net.failing("lookup"); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	slow, hosts := f.slow[host], f.dns[host]
 	f.mu.Unlock()
@@ -116,6 +119,13 @@ var fleetKeys = sync.OnceValue(func() []nodeid.Key { return nodeidtest.Ascending
 
 func (f *fleet) start(cfg Config) *node {
 	f.t.Helper()
+	return f.startWith(cfg, func(n *node) (Host, Net) { return n, n.port })
+}
+
+// startWith starts an instance whose host is more than its node, or whose net is more than its
+// port.
+func (f *fleet) startWith(cfg Config, outside func(n *node) (Host, Net)) *node {
+	f.t.Helper()
 	f.next++
 	n := &node{f: f, cfg: cfg, instance: fleetKeys()[f.next].ID()}
 	n.cfg.Key = fleetKeys()[f.next]
@@ -126,9 +136,8 @@ func (f *fleet) start(cfg Config) *node {
 			n.instance, n.cfg.Key = id.ID(), id
 		}
 	}
-	n.cfg.Host = n
 	n.port = f.net.listen(cfg.Advertise)
-	n.cfg.Net = n.port
+	n.cfg.Host, n.cfg.Net = outside(n)
 	if cfg.Settings.Solo {
 		n.cfg.Net = nil
 	}
@@ -201,6 +210,9 @@ func (n *node) Member(group uint64, voters []Voter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.note("member")
+	if s := n.port.owner().Status(); s.Phase != PhaseMember || s.Group != group {
+		n.f.t.Errorf("the host of %s is told that it is a member of %x, and sees %+v", n.cfg.Name, group, s)
+	}
 	n.said("is a member", claim{n.instance, PhaseMember})
 	n.group, n.voters = group, voters
 }

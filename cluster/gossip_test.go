@@ -281,12 +281,18 @@ func closeAfter(t *testing.T, after time.Duration, trouble string) {
 	if n.Answer(Asker{Addr: "x"}, []byte{1}) != nil {
 		t.Error("a closed cluster answers")
 	}
+	if _, ok := n.Advise(Consultation{}); ok || n.Present() {
+		t.Error("a closed cluster gives advice, or says that it is there")
+	}
 	n.HasLeader(true)
 	n.BornApplied(1)
 	n.in.post(n.hearNews) // what gossip had on its tongue
 	n.Leave(context.Background())
 	_, _ = n.Voter(1)
 	_ = n.Status()
+	if n.in.post(func() {}) || len(n.in.items) > 0 {
+		t.Error("a closed cluster collects what it is brought")
+	}
 	f.stop()
 }
 

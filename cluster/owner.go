@@ -89,11 +89,7 @@ func (c *Cluster) loop() {
 // turn lets the core look at what has happened, stores what it decides and carries it out, and returns how long nothing need be done.
 func (c *Cluster) turn() time.Duration {
 	now, core := c.now(), c.own.core
-	next := now + idle
-	if !c.cfg.Settings.Solo {
-		next = c.resolve(now)
-	}
-	next = min(next, core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
+	next := min(c.resolve(now), core.Turn(now, c.wall(), c.random(), c.id(), c.word(), hands{c}))
 	if c.ctx.Err() != nil {
 		return 0
 	}

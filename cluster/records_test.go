@@ -134,11 +134,13 @@ func (d *disk) durable(cfg Config) Config {
 	return cfg
 }
 
-// said fails if the claim was never durable; what a broken directory holds does not matter.
+// said fails if the claim was never durable. What a broken directory holds does not matter, but to
+// a promise.
 func (n *node) said(how string, c claim) {
 	d, ok := n.cfg.Records.(*disk)
 	if !ok || d.is(func() bool {
-		return d.claims[c] || (c.phase == Bound && d.claims[claim{c.instance, PhaseMember}]) || d.fails != nil
+		return d.claims[c] || c.phase == Bound && d.claims[claim{c.instance, PhaseMember}] ||
+			c.phase != Bound && d.fails != nil
 	}) {
 		return
 	}

@@ -70,6 +70,20 @@ func (c *Cluster) publish() {
 	c.tellMembers(c.view.Swap(v), v.Members)
 }
 
+// tellMembers tells the host's configuration that gossip sees others than before. It compares only if somebody wants to know.
+func (c *Cluster) tellMembers(before *view, after []Member) {
+	if c.cfg.Changed == nil {
+		return
+	}
+	var had []Member
+	if before != nil {
+		had = before.Members
+	}
+	if !slices.Equal(had, after) {
+		c.cfg.Changed(had, after)
+	}
+}
+
 // members lists whom gossip sees, and this instance whether gossip sees it or not.
 func (c *Cluster) members() []Member {
 	o := &c.own

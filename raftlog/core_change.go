@@ -132,3 +132,15 @@ func (c *Core) configure(e *raftpb.Entry) {
 	c.configured(conf, newConfiguration(e.GetIndex(), conf, append(c.config.Members[:len(c.config.Members):len(c.config.Members)], who...)))
 	c.observe()
 }
+
+// configured files the configuration that holds from now on, and has it reported. While this replica leads, everything that raft has
+// been given to store is handed out by now, so that the end of the log is the end of what was proposed before.
+func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
+	c.conf, c.config = conf, config
+	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
+	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
+	c.group.changing.mark = c.last
+	c.listen(false)
+	c.unseen = true
+	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
+}

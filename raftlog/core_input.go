@@ -118,13 +118,6 @@ func (c *Core) SnapshotSent(to, term uint64, ok bool) {
 	c.node.ReportSnapshot(to, status)
 }
 
-// Campaign makes a voter stand for election now. A lone voter leads in the next Turns.
-func (c *Core) Campaign() {
-	// An error can only say that there is nothing to campaign for.
-	_ = c.node.Campaign()
-	c.observe()
-}
-
 // Transfer begins to hand the lead to another voter, 0: the one that is most caught up among those heard of recently. Proposals wait
 // meanwhile. It has succeeded when Role no longer leads, and failed when Transferring no longer holds before.
 func (c *Core) Transfer(to uint64) error {

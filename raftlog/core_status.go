@@ -1,6 +1,24 @@
 package raftlog
 
-import "go.etcd.io/raft/v3/raftpb"
+// Status is a replica's view of itself and its group at the end of a turn, for people and for programs that watch.
+type Status struct {
+	ID         uint64   // this replica
+	Term       uint64   // its term
+	Leader     uint64   // the leader as far as known, 0: none
+	Leading    bool     // this replica leads
+	Commit     uint64   // last index known to be committed
+	Applied    uint64   // last index applied here
+	Last       uint64   // last index of the log here
+	Voters     []uint64 // in ascending order; of both configurations while a change is under way
+	Learners   []uint64 // in ascending order
+	InFlight   int      // entries proposed here that are not applied yet
+	Queued     int      // bytes that wait to be proposed
+	Snapshots  uint64   // snapshots of the state taken here
+	Taking     bool     // one is being taken, or made durable
+	StateBytes int      // size of the last snapshot, taken here or come from another replica; 0: there is none
+	Dropped    uint64   // messages thrown away because they came faster than they could be handled
+	Retired    error    // why the log has stopped, nil while it runs
+}
 
 // Status returns the replica's view of itself. Dropped and Retired are the shell's. The slices are shared and must not
 // be changed.
@@ -11,16 +29,4 @@ func (c *Core) Status() Status {
 		Voters: c.voters, Learners: c.learners,
 		InFlight: c.group.inFlight, Queued: c.Queued(), Snapshots: c.taken, Taking: c.taking.step != takeNone, StateBytes: len(c.view.snap.GetData()),
 	}
-}
-
-// configured files the configuration that holds from now on, and has it reported. While this replica leads, everything that raft has
-// been given to store is handed out by now, so that the end of the log is the end of what was proposed before.
-func (c *Core) configured(conf *raftpb.ConfState, config Configuration) {
-	c.conf, c.config = conf, config
-	c.voters = union(conf.GetVoters(), conf.GetVotersOutgoing())
-	c.learners = union(conf.GetLearners(), conf.GetLearnersNext())
-	c.group.changing.mark = c.last
-	c.listen(false)
-	c.unseen = true
-	c.out.Events = append(c.out.Events, Event{Kind: Configured, Config: &config})
 }

@@ -89,3 +89,11 @@ func (l *Log) Status() Status {
 	defer l.mu.Unlock()
 	return l.status
 }
+
+// Survey returns how this replica sees its group, as of the last tick, change of role or configuration. The slices are shared and must not
+// be changed.
+func (l *Log) Survey() Survey {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.survey
+}

@@ -35,7 +35,8 @@ func wantRetired(t *testing.T, l *Log, app *recorder, kinds ...error) {
 	if err := l.Transfer(t.Context(), 0); err != st.Retired {
 		t.Errorf("Transfer on a retired log: %v", err)
 	}
-	if names := l.in.left(); len(names) > 0 || st.InFlight != 0 || st.Queued != 0 || l.Survey().Replicas != nil {
+	names := l.in.left()
+	if len(names) > 0 || st.InFlight+st.Queued != 0 || st.Leader != 0 || l.Survey().Replicas != nil {
 		t.Errorf("a retired log keeps %v for a turn that never comes, status %+v, survey %+v", names, st, l.Survey())
 	}
 	time.Sleep(5 * time.Second)

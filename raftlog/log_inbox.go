@@ -44,6 +44,12 @@ type bound struct {
 
 type round struct{ term, round uint64 }
 
+// change is a Change and the term for which it was decided.
+type change struct {
+	term uint64
+	Change
+}
+
 type snapshotReport struct {
 	to, term uint64
 	ok       bool
@@ -134,6 +140,14 @@ func (l *Log) Propose(term uint64, batch []byte) bool {
 		l.kick()
 	}
 	return ok
+}
+
+// Change proposes a change of the configuration, and returns false if the log has ended. It is proposed only while this replica leads
+// in that term, Applier.Leads was called, nothing is pending (see Survey), and it makes sense for the present configuration; otherwise it
+// is forgotten, as is one that another follows at once. Applier.Configured tells what has become of it. The slices must not be changed
+// afterwards.
+func (l *Log) Change(term uint64, c Change) bool {
+	return l.put(func(in *inbox) { in.change = &change{term, c} })
 }
 
 // Confirm asks for Applier.Confirmed(term, round): a majority agrees after this call that this replica leads in that term, and

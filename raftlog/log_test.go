@@ -398,7 +398,12 @@ func TestStepIsBounded(t *testing.T) {
 			t.Errorf("%d peers reported unreachable and %d gone, want the first %d of each", len(l.in.unreachable), len(l.in.gone), unreachableMax)
 		}
 		l.mu.Unlock()
+		dropped := l.Status().Dropped
 		close(gate)
+		synctest.Wait()
+		if got := l.Status().Dropped; got != dropped {
+			t.Errorf("%d messages dropped, and after a turn it is said that it were %d", dropped, got)
+		}
 		synctest.Wait()
 		if st := l.Status(); st.Retired != nil || st.Last != 3 {
 			t.Errorf("afterwards: %+v", st)

@@ -214,6 +214,17 @@ func (l shell) Event(e *Event) error {
 	return err
 }
 
+// look takes a survey, if there is a new one.
+func (l *Log) look() {
+	s, anew := l.core.Surveyed()
+	if !anew {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.survey = s
+}
+
 // SendSnapshot starts the sending of a snapshot. Whatever becomes of it, the first answer is
 // reported: raft waits for one.
 func (l shell) SendSnapshot(m *raftpb.Message) {

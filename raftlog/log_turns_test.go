@@ -2,9 +2,12 @@ package raftlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +178,216 @@ func TestTheEndOfATurn(t *testing.T) {
 					}
 				})
 			}
+		}
+	})
+}
+
+// held makes the owner of a lone log wait in the middle of a turn, in Apply, until the function
+// that it returns is called.
+func held(t *testing.T, l *Log, app *recorder) (goOn func()) {
+	t.Helper()
+	reached, gate := make(chan struct{}), make(chan struct{})
+	app.view(func(r *recorder) {
+		first := sync.OnceFunc(func() { close(reached); <-gate })
+		r.onApply = func() error {
+			first()
+			r.text = "" // it would be long
+			return nil
+		}
+	})
+	if !l.Propose(l.Status().Term, []byte("first")) {
+		t.Fatal("not proposed")
+	}
+	<-reached
+	return func() { close(gate) }
+}
+
+// What takes more rounds than a turn has goes on in the next turn at once, and not with the next
+// tick.
+func TestManyRoundsWaitForNoTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startParty(t, 1, func(c *Config) { c.EntriesInFlight, c.SnapshotBytes = 1, 1<<30 })
+		l, app := p.logs[1], p.apps[1]
+		l.Campaign()
+		synctest.Wait()
+		goOn := held(t, l, app)
+		const batches = turnRoundsMax + 8
+		data := make([]byte, 600<<10) // none shares an entry with another
+		for range batches {
+			if !l.Propose(l.Status().Term, data) {
+				t.Fatal("not proposed")
+			}
+		}
+		began := time.Now()
+		goOn()
+		synctest.Wait()
+		if n := l.Status().Applied; time.Since(began) > 0 || l.Status().Queued != 0 {
+			t.Errorf("applied up to %d, %d bytes wait for a tick", n, l.Status().Queued)
+		}
+	})
+}
+
+// A log that ends in the middle of a turn ends for the first reason, and keeps nothing of what it
+// was brought meanwhile.
+func TestALogThatEndsInTheMiddleOfATurn(t *testing.T) {
+	for name, row := range map[string]struct {
+		close bool
+		kinds []error
+	}{
+		"by a failure":                       {kinds: []error{ErrStorage, errTest}},
+		"by Close, and then comes a failure": {close: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &disk{inline: true}
+				p := startParty(t, 1, func(c *Config) { d.MemoryStore, c.Store = c.Store.(*MemoryStore), d })
+				l, app := p.logs[1], p.apps[1]
+				l.Campaign()
+				synctest.Wait()
+				gate := make(chan struct{})
+				d.set(func(d *disk) { d.gate, d.err = gate, errTest })
+				term := l.Status().Term
+				l.Propose(term, []byte("a"))
+				synctest.Wait()
+				transferred := make(chan error, 1)
+				go func() { transferred <- l.Transfer(context.Background(), 0) }()
+				l.Propose(term, make([]byte, 1000))
+				l.Confirm(term, 1)
+				beat := raftpb.MsgHeartbeat
+				l.Step(&raftpb.Message{Type: &beat, From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(1))})
+				synctest.Wait()
+				closed := make(chan error, 1)
+				if row.close {
+					go func() { closed <- l.Close() }()
+					synctest.Wait()
+				}
+				close(gate)
+				synctest.Wait()
+				l.mu.Lock()
+				if names := append(l.in.left(), l.spare.left()...); len(names) > 0 || l.queued != 0 || cap(l.spare.batches) > 0 {
+					t.Errorf("it keeps %v and %d bytes of batches", names, l.queued)
+				}
+				l.mu.Unlock()
+				if !row.close {
+					if err := <-transferred; !errors.Is(err, ErrStorage) {
+						t.Errorf("a transfer that waited: %v", err)
+					}
+					wantRetired(t, l, app, row.kinds...)
+					return
+				}
+				if err := <-transferred; !errors.Is(err, ErrClosed) {
+					t.Errorf("a transfer that waited: %v", err)
+				}
+				if err := <-closed; err != nil || len(app.retired) > 0 || l.Status().Retired != nil {
+					t.Errorf("Close: %v; the Applier was told %v", err, app.retired)
+				}
+			})
+		})
+	}
+}
+
+// A panic is named after the code that ran, not after a Save that ran before it in the same turn.
+func TestAPanicBehindASaveIsNoFailureOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var armed atomic.Bool
+		p := startParty(t, 3, func(c *Config) {
+			c.Store = &disk{MemoryStore: c.Store.(*MemoryStore), inline: true}
+			send := c.Send
+			c.Send = func(all []*raftpb.Message) {
+				if c.ID == 1 && armed.Load() {
+					panic(errTest)
+				}
+				send(all)
+			}
+		})
+		p.logs[1].Campaign()
+		p.lead()
+		l, app := p.logs[1], p.apps[1]
+		armed.Store(true)
+		l.Propose(l.Status().Term, []byte("a"))
+		wantRetired(t, l, app, ErrPanic, errTest)
+		if err := l.Status().Retired; errors.Is(err, ErrStorage) || errors.Is(err, ErrBroken) {
+			t.Errorf("retired with %v", err)
+		}
+	})
+}
+
+// Ticks pass whatever happens between them: turns that come more often put none off, and a replica
+// that has rested begins anew with them.
+func TestTicksPass(t *testing.T) {
+	for name, row := range map[string]struct {
+		replicas int
+		begin    func(l *Log)
+		work     func(l *Log) // every so often, a tenth of a tick
+	}{
+		"beside turns": {replicas: 3, begin: func(*Log) {}, work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) }},
+		"at rest":      {replicas: 3, begin: func(*Log) {}, work: func(*Log) {}},
+		"after a rest": {replicas: 1, begin: func(l *Log) { l.Change(l.Status().Term, add(2)) }, work: func(*Log) {}},
+		"after a rest, beside turns": {
+			replicas: 1, begin: func(l *Log) { l.Change(l.Status().Term, add(2)) },
+			work: func(l *Log) { l.Propose(l.Status().Term, []byte("a")) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := startParty(t, row.replicas, nil)
+				p.logs[1].Campaign()
+				l, _ := p.lead()
+				for range 3 {
+					time.Sleep(100 * l.cfg.Tick)
+					var beats atomic.Int64
+					p.losing(func(m *raftpb.Message) bool {
+						if m.GetType() == raftpb.MsgHeartbeat && m.GetTo() == l.Status().ID%3+1 {
+							beats.Add(1)
+						}
+						return false
+					})
+					row.begin(l)
+					const ticks = 50
+					for range ticks * 10 {
+						row.work(l)
+						time.Sleep(l.cfg.Tick / 10)
+					}
+					if want := int64(ticks / l.cfg.HeartbeatTicks); beats.Load() < want*8/10 {
+						t.Fatalf("%d heartbeats in %d ticks", beats.Load(), ticks)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A message is sent a second way once, and is forgotten then.
+func TestEachDuplicateIsSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		sent := map[*raftpb.Message]bool{}
+		p := startParty(t, 3, func(c *Config) {
+			c.SendDuplicates = func(all []*raftpb.Message) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, m := range all {
+					if m == nil || sent[m] {
+						t.Errorf("sent again: %v", m)
+					}
+					sent[m] = true
+				}
+			}
+		})
+		l, _ := p.lead()
+		for range 50 {
+			l.Propose(l.Status().Term, []byte("a"))
+			time.Sleep(l.cfg.Tick)
+		}
+		synctest.Wait()
+		for _, l := range p.logs {
+			held := func(m *raftpb.Message) bool { return m != nil }
+			if all := l.duplicates; len(all) > 0 || slices.ContainsFunc(all[:cap(all)], held) {
+				t.Errorf("%d duplicates that were sent are held", len(all))
+			}
+		}
+		if len(sent) < 50 {
+			t.Errorf("only %d duplicates", len(sent))
 		}
 	})
 }

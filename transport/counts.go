@@ -14,15 +14,15 @@ type Counts struct {
 	Accepted   int // connections that others opened to us
 	Strangers  int // of them, those on which nobody has said yet who he is
 
-	FramesSent, FramesReceived uint64
-	RaftDropped                uint64 // raft messages, or duplicates, that found the queue full or were too large
-	RaftForeign                uint64 // raft messages that were not from the peer's raft ID, or not for ours; duplicates without a link
-	FramesForeign              uint64 // frames from another group, or none
-	PacketsDropped             uint64 // either way
+	FramesSent     uint64
+	RaftDropped    uint64 // raft messages, or duplicates, that found the queue full or were too large
+	RaftForeign    uint64 // raft messages that were not from the peer's raft ID, or not for ours; duplicates without a link
+	FramesForeign  uint64 // frames from another group, or none
+	PacketsDropped uint64 // either way
 }
 
 type counters struct {
-	framesSent, framesReceived, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
+	framesSent, raftDropped, raftForeign, framesForeign, packetsDropped atomic.Uint64
 }
 
 // Counts returns the present counts. It is safe for concurrent use, also after Close.
@@ -33,7 +33,7 @@ func (p *Port) Counts() Counts {
 	c := Counts{
 		Packeters: packeters, Streams: streams,
 		Ending: len(p.dying), BackingOff: p.dials.remembered(), Shared: len(p.shared),
-		FramesSent: p.counts.framesSent.Load(), FramesReceived: p.counts.framesReceived.Load(),
+		FramesSent:  p.counts.framesSent.Load(),
 		RaftDropped: p.counts.raftDropped.Load(), RaftForeign: p.counts.raftForeign.Load(),
 		FramesForeign: p.counts.framesForeign.Load(), PacketsDropped: p.counts.packetsDropped.Load(),
 	}

@@ -13,7 +13,6 @@ import (
 // not ours are merely dropped.
 func (l *link) deliver(f *received) *wire.Refusal {
 	p := l.port
-	p.counts.framesReceived.Add(1)
 	if f.refusal != nil {
 		l.blame(refused(l.peer.Addr, f.refusal))
 		return nil // the stream ends next

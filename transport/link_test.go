@@ -82,7 +82,7 @@ func TestCallersShareAFrame(t *testing.T) {
 		close(start)
 		callers.Wait()
 		synctest.Wait()
-		if n := a.Counts().FramesSent - before; n > 20 {
+		if n := a.Counts().FramesSent - before; n < 1 || n > 20 {
 			t.Fatalf("2,000 callers at once took %d frames", n)
 		}
 		b.wantCommands("nothing is lost", a, strings.Repeat("x", 2001))

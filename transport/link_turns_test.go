@@ -47,6 +47,11 @@ func TestEachTurnHasTheWholeQueue(t *testing.T) {
 		"a raft message that fits no frame, and others behind it": {turn: func(a, b *node) Frame {
 			return Frame{Raft: message(a, b, nil, make([]byte, 1<<20-slackBytes), nil)}
 		}, raft: 2, dropped: 1},
+		"a raft message that is larger than it seems": {turn: func(a, b *node) Frame {
+			all := message(a, b, nil, nil, nil)
+			all[1].Responses = []*raftpb.Message{{Context: make([]byte, 1<<20)}}
+			return Frame{Raft: all}
+		}, raft: 2, dropped: 1},
 		"words and raft": {turn: func(a, b *node) Frame {
 			return Frame{Renewals: part[:1], Commands: part[:300<<10], Replies: part[:300<<10], Raft: message(a, b, part[:400<<10])}
 		}, bytes: 1 + 600<<10, raft: 1},

@@ -122,7 +122,7 @@ func (q *queue) drop() {
 // that nothing will come. The frame is valid until the next take. Only the sender goroutine calls it.
 func (q *queue) take() (frame *wire.Frame, ended bool, dropped int) {
 	f := &q.frame
-	f.Standing, f.Renewals, f.Commands, f.Replies, f.Retired, f.Refusal = nil, nil, nil, nil, false, nil
+	f.Retired, f.Refusal = false, nil // cut sets the others
 	f.Raft = f.Raft[:0]
 	raft, ended := q.cut(f)
 	dropped = q.encode(f, raft)

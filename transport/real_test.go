@@ -67,7 +67,7 @@ func TestRealSockets(t *testing.T) {
 				}
 				return total == callers*each
 			})
-			if frames := pair[0].Counts().FramesSent; frames > callers*each/2 {
+			if frames := pair[0].Counts().FramesSent; frames == 0 || frames > callers*each/2 {
 				t.Errorf("%d frames for %d calls", frames, callers*each)
 			}
 		}

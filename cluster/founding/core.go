@@ -19,14 +19,6 @@ type Config struct {
 	Stored  *State // what the last start has stored; nil: nothing
 }
 
-// Random is what a Tick may need of chance. The core has no source of its own; every word is fresh and random, and none is zero.
-type Random struct {
-	Instance nodeid.ID // of a new life
-	Group    uint64    // of a new charter
-	Raft     [7]uint64 // raft IDs of a new charter
-	Spread   uint64    // for times that should not coincide; need not be a secret
-}
-
 // Core is one instance's part in birth: a state machine that is fed with inputs and answers with outputs. It is not safe for
 // concurrent use and keeps none of the slices it is given unless it says so.
 type Core struct {

@@ -6,6 +6,14 @@ import (
 	"github.com/mortise-lock/mortise/internal/nodeid"
 )
 
+// Random is what a Tick may need of chance. The core has no source of its own; every word is fresh and random, and none is zero.
+type Random struct {
+	Instance nodeid.ID // of a new life
+	Group    uint64    // of a new charter
+	Raft     [7]uint64 // raft IDs of a new charter
+	Spread   uint64    // for times that should not coincide; need not be a secret
+}
+
 // Output is what a Tick wants done, once State is stored. Questions may be asked in any order and side by side; events must be carried
 // out in order.
 type Output struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mortise-lock/mortise"
+	"github.com/mortise-lock/mortise/internal/shown"
 	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/session/client"
@@ -108,18 +109,6 @@ func heldError(e *client.HeldError) *mortise.HeldError {
 		Key: e.Key, Holder: r.Name, Token: mortise.Token(e.Token), Since: time.UnixMilli(e.SinceUnixMS), Waiters: e.Waiters,
 		Session: fmt.Sprint(uint64(e.Session)),
 	}
-	h.Value, h.Labels = showed(e.Value)
+	h.Value, h.Labels = shown.Decode(e.Value)
 	return h
-}
-
-// showed takes a value and its labels apart, as the root writes them.
-func showed(b []byte) (value string, labels map[string]string) {
-	var s struct {
-		Value  []byte            `json:"v"`
-		Labels map[string]string `json:"l"`
-	}
-	if len(b) == 0 || b[0] != 0 || json.Unmarshal(b[1:], &s) != nil {
-		return string(b), nil
-	}
-	return string(s.Value), s.Labels
 }

@@ -35,7 +35,9 @@ var allowed = map[string][]string{
 	"internal/credentials": {"internal/capability"},
 	"internal/plain":       {},
 	"internal/purpose":     {},
-	"internal/guest":       {"", "cluster", "cluster/discovery", "internal/clock", "internal/credentials", "internal/nodeid", "internal/plain", "internal/queries", "lockfsm", "session", "session/client", "transport", "transport/wire/...", "go.etcd.io/raft/v3/raftpb"},
+	"internal/shown":       {},
+	"internal/variables":   {"internal/credentials"},
+	"internal/guest":       {"", "cluster", "cluster/discovery", "internal/clock", "internal/credentials", "internal/nodeid", "internal/plain", "internal/queries", "internal/shown", "lockfsm", "session", "session/client", "transport", "transport/wire/...", "go.etcd.io/raft/v3/raftpb"},
 	"session":              {"lockfsm", "internal/clock", "internal/nodeid"},
 	"session/client":       {"session", "lockfsm", "internal/clock"},
 	"session/keeper":       {"session", "lockfsm", "internal/capability", "internal/clock"},
@@ -47,8 +49,8 @@ var allowed = map[string][]string{
 	"": {
 		"cluster", "cluster/discovery", "cluster/voters", "internal/clock", "internal/credentials",
 		"internal/instance", "internal/nodeid", "internal/outside", "internal/plain", "internal/purpose",
-		"internal/queries", "internal/replica", "internal/trace", "lockfsm", "session", "session/client",
-		"transport/wire/mortise/query/v1",
+		"internal/queries", "internal/replica", "internal/shown", "internal/trace", "lockfsm", "session", "session/client",
+		"internal/variables", "transport/wire/mortise/query/v1",
 	},
 	"internal/instance": {
 		"cluster", "cluster/discovery", "cluster/founding", "cluster/voters", "go.etcd.io/raft/v3/raftpb",

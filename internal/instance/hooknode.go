@@ -130,62 +130,6 @@ func (g *grantable) share(now clock.Time) (age, granted time.Duration) {
 	return now.Sub(g.began), granted
 }
 
-// lead is who leads as far as was told.
-type lead struct {
-	instance nodeid.ID // zero: none
-	term     uint64
-}
-
-// leading remembers what was told about who leads. The node's knowing guards it.
-type leading struct {
-	now  lead // instance 0: nobody
-	last lead // the last one that was somebody
-}
-
-// noteLeader tells a change of who leads. The caller holds knowing.
-func (n *Instance) noteLeader(r *ownReplica) {
-	if n.config.Hooks == nil || n.cluster() == nil {
-		return
-	}
-	is := lead{instance: n.client.Status().Leader.Peer}
-	if r != nil {
-		role := r.Role()
-		is = lead{r.Leader(n.cluster()).Instance, role.Term}
-	}
-	if is.instance.IsZero() {
-		is.term = 0
-	}
-	if is == n.told.now {
-		return
-	}
-	e := NodeEvent{State: stateNew, Term: is.term}
-	switch {
-	case is.instance.IsZero():
-		e.State = stateNone
-	case is == n.told.last, is.instance == n.told.last.instance && (is.term == 0 || n.told.last.term == 0):
-		e.State = stateAgain
-	}
-	again := e.State == stateAgain && !n.told.now.instance.IsZero() // only its term has become known, or is not any more
-	if n.told.now = is; !is.instance.IsZero() {
-		n.told.last = is
-		c := n.cluster().Status()
-		e.Instance, e.Name = is.instance.String(), n.people(&c).Name(is.instance)
-	}
-	if !again {
-		n.tell(func(h *Hooks) func(NodeEvent) { return h.Leader }, e)
-	}
-}
-
-// leaderMoved looks again who leads: the address book has changed.
-func (n *Instance) leaderMoved() {
-	if n.config.Hooks == nil {
-		return
-	}
-	n.knowing.Lock()
-	defer n.knowing.Unlock()
-	n.noteLeader(n.replica.Load())
-}
-
 // membersChanged returns what the cluster room calls when it sees others than before, or nil if nobody wants to hear of it.
 func (n *Instance) membersChanged() func(before, after []cluster.Member) {
 	if n.config.Hooks == nil || n.config.Hooks.Member == nil {

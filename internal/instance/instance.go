@@ -48,10 +48,7 @@ type Instance struct {
 	diskReports diskReports // of other instances
 
 	key      atomic.Pointer[nodeid.Key] // of the present life; its ID is what this instance is called
-	attached atomic.Bool                // its session is attached to a leader
-	knowing  sync.Mutex                 // makes reading and saying whether there is a leader one step
-	without  atomic.Int64               // clock.Time since which this instance knows of no leader, for people; 0: it knows one, or never did
-	told     leading                    // guarded by knowing
+	leading  leading                    // the leader, as this instance sees it
 	known    picture                    // of the members, as far as this instance knows without asking
 	learning atomic.Bool                // it is about to ask how the replicas are called
 
@@ -69,9 +66,7 @@ type Instance struct {
 	binding sync.Mutex // makes a change of replica or instance and saying so one step; never held across a wait
 	ended   bool       // guarded by binding: no replica is taken any more
 
-	mu         sync.Mutex // guards closed, and the counting up of goroutines
-	closed     bool
-	goroutines sync.WaitGroup
+	goroutines goroutines
 }
 
 // New returns an instance that has not started. Only Start may be called, and what it calls back.
@@ -205,14 +200,31 @@ func (n *Instance) instance() nodeid.ID { return n.key.Load().ID() }
 func (n *Instance) cluster() *cluster.Cluster { return n.members.Load() }
 
 // spawn runs f on a goroutine that Close waits for. It returns false, and does not run f, once the node is closed.
-func (n *Instance) spawn(f func()) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
+func (n *Instance) spawn(f func()) bool { return n.goroutines.spawn(f) }
+
+// goroutines are those that this instance has started, beside those of its rooms.
+type goroutines struct {
+	mu    sync.Mutex // guards ended, and the counting up of all
+	ended bool
+	all   sync.WaitGroup
+}
+
+func (g *goroutines) spawn(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
 		return false
 	}
-	n.goroutines.Go(f)
+	g.all.Go(f)
 	return true
+}
+
+// end lets none begin any more, and waits for the end of all.
+func (g *goroutines) end() {
+	g.mu.Lock()
+	g.ended = true
+	g.mu.Unlock()
+	g.all.Wait()
 }
 
 // Err returns nil while the instance can be used, and why not once it cannot: client.ErrClosed, or the failure that ended it.

@@ -138,10 +138,7 @@ func (n *Instance) Close() error {
 	n.failed.CompareAndSwap(nil, &closed)
 	n.leaveOnce.Do(func() { close(n.leaving) })
 	err := n.shut()
-	n.mu.Lock()
-	n.closed = true
-	n.mu.Unlock()
-	n.goroutines.Wait()
+	n.goroutines.end()
 	return errors.Join(err, n.trace.Close())
 }
 

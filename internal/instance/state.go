@@ -80,7 +80,7 @@ func (r *ownReplica) seen() int64 { return int64(r.Revision() >> 21) }
 // Leaderless returns for how long this instance has known no leader. Zero means that it knows one,
 // or never did.
 func (n *Instance) Leaderless() time.Duration {
-	since := n.without.Load()
+	since := n.leading.without.Load()
 	if since == 0 {
 		return 0
 	}

@@ -210,7 +210,7 @@ const memberSpareLinks = 2
 // when this one is gone, and a handshake would come before that.
 func (n *Instance) spare(leader session.Peer) {
 	voters := n.voters.Load()
-	if voters == nil || !n.attached.Load() {
+	if voters == nil || !n.leading.attached.Load() {
 		return
 	}
 	count := memberSpareLinks

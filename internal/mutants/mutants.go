@@ -124,7 +124,7 @@ func Layers() []Layer {
 // All returns every planted bug, by room.
 func All() []Bug {
 	var all []Bug
-	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks(), shells()} {
+	for _, list := range [...][]Bug{rules(), leases(), log(), founding(), voting(), wiring(), secrets(), bounds(), identity(), fleet(), words(), disks(), shells(), owners()} {
 		all = append(all, list...)
 	}
 	return all

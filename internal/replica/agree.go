@@ -44,65 +44,60 @@ type agreement struct {
 	differ []disagreement
 }
 
-// setting is one field, or several that mean something only together.
-type setting struct {
-	name func(Named) string
-	text func(Named) string // equal exactly if the values are
-	take func(g *Settings, own Settings)
-}
+// setting is one field of Config, or several that mean something only together.
+type setting int
 
-// The places in the list of settings.
 const (
-	votersSetting = iota
+	votersSetting setting = iota
 	ttlSetting
-	graceSetting
+	graceSetting // for a later group: this one has counted its own
 	foundersSetting
 	sessionBytesSetting
 	groupBytesSetting
+	settingCount
 )
 
-func allSettings() [6]setting {
-	called := func(name string) func(Named) string { return func(Named) string { return name } }
-	return [...]setting{
-		votersSetting: {
-			called("Voters"), func(s Named) string { return strconv.Itoa(s.Voters) },
-			func(g *Settings, own Settings) { g.Voters = own.Voters },
-		},
-		ttlSetting: {
-			called("SessionTTL"), func(s Named) string { return s.SessionTTL.String() },
-			func(g *Settings, own Settings) { g.SessionTTL = own.SessionTTL },
-		},
-		graceSetting: { // for a later group: this one has counted its own
-			called("Grace"), func(s Named) string { return s.Grace.String() },
-			func(g *Settings, own Settings) { g.Grace = own.Grace },
-		},
-		foundersSetting: {
-			Named.foundedBy, Named.founding,
-			func(g *Settings, own Settings) { g.Replicas, g.Founders = own.Replicas, own.Founders },
-		},
-		sessionBytesSetting: {
-			called("MaxSessionBytes"), func(s Named) string { return session.FormatBytes(uint64(s.SessionBytes)) },
-			func(g *Settings, own Settings) { g.SessionBytes = own.SessionBytes },
-		},
-		groupBytesSetting: {
-			called("MaxGroupBytes"), func(s Named) string { return session.FormatBytes(uint64(s.GroupBytes)) },
-			func(g *Settings, own Settings) { g.GroupBytes = own.GroupBytes },
-		},
+// names returns the fields of Config in which each setting is.
+func (s Named) names() [settingCount]string {
+	founders := "Replicas"
+	if s.FounderCount > 0 {
+		founders = "Founders"
+	}
+	return [...]string{"Voters", "SessionTTL", "Grace", founders, "MaxSessionBytes", "MaxGroupBytes"}
+}
+
+// texts returns the value of each setting. Two texts are equal exactly if the values are.
+func (s Named) texts() [settingCount]string {
+	founders := fmt.Sprintf("%d replicas", s.Replicas)
+	if s.FounderCount > 0 {
+		founders = fmt.Sprintf("%d names (%s)", s.FounderCount, s.Founders)
+	}
+	return [...]string{
+		votersSetting:       strconv.Itoa(s.Voters),
+		ttlSetting:          s.SessionTTL.String(),
+		graceSetting:        s.Grace.String(),
+		foundersSetting:     founders,
+		sessionBytesSetting: session.FormatBytes(uint64(s.SessionBytes)),
+		groupBytesSetting:   session.FormatBytes(uint64(s.GroupBytes)),
 	}
 }
 
-func (s Named) foundedBy() string {
-	if s.FounderCount > 0 {
-		return "Founders"
+// take replaces one setting by that of own.
+func (g *Settings) take(i setting, own Settings) {
+	switch i {
+	case votersSetting:
+		g.Voters = own.Voters
+	case ttlSetting:
+		g.SessionTTL = own.SessionTTL
+	case graceSetting:
+		g.Grace = own.Grace
+	case foundersSetting:
+		g.Replicas, g.Founders = own.Replicas, own.Founders
+	case sessionBytesSetting:
+		g.SessionBytes = own.SessionBytes
+	case groupBytesSetting:
+		g.GroupBytes = own.GroupBytes
 	}
-	return "Replicas"
-}
-
-func (s Named) founding() string {
-	if s.FounderCount > 0 {
-		return fmt.Sprintf("%d names (%s)", s.FounderCount, s.Founders)
-	}
-	return fmt.Sprintf("%d replicas", s.Replicas)
 }
 
 // proposed are the settings that a leader may propose: its own, which were found valid here and have
@@ -126,11 +121,10 @@ func proposed(own Settings, registered *census, leaving bool) Settings {
 // vote, and one that leaves could hand its vote to none.
 func agree(group, own Settings, registered *census, longest time.Duration) agreement {
 	a := agreement{adopt: group}
-	var why [6]string
-	all := allSettings()
-	for i, s := range all {
-		mine := s.text(own.Named())
-		if mine == s.text(group.Named()) || !registered.all(func(c content) bool { return s.text(c.settings) == mine }) {
+	var why [settingCount]string
+	held, wanted := group.Named().texts(), own.Named().texts()
+	for i := range settingCount {
+		if wanted[i] == held[i] || !registered.all(func(c content) bool { return c.settings.texts()[i] == wanted[i] }) {
 			continue
 		}
 		if i == ttlSetting && own.SessionTTL < longest {
@@ -141,7 +135,7 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 			why[i] = "none of them is here, or the only one leaves"
 			continue
 		}
-		s.take(&a.adopt, own)
+		a.adopt.take(i, own)
 	}
 	if g := &a.adopt; g.Grace > 0 && g.Grace < g.SessionTTL {
 		g.SessionTTL, g.Grace = group.SessionTTL, group.Grace
@@ -155,16 +149,16 @@ func agree(group, own Settings, registered *census, longest time.Duration) agree
 	if a.adopt.Named() != group.Named() {
 		a.blob = a.adopt.Encode()
 	}
-	for i, s := range all {
-		a.disagree(s, group, registered, why[i])
+	for i := range settingCount {
+		a.disagree(i, group, registered, why[i])
 	}
 	return a
 }
 
 // disagree notes which instances name another value of one setting than the group's.
-func (a *agreement) disagree(s setting, group Settings, registered *census, why string) {
-	d := disagreement{Setting: s.name(group.Named()), Group: s.text(group.Named()), Why: why}
-	if registered.all(func(c content) bool { return s.text(c.settings) == d.Group }) {
+func (a *agreement) disagree(i setting, group Settings, registered *census, why string) {
+	d := disagreement{Setting: group.Named().names()[i], Group: group.Named().texts()[i], Why: why}
+	if registered.all(func(c content) bool { return c.settings.texts()[i] == d.Group }) {
 		return
 	}
 	said := map[string]*otherSetting{d.Group: {Value: d.Group}}
@@ -173,7 +167,7 @@ func (a *agreement) disagree(s setting, group Settings, registered *census, why 
 		if !c.stays() {
 			continue
 		}
-		value := s.text(c.settings)
+		value := c.settings.texts()[i]
 		if c.unknown && value != d.Group {
 			value = "not known"
 		}
@@ -187,7 +181,7 @@ func (a *agreement) disagree(s setting, group Settings, registered *census, why 
 	}
 	for value, o := range said {
 		o.count()
-		if d.Setting == "Founders" || d.Setting == "Replicas" {
+		if i == foundersSetting {
 			o.Value = cmp.Or(shown[value], value)
 		}
 		if value == d.Group {

@@ -142,7 +142,6 @@ func (c *Client) AcquireInto(ctx context.Context, h *Hold, r Request) error {
 		return &WaitError{Key: r.Key, Behind: h.behind.Load(), Err: ContextError(ctx)}
 	}
 	c.slots.Put(h.slot)
-	h.slot = nil
 	return h.result
 }
 

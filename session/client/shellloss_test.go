@@ -148,6 +148,14 @@ func TestShellLateRenewalRevivesNothing(t *testing.T) {
 
 // The release is in the inbox when the goroutine finds that the lease has run out: Release returns, and says so.
 func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
+	for name, release := range map[string]func(*Hold, context.Context) error{
+		"release": (*Hold).Release, "detach": (*Hold).Detach,
+	} {
+		t.Run(name, func(t *testing.T) { releaseWhileBeingLost(t, release) })
+	}
+}
+
+func releaseWhileBeingLost(t *testing.T, release func(*Hold, context.Context) error) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, nodeidtest.ID(1))
 		defer w.close()
@@ -157,7 +165,7 @@ func TestShellReleaseOfALockThatIsBeingLost(t *testing.T) {
 		goOn := w.holdUp()
 		defer goOn()
 		result := make(chan error, 1)
-		go func() { result <- h.Release(context.Background()) }()
+		go func() { result <- release(h, context.Background()) }()
 		synctest.Wait()
 		leaping.leap.Advance(worldTTL)
 		goOn()

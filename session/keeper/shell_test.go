@@ -1,7 +1,9 @@
 package keeper
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/mortise-lock/mortise/internal/capability"
@@ -71,6 +73,11 @@ func TestEachTurnHasTheWholeInbox(t *testing.T) {
 							t.Fatalf("turn %d still holds a frame of %v", turn, in.peer)
 						}
 					}
+					for _, r := range b.results[:cap(b.results)] {
+						if !reflect.ValueOf(r).IsZero() {
+							t.Fatalf("turn %d still holds the result of a command: %v", turn, r.Kind)
+						}
+					}
 				}
 			}
 		})
@@ -95,5 +102,56 @@ func TestAppliedResultsAreCopied(t *testing.T) {
 		if len(r.States) != 1 || len(r.Fired) != 2 || r.States[0].Session != lockfsm.SessionID(i*10) || r.Fired[1].Session != lockfsm.SessionID(i*10+2) {
 			t.Fatalf("result %d has become %+v", i, r)
 		}
+	}
+}
+
+// So is all that a result points to: the holder, the session that was evicted, and a circle.
+func TestAppliedResultsPointToNothingOfTheMachine(t *testing.T) {
+	k := idleKeeper()
+	for _, r := range []lockfsm.Result{
+		{Holder: &lockfsm.Holder{}}, {Evicted: &lockfsm.Eviction{}}, {Circle: []lockfsm.Link{{}}},
+	} {
+		record := []byte("before")
+		switch {
+		case r.Holder != nil:
+			r.Holder.Record = record
+		case r.Evicted != nil:
+			r.Evicted.Record = record
+		default:
+			r.Circle[0].Record = record
+		}
+		k.Applied(&r)
+		copy(record, "after!")
+	}
+	all := k.inbox.results
+	got := fmt.Sprintf("%s %s %s", all[0].Holder.Record, all[1].Evicted.Record, all[2].Circle[0].Record)
+	if got != "before before before" {
+		t.Errorf("what the results point to has become %q", got)
+	}
+}
+
+// Results that come behind something else are taken in behind it, and none is lost.
+func TestAppliedResultsKeepTheirPlace(t *testing.T) {
+	k := idleKeeper()
+	k.Down(nodeidtest.ID(1))
+	for range 2 {
+		for range 3 {
+			k.Applied(&lockfsm.Result{Kind: lockfsm.Acquire})
+		}
+		k.Receive(nodeidtest.ID(2), nil, []byte("x"))
+	}
+	var order []inputKind
+	results := 0
+	for _, in := range k.inbox.inputs {
+		order = append(order, in.kind)
+		if in.kind == inputApplied {
+			if in.from != results || in.to != results+3 {
+				t.Errorf("of the results %d to %d are handed on here, want three from %d", in.from, in.to, results)
+			}
+			results = in.to
+		}
+	}
+	if want := []inputKind{inputDown, inputApplied, inputReceive, inputApplied, inputReceive}; !slices.Equal(order, want) {
+		t.Errorf("the inputs are %v, want %v", order, want)
 	}
 }

@@ -6,117 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mortise-lock/mortise/internal/credentials"
-	"github.com/mortise-lock/mortise/internal/instance"
-	"github.com/mortise-lock/mortise/internal/outside"
 	"github.com/mortise-lock/mortise/internal/plain"
 	"github.com/mortise-lock/mortise/internal/queries"
-	"github.com/mortise-lock/mortise/internal/replica"
-	"github.com/mortise-lock/mortise/internal/trace"
-	"github.com/mortise-lock/mortise/lockfsm"
 	"github.com/mortise-lock/mortise/session"
 	"github.com/mortise-lock/mortise/transport/wire/mortise/query/v1"
 )
-
-// This file alone knows both sides: what the engine is told of a configuration, what its values are
-// called here, and what it calls back: the answers for programs that are no instances.
-
-// engineConfig is what the engine is told.
-func (n *Node) engineConfig(source *credentials.Source, world outside.World) instance.Config {
-	c := &n.config
-	return instance.Config{
-		Name: c.Name, Cluster: c.Cluster, Zone: c.Zone, Bind: c.Bind, Advertise: c.Advertise, Join: c.Join, JoinFunc: c.JoinFunc,
-		Dir: c.Dir, DirFreeBytes: c.DirFreeBytes, SessionTTL: c.SessionTTL, Logger: c.Logger, Version: version,
-		Group: c.group(), Alone: c.alone(), Unreachable: c.unreachable(),
-		Source: source, Self: identityOf(source), World: world,
-		History: c.History, Trace: lockHooks(c.Hooks), Hooks: nodeHooks(c.Hooks),
-		Admin: admin{n: n}, Translate: failed, Disks: func() string { return n.Status().waitsForDisks() },
-	}
-}
-
-// identityOf returns what others see in the certificate of an instance.
-func identityOf(source *credentials.Source) credentials.Peer {
-	if source != nil {
-		if own, err := source.Own(); err == nil { // else mayStart has let it pass
-			return own
-		}
-	}
-	return credentials.Peer{Tier: credentials.Root}
-}
-
-// group returns what this configuration says of the group. A node on its own needs no grace: its
-// group is closed, nobody else can have been granted anything.
-func (c *Config) group() replica.Settings {
-	g := replica.Settings{
-		Replicas: c.Replicas, Founders: replica.Unique(c.Founders), Voters: c.Voters, SessionTTL: c.SessionTTL, Grace: max(c.Grace, 0),
-		SessionBytes: c.MaxSessionBytes, GroupBytes: c.MaxGroupBytes,
-	}
-	if c.alone() {
-		g.Grace = 0
-	}
-	return g
-}
-
-// lockHooks are the hooks of locks, as the tracer calls them.
-func lockHooks(h *Hooks) (t trace.Config) {
-	if h == nil {
-		return t
-	}
-	t.Queued, t.Hooks.Mark = true, h.Mark
-	if h.Acquired != nil {
-		t.Hooks.Acquired = func(ctx context.Context, e trace.Event) any { return h.Acquired(ctx, lockEvent(&e)) }
-	}
-	if h.Unlocked != nil {
-		t.Hooks.Unlocked = func(ctx context.Context, e trace.Event) { h.Unlocked(ctx, lockEvent(&e)) }
-	}
-	if h.Lost != nil {
-		t.Hooks.Lost = func(e trace.Event) { h.Lost(lockEvent(&e)) }
-	}
-	if h.Leaked != nil {
-		t.Hooks.Leaked = func(e trace.Event) { h.Leaked(lockEvent(&e)) }
-	}
-	return t
-}
-
-// nodeHooks are the hooks of the instance, as the engine calls them.
-func nodeHooks(h *Hooks) *instance.Hooks {
-	if h == nil {
-		return nil
-	}
-	return &instance.Hooks{
-		Renewed: nodeHook(h.Renewed), Session: nodeHook(h.Session), Lease: nodeHook(h.Lease), Leader: nodeHook(h.Leader),
-		Member: nodeHook(h.Member), Available: nodeHook(h.Available), Synced: nodeHook(h.Synced),
-	}
-}
-
-func nodeHook(hook func(NodeEvent)) func(instance.NodeEvent) {
-	if hook == nil {
-		return nil
-	}
-	return func(e instance.NodeEvent) {
-		hook(NodeEvent{
-			State: NodeState(e.State), Name: e.Name, Instance: e.Instance, Session: e.Session, Own: e.Own, Term: e.Term,
-			Took: e.Took, Left: e.Left, Err: e.Err,
-		})
-	}
-}
-
-// diskFault is a fault as people are shown it, or nil.
-func diskFault(f *instance.DiskFault) *DiskFault {
-	if f == nil {
-		return nil
-	}
-	return &DiskFault{State: DiskState(f.State), Since: f.Since, Cause: f.Cause, Remedy: f.Remedy}
-}
-
-// faultyDisks are faults as people are shown them.
-func faultyDisks(list []instance.FaultyDisk) (all []FaultyDisk) {
-	for i := range list {
-		f := &list[i]
-		all = append(all, FaultyDisk{Name: f.Name, Instance: f.Instance, DiskFault: *diskFault(&f.DiskFault)})
-	}
-	return all
-}
 
 // maxByBytes is how long the name of what ends a lock may be, as an instance's.
 const maxByBytes = 128
@@ -263,15 +157,11 @@ func (a admin) Put(ctx context.Context, q *query.PutRequest) (*query.PutAnswer, 
 
 // Evict ends a hold for a program: it says who it is, and the leader adds what is proved of it.
 func (a admin) Evict(ctx context.Context, q *query.EvictRequest) (*query.Held, error) {
-	switch by, reason := string(q.By), string(q.Reason); {
-	case len(by) == 0 || len(by) > maxByBytes || !plain.Is(by):
+	if by := string(q.By); len(by) == 0 || len(by) > maxByBytes || !plain.Is(by) {
 		return nil, fmt.Errorf("%w: By %q has not 1 to %d bytes, or %s", ErrBadRequest, by, maxByBytes, plain.NotText)
-	case !plain.Is(reason):
-		return nil, fmt.Errorf("%w: the reason %q %s", ErrBadRequest, reason, plain.NotText)
-	case len(reason) > lockfsm.MaxValueBytes:
-		return nil, fmt.Errorf("%w: the reason has %d bytes, at most %d", ErrBadRequest, len(reason), lockfsm.MaxValueBytes)
-	case q.Token == 0:
-		return nil, fmt.Errorf("%w: token 0 is nobody's", ErrBadRequest)
+	}
+	if err := badForce(q.Token, string(q.Reason)); err != nil {
+		return nil, err
 	}
 	return look(ctx, a.n, query.QueryClient.Evict, q)
 }

@@ -1,0 +1,61 @@
+package variables
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mortise-lock/mortise/internal/credentials"
+)
+
+// maxLinesBytes is more than any file of secrets has.
+const maxLinesBytes = 64 << 10
+
+// Lines reads the lines of a file of secrets, which the variable names, without white space around
+// them. A file without any is a mistake: it is most likely not filled yet. No error holds any of
+// it.
+func (r *Reader) Lines(suffix, path string) []string {
+	info, err := os.Stat(path)
+	if err != nil {
+		r.Fault(suffix, "%v", err)
+		return nil
+	}
+	if !info.Mode().IsRegular() { // to read anything else may never end
+		r.Fault(suffix, "%s is not a regular file", path)
+		return nil
+	}
+	r.loose(path, info)
+	file, err := os.Open(path)
+	if err != nil {
+		r.Fault(suffix, "%v", err)
+		return nil
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxLinesBytes+1))
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	switch {
+	case err != nil:
+		r.Fault(suffix, "%v", err)
+	case len(text) > maxLinesBytes:
+		r.Fault(suffix, "%s has more than %d bytes", path, maxLinesBytes)
+	case len(lines) == 0:
+		r.Fault(suffix, "%s is empty", path)
+	default:
+		return lines
+	}
+	return nil
+}
+
+// loose notes a file of secrets that others may read or change.
+func (r *Reader) loose(path string, info os.FileInfo) {
+	if credentials.OpenToOthers(info) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the file %s may be read or changed by others (mode %#o): use chmod "+
+			"600, or defaultMode: 0440 in Kubernetes", path, info.Mode().Perm()))
+	}
+}

@@ -1,0 +1,71 @@
+package variables
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// serviceVariables are those that Kubernetes and Docker add for services: for one called
+// orders-lock, and for one called orders-lock-web too.
+const serviceVariables = `^(.*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|` +
+	`PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`
+
+// Unknown notes every variable with the prefix that was not asked for. It names no value, which may
+// be a secret under a misspelt name.
+func (r *Reader) Unknown() {
+	service := regexp.MustCompile(serviceVariables)
+	var names []string
+	for suffix := range r.values {
+		if !slices.Contains(r.known, suffix) && !service.MatchString(suffix) {
+			names = append(names, suffix)
+		}
+	}
+	slices.Sort(names)
+	for _, suffix := range names {
+		if near := r.near(suffix); near != "" {
+			r.Fault(suffix, "there is no such setting: is %s%s meant?", r.Prefix, near)
+		} else {
+			r.Fault(suffix, "there is no such setting; there are %s", strings.Join(slices.Sorted(slices.Values(r.known)), ", "))
+		}
+	}
+}
+
+// near returns the known name that is most like a misspelt one, if any is at all.
+func (r *Reader) near(suffix string) string {
+	best, least := "", 3
+	for _, name := range r.known {
+		d := distance(strings.ToUpper(suffix), name)
+		if strings.ReplaceAll(strings.ToUpper(suffix), "_", "") == strings.ReplaceAll(name, "_", "") {
+			d = 0
+		}
+		if d < least && d < len(name)-1 {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the bytes that have to be put in, taken out or changed to make one text of the
+// other.
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a) // like none of ours
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = min(diagonal, row[j+1], row[j]) + 1
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
